@@ -102,9 +102,7 @@ class ServiceError(TunnelError):
         self.http_status = http_status
 
     def __str__(self) -> str:
-        return (
-            f"{self.code}: {self.message} (http {self.http_status}, request {self.request_id or 'unknown'})"
-        )
+        return f"{self.code}: {self.message} (http {self.http_status}, request {self.request_id or 'unknown'})"
 
 
 class ServerUnavailable(ServiceError):
