@@ -1,0 +1,22 @@
+"""Fixtures for every test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def main_thread_loop() -> Iterator[None]:
+    """Own the main thread's event loop.
+
+    pytest-asyncio leaks the implicit one when a synchronous test runs first, and warnings are errors here
+    (pytest-dev/pytest-asyncio#724).
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()

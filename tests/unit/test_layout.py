@@ -1,0 +1,21 @@
+"""The tree's own rules."""
+
+from __future__ import annotations
+
+import operator
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_top_folders_are_no_packages() -> None:
+    assert not (ROOT / "operator" / "__init__.py").exists()
+    assert not (ROOT / "worker" / "__init__.py").exists()
+
+
+def test_operator_module_is_the_standard_library() -> None:
+    source = Path(operator.__file__ or "")
+
+    assert source.is_relative_to(sysconfig.get_path("stdlib"))
+    assert operator.itemgetter(1)("ab") == "b"
