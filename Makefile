@@ -1,0 +1,69 @@
+# Everything the README's commands need, they install themselves: Python packages from the lock file,
+# Go programs and images built once per version and kept in the cache folder.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+export OTS_TUNNEL_CACHE ?= $(HOME)/.cache/ots-tunnel
+UV_VERSION := 0.13.8
+export UV := $(OTS_TUNNEL_CACHE)/uv-$(UV_VERSION)/bin/uv
+RUN := $(UV) run --frozen --no-sync
+CONTEXT ?=
+
+.PHONY: help
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(UV):
+	@echo "installing uv $(UV_VERSION) into $(OTS_TUNNEL_CACHE)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version.split()[0])'
+	@$(PYTHON) -m venv $(dir $(@D))
+	@$(dir $(@D))bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/.synced: pyproject.toml uv.lock | $(UV)
+	@echo "installing the Python packages of uv.lock (the first time: two minutes, mostly PySpark)"
+	@$(UV) sync --frozen --quiet --all-extras --all-groups
+	@touch $@
+
+.PHONY: setup
+setup: .venv/.synced ## Install the Python packages
+
+.PHONY: demo
+demo: setup ## Copy a real table on a local Kubernetes, and compare both tables
+	@$(RUN) python -m tests.demo --context '$(CONTEXT)'
+
+.PHONY: demo-spark
+demo-spark: setup ## The same with the existing rows read by Spark
+	@$(RUN) python -m tests.demo --engine spark --context '$(CONTEXT)'
+
+.PHONY: demo-down
+demo-down: setup ## Remove every trace of the demo's cluster
+	@tests/cluster/cluster.sh down ott-demo
+
+.PHONY: test
+test: setup ## Lint, types, import contracts and all tests but the long ones
+	@$(RUN) python -m tests.suite
+
+.PHONY: test-long
+test-long: setup ## The long runs: many seeds, many kills (up to two hours)
+	@$(RUN) python -m tests.suite --long
+
+.PHONY: bench
+bench: setup ## Measure the worker beside the vendor's Go worker; writes bench.json
+	@$(RUN) python -m tests.bench
+
+.PHONY: lint
+lint: setup ## Lint, format, types, import contracts, generated files
+	@$(RUN) python -m tests.suite --only lint
+
+.PHONY: format
+format: setup ## Format the code
+	@$(RUN) ruff format operator worker tests
+	@$(RUN) ruff check --fix operator worker tests
+
+.PHONY: generate
+generate: setup ## Write the generated files anew: protobuf code and CRD
+	@$(RUN) python -m tests.golden.generate_proto
+	@$(RUN) python -m ots_tunnel_operator.crd
