@@ -1,0 +1,160 @@
+"""The test command: every stage in order, one summary at the end.
+
+    python -m tests.suite [--long] [--only STAGE ...]
+
+A stage is a command. The ones that need a Kubernetes API start it; where the machine does not allow the full
+cluster, the tests that need it are skipped with the reason, and the summary counts them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+REPORTS = ROOT / "build" / "reports"
+HEAVY = "api or cluster or spark or oracle or long"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command of the suite; `marks` makes it a pytest run."""
+
+    name: str
+    what: str
+    commands: tuple[tuple[str, ...], ...] = ()
+    marks: str | None = None
+    workers: int = 0
+    timeout: int = 60
+
+
+@dataclass
+class Outcome:
+    """How a stage ended."""
+
+    stage: Stage
+    seconds: float
+    status: int
+    counts: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+LINT = Stage(
+    "lint",
+    "lint, format, types, import contracts, generated files",
+    (
+        ("ruff", "check", "."),
+        ("ruff", "format", "--check", "."),
+        ("mypy",),
+        ("lint-imports",),
+        (sys.executable, "-m", "ots_tunnel_operator.crd", "--check"),
+    ),
+)
+CLUSTER = Stage(
+    "kubernetes",
+    "programs and images of the local cluster (the first time about 15 minutes)",
+    (("tests/cluster/packages.sh",), ("tests/cluster/build.sh",), ("tests/cluster/images.sh",)),
+)
+FAST = Stage("fast", "unit, golden, property, integration", marks=f"not ({HEAVY})", workers=2)
+ORACLE = Stage("oracle", "the vendor's own clients", marks="oracle and not long", timeout=300)
+API = Stage("api", "operator against a real API server", marks="api and not long", timeout=300)
+SPARK = Stage("spark", "PySpark in one local session", marks="spark and not (cluster or long)", timeout=300)
+E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="cluster and not long", timeout=600)
+LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600)
+
+SHORT_RUN = (LINT, FAST, ORACLE, CLUSTER, API, SPARK, E2E)
+LONG_RUN = (CLUSTER, LONG)
+
+
+def main() -> int:
+    """Run the chosen stages; 0 when all passed."""
+    stages = _chosen()
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    outcomes = [_run(stage) for stage in stages]
+    _print_summary(outcomes)
+    return int(any(outcome.status for outcome in outcomes))
+
+
+def _chosen() -> tuple[Stage, ...]:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--long", action="store_true", help="the long runs instead of the short ones")
+    parser.add_argument("--only", nargs="+", help="names of stages, in any order")
+    options = parser.parse_args()
+    stages = LONG_RUN if options.long else SHORT_RUN
+    known = {stage.name for stage in (*SHORT_RUN, *LONG_RUN)}
+    unknown = set(options.only or ()) - known
+    if unknown:
+        parser.error(f"no such stage: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    return tuple(stage for stage in stages if not options.only or stage.name in options.only)
+
+
+def _run(stage: Stage) -> Outcome:
+    print(f"\n=== {stage.name}: {stage.what}", flush=True)
+    begin = time.monotonic()
+    report = REPORTS / f"{stage.name}.xml"
+    report.unlink(missing_ok=True)
+    commands = stage.commands or (_pytest(stage, report),)
+    status = 0
+    for command in commands:
+        status = status or subprocess.run(command, cwd=ROOT, env=_environment(), check=False).returncode
+    outcome = Outcome(stage, time.monotonic() - begin, status)
+    if stage.marks is not None:
+        _count(outcome, report)
+    return outcome
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    return {**os.environ, "PATH": path}
+
+
+def _pytest(stage: Stage, report: Path) -> tuple[str, ...]:
+    command = (sys.executable, "-m", "pytest", "-q", "-m", stage.marks or "", "--junitxml", str(report))
+    parallel = ("-n", str(stage.workers), "--dist", "loadgroup") if stage.workers else ()
+    return (*command, "-o", f"timeout={stage.timeout}", *parallel)
+
+
+def _count(outcome: Outcome, report: Path) -> None:
+    if not report.exists():
+        outcome.status = outcome.status or 1
+        return
+    for case in ElementTree.parse(report).iter("testcase"):
+        kinds = {child.tag for child in case}
+        skip = case.find("skipped")
+        if kinds & {"failure", "error"}:
+            outcome.counts["failed"] += 1
+        elif skip is not None:
+            outcome.counts["skipped"] += 1
+            outcome.skipped[skip.get("message", "no reason given")] += 1
+        else:
+            outcome.counts["passed"] += 1
+    if not outcome.counts:  # a stage that selects nothing has lost its tests
+        outcome.status = outcome.status or 5
+
+
+def _print_summary(outcomes: list[Outcome]) -> None:
+    total: Counter[str] = Counter()
+    print("\nstage        seconds  passed  failed  skipped")
+    for outcome in outcomes:
+        counts = outcome.counts
+        if outcome.stage.marks is None:
+            counts = Counter(passed=int(outcome.status == 0), failed=int(outcome.status != 0))
+        total += counts
+        row = (counts["passed"], counts["failed"], counts["skipped"])
+        print(f"{outcome.stage.name:<12} {outcome.seconds:7.0f}  {row[0]:6}  {row[1]:6}  {row[2]:7}")
+        for reason, times in sorted(outcome.skipped.items()):
+            print(f"             skipped {times} x: {reason}")
+        if outcome.status:
+            print(f"             ended with status {outcome.status}")
+    print(f"\ntotal: {total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
