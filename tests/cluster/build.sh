@@ -21,7 +21,7 @@ export CGO_ENABLED=0 GOFLAGS=
 . "$HERE/go.sh"
 
 recipe() { # MODULE-DIR LINKER-FLAGS: the hash of everything that decides what the program is
-  (cd "$HERE/$1" && { go version; echo "$2"; cat -- *.go go.mod; [[ ! -f go.sum ]] || cat go.sum; } | sha256sum | cut -c1-16)
+  (cd "$HERE/$1" && { go version; echo "$2"; find . -name '*.go' -o -name 'go.*' | sort | xargs cat; } | sha256sum | cut -c1-16)
 }
 
 build() { # NAME MODULE-DIR PACKAGE EXPECTED-TIME [LINKER-FLAGS]

@@ -1,6 +1,6 @@
 # cache.sh: where everything built for the local cluster lives, and how the scripts speak; sourced by the others.
 # shellcheck shell=bash
-CACHE=${OTS_TUNNEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ots-tunnel}
+CACHE=${OTS_TUNNEL_CACHE:-$HOME/.cache/ots-tunnel}
 BIN=$CACHE/bin   # programs by their plain names: put this on PATH
 LOGS=$CACHE/logs # of builds; a cluster's own logs are in its state folder
 mkdir -p "$BIN" "$LOGS" "$CACHE/programs"
@@ -8,6 +8,24 @@ mkdir -p "$BIN" "$LOGS" "$CACHE/programs"
 say() { printf '%s\n' "$*" >&2; } # for a person; standard output is for machine-readable lines
 fail() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 link() { ln -sfn "$1" "$2.new.$$" && mv -fT "$2.new.$$" "$2"; } # TARGET NAME: replaced in one step, also while in use
+
+# A process is remembered as "PID START-TIME": after a crash or a reboot its number may belong to somebody else.
+start_time() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+remember() { echo "$1 $(start_time "$1")" >"$2"; } # PID FILE
+alive() { # FILE: running and not a zombie; a busy init may leave the dead unreaped for seconds
+  local pid started
+  read -r pid started 2>/dev/null <"$1" || return 1
+  [[ -n $started && $(start_time "$pid") == "$started" ]] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null
+}
+stop() { # SIGNAL FILE...: signal, wait up to 10 s, then kill
+  local signal=$1 file n; shift
+  for file; do ! alive "$file" || kill "-$signal" "$(cut -d' ' -f1 "$file")" 2>/dev/null || true; done
+  for file; do
+    for ((n = 0; n < 100; n++)); do alive "$file" || break; sleep 0.1; done
+    ! alive "$file" || kill -KILL "$(cut -d' ' -f1 "$file")" 2>/dev/null || true
+    rm -f "$file"
+  done
+}
 
 wait_for() { # SECONDS WHAT COMMAND...
   local limit=$1 what=$2 end; shift 2; end=$((SECONDS + limit))

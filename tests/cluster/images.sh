@@ -1,0 +1,142 @@
+#!/bin/bash
+# images.sh [app] [spark]: our images from worker/image/Containerfile, without a registry and without a network in the
+# build; both when no target is given. Prints one line per image and one per archive, for eval:
+#   APP_IMAGE=kubeone.local/ots-tunnel:HASH          APP_ARCHIVE=...tar     (for `cluster.sh load NAME $APP_ARCHIVE`)
+#   SPARK_IMAGE=kubeone.local/ots-tunnel-spark:HASH  SPARK_ARCHIVE=...tar
+# HASH is that of everything that goes in, so an image that exists is not built again (0.1 s), and a pod that names it
+# cannot get an older one.
+#
+# mmdebstrap makes the base image which the Containerfile asks for; the dependencies, exactly those of uv.lock, are
+# downloaded once into the cache; buildah keeps the layers, so after a change of our code only the last one is made.
+# The Spark image's base also holds the spark-operator program: so the operator's chart can run from the same image.
+set -euo pipefail
+HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+ROOT=$(realpath "$HERE/../..")
+. "$HERE/cache.sh"
+PATH=$PATH:/usr/sbin:/sbin
+UV=0.13.8 HATCHLING=1.33.0 # as in the Containerfile
+PYTHON_BASE=python:3.11-slim-bookworm SUITE=bookworm # as in the Containerfile
+KEEP=3                     # archives of one image that stay: several working trees may share the cache
+IMAGES=$CACHE/images WHEELS=$CACHE/wheels
+INPUTS=(pyproject.toml uv.lock LICENSE README.md crds operator worker)
+mkdir -p "$IMAGES" "$WHEELS"
+
+buildah() { command buildah --root "$CACHE/buildah" --runroot "$IMAGES/run" --storage-driver "$DRIVER" "$@"; }
+logged() { # LOG COMMAND...
+  local log=$LOGS/$1.log; shift
+  "$@" >"$log" 2>&1 || { tail -n 15 "$log" >&2; fail "$1 failed: $log"; }
+}
+
+stage() { # a copy of the inputs without what Python and editors leave between them; sets CONTEXT
+  CONTEXT=$(mktemp -d "$IMAGES/context.XXXXXX")
+  local present=() path
+  for path in "${INPUTS[@]}"; do [[ ! -e $ROOT/$path ]] || present+=("$path"); done
+  tar -C "$ROOT" --exclude=__pycache__ --exclude='*.pyc' --exclude='.*' -cf - "${present[@]}" | tar -C "$CONTEXT" -xf -
+  # Modes depend on the umask of whoever cloned, and would change the layers.
+  chmod -R u=rwX,go=rX "$CONTEXT"
+}
+
+fingerprint() { # EXTRA...: the hash of the staged inputs and of how the base is made
+  { printf '%s\n' "$@" "$SUITE"; cd "$CONTEXT" && find . -type f -print0 | sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-12
+}
+
+base() { # TAG PACKAGES [FILE...]: a Debian with these packages and these programs as a local image
+  local tag=$1 packages=$2 container file start=$SECONDS; shift 2
+  ! buildah inspect --type image "$tag" >/dev/null 2>&1 || return 0
+  say "making the base image $tag (about 40 s; log $LOGS/base.log)"
+  SOURCE_DATE_EPOCH=0 logged base mmdebstrap --variant=essential --include="$packages" "$SUITE" "$IMAGES/base.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
+  container=$(buildah from scratch)
+  buildah add --quiet "$container" "$IMAGES/base.tar" / >/dev/null
+  for file; do buildah copy --quiet --chmod 755 "$container" "$file" /usr/bin/ >/dev/null; done
+  if [[ $# -gt 0 ]]; then # the operator's webhook writes its certificates here, as user 185
+    buildah config --workingdir /etc/k8s-webhook-server/serving-certs "$container"
+    buildah run --isolation oci --network none "$container" chmod -R 777 /etc/k8s-webhook-server
+    buildah config --workingdir / "$container"
+  fi
+  buildah commit --quiet "$container" "$tag" >/dev/null
+  buildah rm "$container" >/dev/null
+  rm "$IMAGES/base.tar"
+  say "made $tag in $((SECONDS - start)) s"
+}
+
+wheels() { # EXTRA...: what uv.lock says, for the image's Python, into one folder
+  local list start=$SECONDS extras=() extra
+  for extra; do extras+=(--extra "$extra"); done
+  list=$CONTEXT/requirements.txt
+  (cd "$CONTEXT" && "$TOOLS/bin/uv" export --quiet --offline --frozen --no-dev --no-emit-project --no-annotate "${extras[@]}" -o "$list")
+  local mark
+  mark=$WHEELS/complete-$(sha256sum <"$list" | cut -c1-16)
+  if [[ ! -f $mark ]]; then
+    say "downloading the dependencies of uv.lock for: $* (up to 1 min; log $LOGS/wheels.log)"
+    # setuptools: PySpark comes as sources only
+    logged wheels "$TOOLS/bin/pip" download --disable-pip-version-check --no-deps --python-version 3.11 --dest "$WHEELS" \
+      "uv==$UV" setuptools wheel
+    logged wheels "$TOOLS/bin/pip" download --disable-pip-version-check --python-version 3.11 --only-binary=:all: --dest "$WHEELS" \
+      "hatchling==$HATCHLING"
+    logged wheels "$TOOLS/bin/pip" download --disable-pip-version-check --no-deps --require-hashes --python-version 3.11 \
+      --dest "$WHEELS" -r "$list"
+    touch "$mark"
+    say "downloaded in $((SECONDS - start)) s"
+  fi
+  rm "$list"
+}
+
+build() { # TARGET NAME HASH BUILD-ARGS...
+  local target=$1 name=kubeone.local/$2:$3 archive_stem=$IMAGES/$2 archive=$IMAGES/$2-$3.tar start=$SECONDS old; shift 3
+  say "building the image $name (log $LOGS/image-$target.log)"
+  logged "image-$target" buildah bud --layers --pull-never --isolation oci --network none \
+    --volume "$WHEELS:/wheels:ro" --build-arg UV_FIND_LINKS=/wheels --build-arg UV_OFFLINE=1 "$@" \
+    --file "$CONTEXT/worker/image/Containerfile" --target "$target" --tag "$name" "$CONTEXT"
+  # Layers stay uncompressed: zipping would take longer than everything else.
+  rm -f "$archive.new"
+  logged "image-$target-archive" buildah push --disable-compression "$name" "oci-archive:$archive.new:$name"
+  mv "$archive.new" "$archive"
+  say "built $name in $((SECONDS - start)) s, $(du -m "$archive" | cut -f1) MiB"
+  # shellcheck disable=SC2012 # names are ours: no newlines in them
+  ls -t "$IMAGES/${archive_stem##*/}"-????????????.tar | tail -n "+$((KEEP + 1))" | while read -r old; do
+    rm "$old"
+    buildah rmi "${name%:*}:$(basename "$old" .tar | sed 's/.*-//')" >/dev/null 2>&1 || true
+  done
+}
+
+want() { [[ " $TARGETS " == *" $1 "* ]]; }
+TARGETS=${*:-app spark}
+[[ $TARGETS =~ ^(app|spark)(\ (app|spark))*$ ]] || { say "usage: images.sh [app] [spark]"; exit 2; }
+
+stage
+trap 'rm -rf "$CONTEXT"' EXIT
+exec 9>"$IMAGES/lock"
+flock -w 900 9 || fail "another images.sh works for 15 minutes already"
+
+DRIVER=overlay
+[[ $(stat -f -c %T "$IMAGES") != overlayfs ]] || DRIVER=vfs # an overlay does not nest
+app=$(fingerprint "$PYTHON_BASE") spark=
+if want spark; then
+  [[ -x $BIN/spark-operator ]] || fail "$BIN/spark-operator is not built; run $HERE/build.sh"
+  operator=$(readlink "$BIN/spark-operator")
+  spark=$(fingerprint "$PYTHON_BASE" "$(basename "$operator")")
+fi
+
+if { want app && [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; } || { want spark && [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; }; then
+  if [[ $EUID -ne 0 ]]; then say "images.sh: building images needs root"; exit 2; fi
+  "$HERE/packages.sh" images
+  python_tools "uv==$UV" pip
+fi
+if want app; then
+  if [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; then
+    wheels operator emulator cli
+    base "$PYTHON_BASE" python3,python3-venv,ca-certificates,tini
+    build app ots-tunnel "$app"
+  fi
+  echo "APP_IMAGE=kubeone.local/ots-tunnel:$app"
+  echo "APP_ARCHIVE=$IMAGES/ots-tunnel-$app.tar"
+fi
+if want spark; then
+  if [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; then
+    wheels spark
+    base "spark-base:$(basename "$operator" | sed 's/.*-//')" python3,python3-venv,ca-certificates,tini,procps,openjdk-17-jre-headless "$operator"
+    build spark ots-tunnel-spark "$spark" --build-arg "BASE=spark-base:$(basename "$operator" | sed 's/.*-//')"
+  fi
+  echo "SPARK_IMAGE=kubeone.local/ots-tunnel-spark:$spark"
+  echo "SPARK_ARCHIVE=$IMAGES/ots-tunnel-spark-$spark.tar"
+fi

@@ -1,0 +1,28 @@
+#!/bin/bash
+# What Spark on Kubernetes expects of an image, which the PySpark package does not bring: Spark starts the container as
+# "driver ARGS" or "executor" and says the rest in SPARK_* variables. The local image of tests/cluster also holds the
+# spark-operator program, whose chart starts it as "controller ARGS" or "webhook ARGS". Anything else is run as it is.
+set -euo pipefail
+case ${1:-} in
+  driver)
+    shift
+    # client mode: the driver runs in this very container
+    exec tini -s -- "$SPARK_HOME/bin/spark-submit" --deploy-mode client \
+      --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
+      --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" "$@" ;;
+  executor)
+    options=()
+    for ((i = 0; ; i++)); do
+      name=SPARK_JAVA_OPT_$i
+      [[ -v $name ]] || break
+      options+=("${!name}")
+    done
+    exec tini -s -- java "${options[@]}" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \
+      -cp "${SPARK_CONF_DIR:-$SPARK_HOME/conf}:$SPARK_HOME/jars/*" \
+      org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
+      --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \
+      --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \
+      --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID" --podName "$SPARK_EXECUTOR_POD_NAME" ;;
+  controller | webhook | version) exec tini -s -- spark-operator "$@" ;;
+  *) exec tini -s -- "$@" ;;
+esac
