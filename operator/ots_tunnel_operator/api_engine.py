@@ -50,9 +50,7 @@ class Workers(ApiModel):
     """Channels one worker reads at the same time; 0 means all it has."""
     lanes_per_channel: Annotated[int, Field(ge=1, le=256)] = 8
     """Parallel writers inside one channel, by key."""
-    memory_budget_bytes: PodTemplate = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
-SparkConf = Annotated[dict[str, Annotated[str, Field(max_length=4096)]], Field(max_length=100)]
-MemoryBudget = 268_435_456
+    memory_budget_bytes: MemoryBudget = 268_435_456
     """Bytes of records one worker holds, raw and parsed; reading waits beyond it."""
     termination_grace_period_seconds: Annotated[int, Field(ge=10, le=3600)] = 60
     """Time a pod has to drain; three quarters of it are the worker's own deadline."""
