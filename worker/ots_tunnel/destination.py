@@ -1,0 +1,223 @@
+"""The destination table: what it has to be, and making it so, once and idempotently.
+
+The operator calls `ensure_destination` before it creates a tunnel; workers never do (design section 3).
+Rules of replication 1.2, 4 and 5: equal keys, at least the source's versions and lifetime, a raised deviation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from ots_tunnel.errors import (
+    ConfigError,
+    ObjectAlreadyExist,
+    ObjectNotExist,
+    ServerUnavailable,
+    TransportError,
+)
+from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema, run_blocking
+
+#: The greatest deviation a table can have, INT64_MAX / 1000000 seconds: any version is accepted (tablestore-api 2.5).
+ANY_DEVIATION = 9_223_372_036_854
+
+#: Seconds of a century: a deviation that accepts versions from 1970 on and far ahead. Less may refuse old cells.
+COVERING_DEVIATION = 100 * 365 * 86_400
+
+#: Seconds until a new table answers row calls; the service needs up to a minute (tablestore-api 2.4).
+READY_DEADLINE = 120.0
+
+#: Seconds between two looks at a new table.
+READY_PAUSE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a table cannot be the destination: the field, what was found there and what is needed."""
+
+    field: str
+    found: str
+    needed: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: found {self.found}, needed {self.needed}"
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationResult:
+    """What `ensure_destination` found or made; usable when there are no problems."""
+
+    created: bool
+    schema: TableSchema | None
+    problems: tuple[Problem, ...] = ()
+
+
+def check_destination(source: TableSchema, destination: TableSchema) -> tuple[Problem, ...]:
+    """Every reason why `destination` cannot take an equal copy of `source`; empty when it can. Pure."""
+    return (
+        *_key_problems(source.keys, destination.keys),
+        *_version_problems(source, destination),
+        *_ttl_problems(source, destination),
+        *_write_problems(destination),
+    )
+
+
+def planned_schema(source: TableSchema, name: str) -> TableSchema:
+    """The table to create for a copy of `source`. Pure.
+
+    Auto-increment keys become plain integers: explicit values are restricted in such a column, and numbers given
+    anew would break updates, deletes and repeats (replication 5.4).
+    """
+    return replace(
+        source,
+        name=name,
+        keys=tuple(replace(key, auto_increment=False) for key in source.keys),
+        deviation_seconds=ANY_DEVIATION,
+        allow_update=True,
+    )
+
+
+def ensure_destination(
+    source: TableAdmin,
+    destination: TableAdmin,
+    source_table: str,
+    destination_table: str,
+    *,
+    create: bool,
+    deadline: float = READY_DEADLINE,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> DestinationResult:
+    """Make sure that the destination exists, fits and answers; calling it again changes nothing.
+
+    Args:
+        source: instance of the source.
+        destination: instance of the destination.
+        source_table: table to copy.
+        destination_table: table to copy into.
+        create: create it when it is missing; False reports a problem instead.
+        deadline: seconds a new table may take until it answers.
+        sleep: waits between two looks.
+        clock: monotonic seconds.
+
+    Raises:
+        ConfigError: the destination is the source.
+        ObjectNotExist: the source table does not exist.
+        ServerUnavailable: the destination does not answer by the deadline.
+        ServiceError, TransportError: as the service and the network say.
+    """
+    refuse_same_table(source, destination, source_table, destination_table)
+    wanted = source.describe(source_table)
+    if wanted is None:
+        raise ObjectNotExist("OTSObjectNotExist", f"source table {source_table!r} does not exist", http_status=404)
+    found = destination.describe(destination_table)
+    created = False
+    if found is None and create:
+        created = _create(destination, planned_schema(wanted, destination_table))
+        found = destination.describe(destination_table)
+    if found is None:
+        return DestinationResult(created, None, (Problem("table", "no such table", f"table {destination_table!r}"),))
+    problems = check_destination(wanted, found)
+    if not problems:
+        _wait_until_ready(destination, found, until=clock() + deadline, sleep=sleep, clock=clock)
+    return DestinationResult(created, found, problems)
+
+
+async def ensure_destination_async(
+    source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str, *, create: bool
+) -> DestinationResult:
+    """`ensure_destination` in the pool of blocking table calls."""
+
+    def ensure() -> DestinationResult:
+        return ensure_destination(source, destination, source_table, destination_table, create=create)
+
+    return await run_blocking(ensure)
+
+
+def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str) -> None:
+    """Refuse a copy of a table into itself: it would follow its own writes for ever (replication 5.7).
+
+    Raises:
+        ConfigError: both are one table.
+    """
+    one = (_region(source.endpoint), source.instance, source_table)
+    other = (_region(destination.endpoint), destination.instance, destination_table)
+    if one == other:
+        raise ConfigError(
+            f"sink.tablestore.table: {destination_table!r} in instance {destination.instance!r} is the source itself, "
+            "a copy of a table into itself never ends"
+        )
+
+
+def _region(endpoint: str) -> str:
+    """What tells apart instances of equal name: the region of a vendor's host, else the host with its port.
+
+    One instance of the vendor has a public, an internal and a VPC host that differ behind the region.
+    """
+    host = (urlsplit(endpoint).netloc or endpoint).lower()
+    return host.split(".")[1] if host.endswith(".aliyuncs.com") and host.count(".") > 2 else host
+
+
+def _create(destination: TableAdmin, schema: TableSchema) -> bool:
+    try:
+        destination.create(schema)
+    except ObjectAlreadyExist:
+        # Somebody was faster, or an earlier answer was lost: the check that follows decides.
+        return False
+    return True
+
+
+def _wait_until_ready(
+    destination: TableAdmin,
+    schema: TableSchema,
+    *,
+    until: float,
+    sleep: Callable[[float], None],
+    clock: Callable[[], float],
+) -> None:
+    while not _answers(destination, schema):
+        if clock() >= until:
+            raise ServerUnavailable("OTSTableNotReady", f"table {schema.name!r} does not answer row calls yet")
+        sleep(READY_PAUSE)
+
+
+def _answers(destination: TableAdmin, schema: TableSchema) -> bool:
+    try:
+        return destination.answers(schema.name, schema)
+    except (ServerUnavailable, TransportError):
+        return False
+
+
+def _key_problems(source: tuple[KeyColumn, ...], found: tuple[KeyColumn, ...]) -> tuple[Problem, ...]:
+    needed = tuple(replace(key, auto_increment=False) for key in source)
+    return () if needed == found else (Problem("primary key", _key_text(found), _key_text(needed)),)
+
+
+def _key_text(keys: tuple[KeyColumn, ...]) -> str:
+    return ", ".join(f"{key.name} {key.type.name}{' AUTO_INCREMENT' if key.auto_increment else ''}" for key in keys)
+
+
+def _version_problems(source: TableSchema, found: TableSchema) -> tuple[Problem, ...]:
+    if found.max_versions >= source.max_versions:
+        return ()
+    return (Problem("max versions", str(found.max_versions), f"at least {source.max_versions}, as the source"),)
+
+
+def _ttl_problems(source: TableSchema, found: TableSchema) -> tuple[Problem, ...]:
+    """A lifetime shorter than the source's refuses or hides cells that the source still has."""
+    if found.ttl_seconds == -1 or found.ttl_seconds >= source.ttl_seconds > 0:
+        return ()
+    needed = "-1, as the source" if source.ttl_seconds == -1 else f"-1 or at least {source.ttl_seconds}, as the source"
+    return (Problem("time to live seconds", str(found.ttl_seconds), needed),)
+
+
+def _write_problems(found: TableSchema) -> tuple[Problem, ...]:
+    problems = []
+    if found.deviation_seconds < COVERING_DEVIATION:
+        needed = f"at least {COVERING_DEVIATION}, best {ANY_DEVIATION}: cells keep their versions"
+        problems.append(Problem("max version deviation seconds", str(found.deviation_seconds), needed))
+    if not found.allow_update:
+        problems.append(Problem("allow update", "false", "true: changes arrive as updates"))
+    return tuple(problems)

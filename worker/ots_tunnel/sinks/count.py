@@ -1,0 +1,35 @@
+"""Counts records and forgets them: for measuring what is in front of a sink."""
+
+from __future__ import annotations
+
+from ots_tunnel.sinks import Batch, Guard
+
+
+class CountSink:
+    """Confirms everything at once; `rows` and `bytes` say how much went by."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.bytes = 0
+
+    def __repr__(self) -> str:
+        return f"CountSink({self.rows} rows, {self.bytes} bytes)"
+
+    async def open(self) -> None:
+        """Nothing to open."""
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        """Count the records of `batch`.
+
+        Raises:
+            OwnershipLost: the guard forbids to send.
+        """
+        guard.check()
+        self.rows += len(batch.records)
+        self.bytes += sum(record.size for record in batch.records)
+
+    async def flush(self) -> None:
+        """Nothing is held back."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
