@@ -1,0 +1,56 @@
+"""Merge a user's pod template over the generated one, as a strategic-merge patch does.
+
+Maps merge, lists whose items have a merge key merge by it, every other list and value is replaced, null removes.
+Patch directives such as `$patch` are not interpreted; the API server then refuses the unknown field by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: Merge keys of the lists of a pod template (k8s.io/api/core/v1, patchMergeKey).
+MERGE_KEYS: Mapping[str, str] = {
+    "containers": "name",
+    "initContainers": "name",
+    "ephemeralContainers": "name",
+    "volumes": "name",
+    "env": "name",
+    "volumeMounts": "mountPath",
+    "volumeDevices": "devicePath",
+    "ports": "containerPort",
+    "imagePullSecrets": "name",
+    "hostAliases": "ip",
+    "topologySpreadConstraints": "topologyKey",
+}
+
+
+def overlay(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `patch` merged over it; neither is changed."""
+    merged = dict(base)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merge(key, merged.get(key), value)
+    return merged
+
+
+def _merge(key: str, base: Any, patch: Any) -> Any:
+    if isinstance(patch, Mapping):
+        return overlay(base if isinstance(base, Mapping) else {}, patch)
+    if isinstance(patch, list) and isinstance(base, list) and key in MERGE_KEYS:
+        return _merge_list(MERGE_KEYS[key], base, patch)
+    return patch
+
+
+def _merge_list(merge_key: str, base: Sequence[Any], patch: Sequence[Any]) -> list[Any]:
+    merged = list(base)
+    places = {item[merge_key]: place for place, item in enumerate(base) if merge_key in item}
+    for item in patch:
+        place = places.get(item.get(merge_key)) if isinstance(item, Mapping) else None
+        if place is None:
+            merged.append(item)
+        else:
+            merged[place] = overlay(merged[place], item)
+    return merged
