@@ -1,0 +1,202 @@
+"""Typed calls of the Tunnel Service. Source: tunnel-protocol 2, 4 and 5.4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ots_tunnel.calls import REQUEST_TIMEOUT, RetryListener, ServiceCaller
+from ots_tunnel.credentials import CredentialsProvider
+from ots_tunnel.model import (
+    Channel,
+    ChannelId,
+    Checkpoint,
+    ClientId,
+    StreamConfig,
+    Token,
+    TunnelDescription,
+    TunnelId,
+    TunnelInfo,
+    TunnelType,
+)
+from ots_tunnel.protocol import messages
+from ots_tunnel.protocol import tunnel_pb2 as pb
+from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS, service_time
+from ots_tunnel.retry import RetryPolicy
+from ots_tunnel.transport import Transport
+from ots_tunnel.transport.aio import AioTransport
+
+#: Totals of tunnel-protocol 5.4.
+READ_POLICY = RetryPolicy(READ_RETRY, 75.0)
+CALL_POLICY = RetryPolicy(CALL_RETRY, 35.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one ReadRecords returned.
+
+    Args:
+        records: in commit order, or in key order on base channels; may be empty.
+        next_token: where the next read starts; FINISHED after the end.
+        may_more: whether a read at once pays off; None when the service does not say.
+        size_bytes: of the whole answer.
+        service_time: the service's clock at the answer, Unix seconds; None when unknown.
+    """
+
+    records: list[Record]
+    next_token: Token
+    may_more: bool | None
+    size_bytes: int
+    service_time: float | None
+
+    def __repr__(self) -> str:
+        return f"Page({len(self.records)} records, {self.size_bytes} bytes, may_more={self.may_more})"
+
+
+class TunnelClient:
+    """Calls the Tunnel Service of one instance; coroutines.
+
+    Args:
+        endpoint: `http(s)://host[:port]`.
+        credentials: asked before every try.
+        transport: None makes one that keeps connections alive; it is closed with the client.
+        on_retry: told the operation and the error of every repeated call.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        instance: str,
+        credentials: CredentialsProvider,
+        transport: Transport | None = None,
+        *,
+        on_retry: RetryListener | None = None,
+        caller: ServiceCaller | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.instance = instance
+        self._caller = caller or ServiceCaller(
+            transport or AioTransport(endpoint), instance, credentials, on_retry=on_retry
+        )
+
+    def __repr__(self) -> str:
+        return f"TunnelClient({self.instance} at {self.endpoint})"
+
+    def listen_to_retries(self, listener: RetryListener) -> None:
+        """Tell `listener` the operation and the error of every call that is repeated from now on."""
+        self._caller.on_retry = listener
+
+    async def create_tunnel(
+        self, table: str, name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
+    ) -> TunnelId:
+        """Create a tunnel; `stream` says where a Stream tunnel starts and ends.
+
+        Raises:
+            ObjectAlreadyExist: the table has a tunnel of this name. ParameterInvalid: there is no such table.
+        """
+        message = messages.create_tunnel_request(table, name, tunnel_type, stream)
+        answer, _ = await self._call("CreateTunnel", message)
+        return TunnelId(answer.tunnel_id)
+
+    async def delete_tunnel(self, table: str, name: str) -> None:
+        """Delete a tunnel with its checkpoints.
+
+        Raises:
+            ParameterInvalid: there is no such tunnel.
+        """
+        await self._call("DeleteTunnel", pb.DeleteTunnelRequest(table_name=table, tunnel_name=name))
+
+    async def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
+        """The tunnels of a table; an empty name means the whole instance."""
+        answer, _ = await self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        return tuple(messages.tunnel_info(tunnel) for tunnel in answer.tunnels)
+
+    async def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
+        """A tunnel with its channels; the id wins where table and name disagree with it.
+
+        Raises:
+            ParameterInvalid: there is no such tunnel.
+        """
+        message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
+        answer, _ = await self._call("DescribeTunnel", message)
+        return messages.tunnel_description(answer)
+
+    async def connect(self, tunnel_id: TunnelId, timeout_s: int, tag: str) -> ClientId:
+        """Register a client that counts as gone after `timeout_s` seconds without a heartbeat."""
+        message = pb.ConnectRequest(tunnel_id=tunnel_id)
+        message.client_config.timeout = timeout_s
+        message.client_config.client_tag = tag
+        answer, _ = await self._call("Connect", message)
+        return ClientId(answer.client_id)
+
+    async def heartbeat(
+        self, tunnel_id: TunnelId, client_id: ClientId, channels: Sequence[Channel], *, timeout: float = REQUEST_TIMEOUT
+    ) -> tuple[Channel, ...]:
+        """Report channels and learn which ones this client is to hold; tried once, the next beat repeats it.
+
+        Raises:
+            ResourceGone: the client is unknown.
+        """
+        message = pb.HeartbeatRequest(tunnel_id=tunnel_id, client_id=client_id)
+        message.channels.extend(messages.channel_message(channel) for channel in channels)
+        answer, _ = await self._caller.call(TUNNEL_OPERATIONS["Heartbeat"], message, timeout=timeout)
+        return tuple(messages.channel(channel) for channel in answer.channels)
+
+    async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
+        """Give up the client and its channels; tried once."""
+        message = pb.ShutdownRequest(tunnel_id=tunnel_id, client_id=client_id)
+        await self._caller.call(TUNNEL_OPERATIONS["Shutdown"], message, timeout=timeout)
+
+    async def get_checkpoint(self, tunnel_id: TunnelId, client_id: ClientId, channel_id: ChannelId) -> Checkpoint:
+        """The stored cursor of a channel."""
+        message = pb.GetCheckpointRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id)
+        answer, _ = await self._call("GetCheckpoint", message)
+        return Checkpoint(Token(answer.checkpoint), answer.sequence_number)
+
+    async def read_records(self, tunnel_id: TunnelId, client_id: ClientId, channel_id: ChannelId, token: Token) -> Page:
+        """The records from `token` on; reading twice from one token is legal.
+
+        Raises:
+            TunnelExpired: the log at this position is gone.
+        """
+        message = pb.ReadRecordsRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id, token=token)
+        answer, response = await self._caller.call(TUNNEL_OPERATIONS["ReadRecords"], message, retry=READ_POLICY)
+        return Page(
+            records=messages.records(answer),
+            next_token=Token(answer.next_token),
+            may_more=answer.may_more_record if answer.HasField("may_more_record") else None,
+            size_bytes=len(response.body),
+            service_time=service_time(response),
+        )
+
+    async def checkpoint(
+        self,
+        tunnel_id: TunnelId,
+        client_id: ClientId,
+        channel_id: ChannelId,
+        checkpoint: Checkpoint,
+        *,
+        before_send: Callable[[], None] | None = None,
+    ) -> None:
+        """Store a cursor; its sequence number must exceed the stored one. Tried once: see `checkpointer`.
+
+        Raises:
+            SequenceNumberMismatch: somebody, or an unanswered call of ours, has stored that number already.
+        """
+        message = pb.CheckpointRequest(
+            tunnel_id=tunnel_id,
+            client_id=client_id,
+            channel_id=channel_id,
+            checkpoint=checkpoint.token,
+            sequence_number=checkpoint.sequence_number,
+        )
+        await self._caller.call(TUNNEL_OPERATIONS["Checkpoint"], message, before_send=before_send)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._caller.close()
+
+    async def _call(self, name: str, message: messages.Message) -> tuple[messages.Message, object]:
+        return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_POLICY)

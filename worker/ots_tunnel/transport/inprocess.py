@@ -1,0 +1,43 @@
+"""Calls a handler of this process: the emulator without sockets, in tests and in `ots-tunnel demo`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from ots_tunnel.errors import ConnectionLost, ReadTimeout
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+
+
+class InProcessTransport:
+    """Hands requests to `handle`, with the transports' rules for deadlines, guard and closing."""
+
+    def __init__(self, handle: Callable[[HttpRequest], Awaitable[HttpResponse]]) -> None:
+        self._handle = handle
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return "InProcessTransport()"
+
+    async def send(
+        self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> HttpResponse:
+        """Let the handler answer within `timeout` seconds.
+
+        Raises:
+            ReadTimeout: it did not answer in time.
+            ConnectionLost: the transport was closed.
+        """
+        if self._closed:
+            raise ConnectionLost("transport is closed")
+        if before_send is not None:
+            before_send()
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._handle(request)
+        except TimeoutError as error:
+            raise ReadTimeout("no complete answer in time") from error
+
+    async def close(self) -> None:
+        """Refuse further requests."""
+        self._closed = True
