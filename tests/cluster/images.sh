@@ -16,6 +16,9 @@ ROOT=$(realpath "$HERE/../..")
 PATH=$PATH:/usr/sbin:/sbin
 UV=0.13.8 HATCHLING=1.33.0 # as in the Containerfile
 PYTHON_BASE=python:3.11-slim-bookworm SUITE=bookworm # as in the Containerfile
+# libstdc++6: every Debian with apt has it, so compiled wheels expect it
+PYTHON_PACKAGES=python3,python3-venv,ca-certificates,tini,libstdc++6
+SPARK_PACKAGES=$PYTHON_PACKAGES,procps,openjdk-17-jre-headless
 KEEP=3                     # archives of one image that stay: several working trees may share the cache
 IMAGES=$CACHE/images WHEELS=$CACHE/wheels
 INPUTS=(pyproject.toml uv.lock LICENSE README.md crds operator worker)
@@ -37,17 +40,19 @@ stage() { # a copy of the inputs without what Python and editors leave between t
 }
 
 fingerprint() { # EXTRA...: the hash of the staged inputs and of how the base is made
-  { printf '%s\n' "$@" "$SUITE"; cd "$CONTEXT" && find . -type f -print0 | sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-12
+  { printf '%s\n' "$@"; cd "$CONTEXT" && find . -type f -print0 | sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-12
 }
 
-base() { # TAG PACKAGES [FILE...]: a Debian with these packages and these programs as a local image
-  local tag=$1 packages=$2 container file start=$SECONDS; shift 2
+base() { # PACKAGES [FILE...]: a Debian with these packages and these programs as a local image; sets BASE
+  local packages=$1 tag container file start=$SECONDS; shift
+  tag=base:$(printf '%s\n' "$SUITE" "$packages" "$@" | sha256sum | cut -c1-12)
+  BASE=localhost/$tag
   ! buildah inspect --type image "$tag" >/dev/null 2>&1 || return 0
-  say "making the base image $tag (about 40 s; log $LOGS/base.log)"
+  say "making the base image $BASE with mmdebstrap (about 40 s; log $LOGS/base.log)"
   SOURCE_DATE_EPOCH=0 logged base mmdebstrap --variant=essential --include="$packages" "$SUITE" "$IMAGES/base.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
   container=$(buildah from scratch)
   buildah add --quiet "$container" "$IMAGES/base.tar" / >/dev/null
-  for file; do buildah copy --quiet --chmod 755 "$container" "$file" /usr/bin/ >/dev/null; done
+  for file; do buildah copy --quiet --chmod 755 "$container" "$file" "/usr/bin/$(basename "$file" | sed 's/-[0-9a-f]\{16\}$//')" >/dev/null; done
   if [[ $# -gt 0 ]]; then # the operator's webhook writes its certificates here, as user 185
     buildah config --workingdir /etc/k8s-webhook-server/serving-certs "$container"
     buildah run --isolation oci --network none "$container" chmod -R 777 /etc/k8s-webhook-server
@@ -56,7 +61,7 @@ base() { # TAG PACKAGES [FILE...]: a Debian with these packages and these progra
   buildah commit --quiet "$container" "$tag" >/dev/null
   buildah rm "$container" >/dev/null
   rm "$IMAGES/base.tar"
-  say "made $tag in $((SECONDS - start)) s"
+  say "made $BASE in $((SECONDS - start)) s"
 }
 
 wheels() { # EXTRA...: what uv.lock says, for the image's Python, into one folder
@@ -87,9 +92,9 @@ build() { # TARGET NAME HASH BUILD-ARGS...
   logged "image-$target" buildah bud --layers --pull-never --isolation oci --network none \
     --volume "$WHEELS:/wheels:ro" --build-arg UV_FIND_LINKS=/wheels --build-arg UV_OFFLINE=1 "$@" \
     --file "$CONTEXT/worker/image/Containerfile" --target "$target" --tag "$name" "$CONTEXT"
-  # Layers stay uncompressed: zipping would take longer than everything else.
+  # A Docker archive has plain layers; an OCI archive would be zipped, which takes longer than everything else.
   rm -f "$archive.new"
-  logged "image-$target-archive" buildah push --disable-compression "$name" "oci-archive:$archive.new:$name"
+  logged "image-$target-archive" buildah push "$name" "docker-archive:$archive.new:$name"
   mv "$archive.new" "$archive"
   say "built $name in $((SECONDS - start)) s, $(du -m "$archive" | cut -f1) MiB"
   # shellcheck disable=SC2012 # names are ours: no newlines in them
@@ -110,11 +115,11 @@ flock -w 900 9 || fail "another images.sh works for 15 minutes already"
 
 DRIVER=overlay
 [[ $(stat -f -c %T "$IMAGES") != overlayfs ]] || DRIVER=vfs # an overlay does not nest
-app=$(fingerprint "$PYTHON_BASE") spark=
+app=$(fingerprint "$SUITE" "$PYTHON_PACKAGES") spark=
 if want spark; then
   [[ -x $BIN/spark-operator ]] || fail "$BIN/spark-operator is not built; run $HERE/build.sh"
-  operator=$(readlink "$BIN/spark-operator")
-  spark=$(fingerprint "$PYTHON_BASE" "$(basename "$operator")")
+  operator=$(basename "$(readlink "$BIN/spark-operator")") # its name has the hash of its recipe
+  spark=$(fingerprint "$SUITE" "$SPARK_PACKAGES" "$operator")
 fi
 
 if { want app && [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; } || { want spark && [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; }; then
@@ -125,7 +130,8 @@ fi
 if want app; then
   if [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; then
     wheels operator emulator cli
-    base "$PYTHON_BASE" python3,python3-venv,ca-certificates,tini
+    base "$PYTHON_PACKAGES"
+    buildah tag "$BASE" "$PYTHON_BASE" # so the Containerfile finds it under the name it asks for
     build app ots-tunnel "$app"
   fi
   echo "APP_IMAGE=kubeone.local/ots-tunnel:$app"
@@ -134,8 +140,8 @@ fi
 if want spark; then
   if [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; then
     wheels spark
-    base "spark-base:$(basename "$operator" | sed 's/.*-//')" python3,python3-venv,ca-certificates,tini,procps,openjdk-17-jre-headless "$operator"
-    build spark ots-tunnel-spark "$spark" --build-arg "BASE=spark-base:$(basename "$operator" | sed 's/.*-//')"
+    base "$SPARK_PACKAGES" "$CACHE/programs/$operator"
+    build spark ots-tunnel-spark "$spark" --build-arg "BASE=$BASE"
   fi
   echo "SPARK_IMAGE=kubeone.local/ots-tunnel-spark:$spark"
   echo "SPARK_ARCHIVE=$IMAGES/ots-tunnel-spark-$spark.tar"

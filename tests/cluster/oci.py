@@ -20,15 +20,19 @@ MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def name_of(path: str) -> str:
-    """The image's full name; index.json may be at either end of an archive, its members are few."""
+    """The full name of the one image in a Docker archive (images.sh makes these) or an OCI archive."""
     with tarfile.open(path) as archive:
-        index = archive.extractfile("index.json")
-        assert index is not None
-        annotations = json.load(index)["manifests"][0].get("annotations", {})
-    name = annotations.get("io.containerd.image.name") or annotations.get("org.opencontainers.image.ref.name")
-    if not name:
+        names = archive.getnames()
+        listing = archive.extractfile("manifest.json" if "manifest.json" in names else "index.json")
+        assert listing is not None
+        content = json.load(listing)
+    if isinstance(content, list):
+        found = content[0].get("RepoTags") or []
+    else:
+        found = [content["manifests"][0].get("annotations", {}).get("io.containerd.image.name")]
+    if not found or not found[0]:
         sys.exit(f"oci.py: {path} does not say the name of its image")
-    return str(name)
+    return str(found[0])
 
 
 def add(archive: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> None:

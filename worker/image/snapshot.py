@@ -1,0 +1,7 @@
+"""The main application file of the snapshot: local:///opt/ots/snapshot.py."""
+
+import sys
+
+from ots_tunnel.spark.snapshot import main
+
+sys.exit(main())
