@@ -5,10 +5,13 @@ reads the document and writes the record. No I/O, no Spark: both sides import th
 
 The record is the ConfigMap `<name>-snapshot` (design: snapshot before stream, point 2):
 
-    metadata.labels[PROGRESS_LABEL]   which copy this is: the tunnel's id, or the object's uid without a tunnel
+    metadata.labels[PROGRESS_LABEL]   which copy is wanted: the tunnel's id, or the object's uid without a tunnel
+    data["label"]                     which copy the items below are of; another than wanted: they count as nothing
     binaryData["splits.json.gz"]      the frozen split list (`ots_tunnel.spark.splits`)
     binaryData["done.bitmap"]         finished splits: split i is bit i % 8 of byte i // 8
-    data["total"], data["done"]       the same as numbers, for people; never read back as the truth
+    data["total"]                     number of splits
+    data["done"]                      number of finished splits, for people; the bitmap is the truth
+    data["updated"]                   time of this write by the driver's clock, ISO 8601
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,8 +30,8 @@ from pydantic import Field, ValidationError, model_validator
 from ots_tunnel.config import ConfigModel, DeliveryConfig, InstanceConfig, SinkConfig, describe
 from ots_tunnel.errors import CodecError, ConfigError
 
-#: Label of the progress ConfigMap: the copy it belongs to.
-PROGRESS_LABEL = "ots-tunnel.dev/snapshot-of"
+#: Label of the progress ConfigMap: the copy that is wanted.
+PROGRESS_LABEL = "ots-tunnel.dev/tunnel-id"
 SPLITS_KEY = "splits.json.gz"
 DONE_KEY = "done.bitmap"
 
@@ -119,12 +123,14 @@ def dump_snapshot_config(config: SnapshotConfig) -> str:
 class SnapshotProgress:
     """How far a snapshot is.
 
-    `total` is None until the split list is frozen: unknown, not 0.
+    `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last
+    write, seconds since 1970, None together with `total`.
     """
 
     label: str
     done: int
     total: int | None
+    updated: float | None = None
 
     @property
     def complete(self) -> bool:
@@ -140,12 +146,17 @@ def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
     """
     label = (config_map["metadata"].get("labels") or {}).get(PROGRESS_LABEL, "")
     data = config_map.get("data") or {}
-    if SPLITS_KEY not in (config_map.get("binaryData") or {}):
+    if data.get("label") != label or SPLITS_KEY not in (config_map.get("binaryData") or {}):
         return SnapshotProgress(label, 0, None)
     total = data.get("total", "")
     if not total.isdecimal() or int(total) < 1:
         raise CodecError(f"data.total: a number of splits was expected, found {total!r}")
-    return SnapshotProgress(label, len(done_splits(binary_item(config_map, DONE_KEY), int(total))), int(total))
+    try:
+        updated = datetime.fromisoformat(data.get("updated", "")).timestamp()
+    except ValueError as error:
+        raise CodecError(f"data.updated: a time was expected: {error}") from error
+    done = len(done_splits(binary_item(config_map, DONE_KEY), int(total)))
+    return SnapshotProgress(label, done, int(total), updated)
 
 
 def binary_item(config_map: Mapping[str, Any], key: str) -> bytes:

@@ -15,8 +15,10 @@ import json
 import logging
 import os
 import ssl
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -30,7 +32,6 @@ from ots_tunnel.snapshot import (
     binary_item,
     done_bitmap,
     done_splits,
-    read_progress,
 )
 from ots_tunnel.spark.splits import SplitList, deserialise
 
@@ -134,10 +135,12 @@ class ProgressRecord:
 
     config_maps: ConfigMaps
     config: ProgressConfig
+    now: Callable[[], float] = time.time
     splits: SplitList | None = None
     """The frozen list, None before `freeze`."""
     done: frozenset[int] = frozenset()
     _stored: dict[str, Any] | None = field(default=None, repr=False)
+    _uncertain: bool = False
 
     def load(self) -> None:
         """Read the record; what belongs to another label counts as nothing.
@@ -146,11 +149,8 @@ class ProgressRecord:
             CodecError: the record was damaged.
         """
         self._stored = self.config_maps.get(self.config.config_map)
-        self.splits, self.done = None, frozenset()
-        if self._stored is None:
-            return
-        progress = read_progress(self._stored)
-        if progress.label != self.config.label or progress.total is None:
+        self.splits, self.done, self._uncertain = None, frozenset(), False
+        if self._stored is None or (self._stored.get("data") or {}).get("label") != self.config.label:
             return
         self.splits = deserialise(binary_item(self._stored, SPLITS_KEY))
         self.done = done_splits(binary_item(self._stored, DONE_KEY), len(self.splits))
@@ -161,37 +161,55 @@ class ProgressRecord:
         Raises:
             OwnershipLost: another driver wrote since `load`.
         """
-        self.splits, self.done = splits, frozenset()
-        self._write({SPLITS_KEY: base64.b64encode(payload).decode()})
+        self._write(splits, frozenset(), {SPLITS_KEY: base64.b64encode(payload).decode()})
 
     def mark(self, done: Iterable[int]) -> None:
         """Record these splits as done, besides those that are; no write when there is nothing new.
 
+        A failed call may be repeated: a write whose answer was lost is looked up first.
+
         Raises:
             OwnershipLost: another driver wrote since our last write.
         """
-        merged = self.done | frozenset(done)
-        if merged != self.done:
-            self.done = merged
-            self._write({})
-
-    def _write(self, binary: dict[str, str]) -> None:
         assert self.splits is not None, "freeze comes first"
-        total = len(self.splits)
+        merged = self.done | frozenset(done)
+        if merged == self.done:
+            return
+        if self._uncertain:
+            self._look_up(merged)
+        if merged != self.done:
+            self._write(self.splits, merged, {})
+
+    def _look_up(self, merged: frozenset[int]) -> None:
+        """Take over what is stored after a lost answer, if it can only be our own write."""
+        frozen, known = self.splits, self.done
+        self.load()
+        if self.splits != frozen or not known <= self.done <= merged:
+            raise OwnershipLost("progress record: another driver of this snapshot is at work")
+
+    def _write(self, splits: SplitList, done: frozenset[int], binary: dict[str, str]) -> None:
         stored = self._stored or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
-        metadata = {
-            **stored["metadata"],
-            "name": self.config.config_map,
-            "namespace": self.config.namespace,
-            "labels": {**(stored["metadata"].get("labels") or {}), PROGRESS_LABEL: self.config.label},
+        labels = {**(stored["metadata"].get("labels") or {}), PROGRESS_LABEL: self.config.label}
+        data = {
+            "label": self.config.label,
+            "total": str(len(splits)),
+            "done": str(len(done)),
+            "updated": datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="milliseconds"),
         }
-        bitmap = base64.b64encode(done_bitmap(self.done, total)).decode()
+        bitmap = base64.b64encode(done_bitmap(done, len(splits))).decode()
         document = {
             **stored,
-            "metadata": metadata,
-            "data": {"total": str(total), "done": str(len(self.done))},
+            "metadata": {
+                **stored["metadata"],
+                "name": self.config.config_map,
+                "namespace": self.config.namespace,
+                "labels": labels,
+            },
+            "data": data,
             "binaryData": {**(stored.get("binaryData") or {}), **binary, DONE_KEY: bitmap},
         }
         write = self.config_maps.create if self._stored is None else self.config_maps.replace
+        self._uncertain = True
         self._stored = write(document)
-        logger.info("recorded %d of %d splits", len(self.done), total, extra={"action": "progress"})
+        self.splits, self.done, self._uncertain = splits, done, False
+        logger.info("recorded %d of %d splits", len(done), len(splits), extra={"action": "progress"})
