@@ -1,0 +1,106 @@
+"""One row change as a tunnel delivers it, decoded only where somebody looks."""
+
+from __future__ import annotations
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Action, CellOp, Column, PrimaryKey, SequenceInfo
+from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_key_cells, decode_row
+from ots_tunnel.protocol.spans import check_header, read_sequence, scan_key
+
+
+class Record:
+    """One row change.
+
+    Args:
+        action: what happened to the row.
+        body: PlainBuffer with header and exactly one row.
+        origin: PlainBuffer with the previous values of the stream's origin columns, None where there are none.
+    """
+
+    __slots__ = ("_key", "_origin_row", "_row", "action", "body", "origin")
+
+    def __init__(self, action: Action, body: bytes, origin: bytes | None = None) -> None:
+        self.action = action
+        self.body = body
+        self.origin = origin
+        self._key: bytes | None = None
+        self._row: DecodedRow | None = None
+        self._origin_row: DecodedRow | None = None
+
+    @property
+    def key(self) -> bytes:
+        """Wire bytes of the key cells: equal exactly for equal keys; nothing is decoded.
+
+        Raises:
+            CodecError: the body is no row.
+        """
+        if self._key is None:
+            self._key = scan_key(self.body, check_header(self.body))
+        return self._key
+
+    @property
+    def primary_key(self) -> PrimaryKey:
+        """The key columns in the table's order.
+
+        Raises:
+            CodecError: the body is no row.
+        """
+        return self._row.primary_key if self._row is not None else decode_key_cells(self.key)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The cells: all of a put, the touched ones of an update, none of a delete.
+
+        Raises:
+            CodecError: the body is no row, a checksum is wrong, or a put has no value.
+        """
+        if self._row is None:
+            row = decode_row(self.body)
+            _check_columns(row.columns)
+            self._row = row
+        return self._row.columns
+
+    @property
+    def sequence(self) -> SequenceInfo | None:
+        """Position in the stream, None for base data.
+
+        Raises:
+            CodecError: the body is no row.
+        """
+        return read_sequence(self.body)
+
+    @property
+    def origin_columns(self) -> tuple[Column, ...]:
+        """Previous values of the stream's origin columns; empty where there are none.
+
+        Raises:
+            CodecError: the bytes are no row, or a checksum is wrong.
+        """
+        if not self.origin:
+            return ()
+        if self._origin_row is None:
+            self._origin_row = decode_row(self.origin)
+        return self._origin_row.columns
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record on the wire."""
+        return len(self.body) + (len(self.origin) if self.origin else 0)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        return (self.action, self.body, self.origin) == (other.action, other.body, other.origin)
+
+    def __hash__(self) -> int:
+        return hash((self.action, self.body, self.origin))
+
+    # Row contents never reach a log (house rule), so the text has none.
+    def __repr__(self) -> str:
+        return f"Record({self.action.name}, {self.size} bytes)"
+
+
+def _check_columns(columns: tuple[Column, ...]) -> None:
+    for column in columns:
+        if column.op is CellOp.PUT and column.value is None:
+            raise CodecError("a cell is put without a value")
