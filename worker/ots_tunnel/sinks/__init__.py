@@ -12,21 +12,12 @@ from typing import Protocol
 
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import Transport
 
-
-class Guard(Protocol):
-    """Says whether a write may still be sent (design rule 4)."""
-
-    def check(self) -> None:
-        """Return when a write sent now ends before the channel can belong to another client.
-
-        Raises:
-            OwnershipLost: it might not.
-        """
-        ...
+__all__ = ["Batch", "Guard", "Sink", "open_sink"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,299 @@
+"""The one writer of tables: what `grouping` and `delivery` decide, carried out with coroutines or blocking.
+
+The worker's sink uses `TableWriter` with several requests in flight, Spark's executors `SyncTableWriter` with one.
+Every request may take `deadline` seconds and asks the guard right before its bytes go out (design rule 4), also when
+it is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from ots_tunnel.config import RetryConfig
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.fence import Guard
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.sinks.delivery import Delivery, Pause, Rejection, Send, rejection_error
+from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.row_change import Change, change_of
+from ots_tunnel.table_calls import RowChange, RowOutcome
+
+logger = logging.getLogger(__name__)
+
+#: Requests' worth of changes that are held while more are read from an iterator: enough to fill the next request
+#: beside a hot key's queue, and a bound for its growth.
+HELD_REQUESTS = 4
+
+#: Seconds between two warnings that writes are tried again.
+WARNING_PAUSE = 60.0
+
+
+class WritesRows(Protocol):
+    """The part of `TableClient` that is needed."""
+
+    async def batch_write(
+        self, table: str, rows: list[RowChange], *, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> list[RowOutcome]:
+        """One request; see `TableClient.batch_write`."""
+        ...
+
+
+class WritesRowsBlocking(Protocol):
+    """The part of `SyncTableClient` that is needed."""
+
+    def batch_write(
+        self, table: str, rows: list[RowChange], *, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> list[RowOutcome]:
+        """One request; see `SyncTableClient.batch_write`."""
+        ...
+
+
+@dataclass(slots=True)
+class WriteCounts:
+    """What a writer did so far."""
+
+    rows: int = 0
+    """Row changes stored."""
+    requests: int = 0
+    """Requests sent, repetitions included."""
+    retries: int = 0
+    """Pauses after a failed request or failed rows."""
+
+
+def write_backoff(retry: RetryConfig) -> Backoff:
+    """Pauses of the document's delivery.retry: doubling, capped, half of each random."""
+    return Backoff(retry.backoff_seconds, 2.0, retry.backoff_max_seconds, 0.5)
+
+
+class TableWriter:
+    """Writes changes of one table with up to `lanes` requests in flight; coroutines.
+
+    Args:
+        client: connections to the table's instance.
+        table: destination table.
+        limits: what one request may hold.
+        backoff: pauses between tries.
+        lanes: requests in flight per `write`.
+        deadline: seconds a request may take.
+        entropy: random numbers in [0, 1) for the pauses.
+    """
+
+    def __init__(
+        self,
+        client: WritesRows,
+        table: str,
+        *,
+        limits: Limits,
+        backoff: Backoff,
+        lanes: int,
+        deadline: float,
+        entropy: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._limits = limits
+        self._backoff = backoff
+        self._lanes = lanes
+        self._deadline = deadline
+        self._entropy = entropy
+        self._reporter = _RetryReporter(table)
+        self.counts = WriteCounts()
+
+    def __repr__(self) -> str:
+        return f"TableWriter({self._table}, {self.counts})"
+
+    async def write(self, changes: Iterable[Change], guard: Guard) -> None:
+        """Write all changes, in order per key; returns when every one is stored.
+
+        When a change is refused, requests in flight are awaited, so that nothing is under way afterwards.
+
+        Raises:
+            SinkRejected: changes are refused for good.
+            OwnershipLost: the guard forbids to send.
+        """
+        grouping: Grouping[Change] = Grouping(self._limits)
+        for change in changes:
+            grouping.add(change)
+        rejections: list[Rejection] = []
+        running: set[asyncio.Task[None]] = set()
+        try:
+            while not rejections:
+                while len(running) < self._lanes and (taken := grouping.take()):
+                    running.add(asyncio.create_task(self._deliver(taken, grouping, guard, rejections), name="lane"))
+                if not running:
+                    return
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            await _finish(running)
+        finally:
+            await _cancel(running)
+        raise rejection_error(rejections)
+
+    async def _deliver(
+        self, changes: tuple[Change, ...], grouping: Grouping[Change], guard: Guard, rejections: list[Rejection]
+    ) -> None:
+        delivery = Delivery(changes, self._backoff)
+        # Another lane's refusal ends the write: what failed here is not tried again then.
+        while (step := delivery.step(self._entropy())) is not None and not (rejections and isinstance(step, Pause)):
+            match step:
+                case Pause():
+                    self.counts.retries += 1
+                    self._reporter.report(step)
+                    await asyncio.sleep(step.seconds)
+                case Send():
+                    stored = await self._send(delivery, step, guard)
+                    self.counts.rows += len(stored)
+                    grouping.settle(stored)
+        rejections += delivery.rejections
+
+    async def _send(self, delivery: Delivery, step: Send, guard: Guard) -> tuple[Change, ...]:
+        self.counts.requests += 1
+        rows = [change.row for change in step.changes]
+        try:
+            outcomes = await self._client.batch_write(
+                self._table, rows, timeout=self._deadline, before_send=guard.check
+            )
+            return delivery.answered(outcomes)
+        except TunnelError as error:
+            delivery.failed(error)
+            return ()
+
+
+class SyncTableWriter:
+    """Writes changes of one table, one request at a time; blocks.
+
+    Args:
+        client: connections to the table's instance.
+        table: destination table.
+        limits: what one request may hold.
+        retry: pauses between tries.
+        guard: asked before every request.
+        deadline: seconds a request may take.
+        entropy: random numbers in [0, 1) for the pauses.
+        sleep: waits between tries.
+    """
+
+    def __init__(
+        self,
+        client: WritesRowsBlocking,
+        table: str,
+        limits: Limits,
+        retry: RetryConfig,
+        guard: Guard,
+        *,
+        deadline: float = 60.0,
+        entropy: Callable[[], float] = random.random,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._limits = limits
+        self._backoff = write_backoff(retry)
+        self._guard = guard
+        self._deadline = deadline
+        self._entropy = entropy
+        self._sleep = sleep
+        self._reporter = _RetryReporter(table)
+        self.counts = WriteCounts()
+
+    def __repr__(self) -> str:
+        return f"SyncTableWriter({self._table}, {self.counts})"
+
+    def write(self, rows: Iterable[RowChange]) -> WriteCounts:
+        """Write all rows, in order per key; returns when every one is stored.
+
+        Rows are read as they are needed: about `HELD_REQUESTS` requests' worth is held at a time.
+
+        Raises:
+            SinkRejected: rows are refused for good.
+            OwnershipLost: the guard forbids to send.
+            CodecError: a row's bytes are malformed.
+        """
+        grouping: Grouping[Change] = Grouping(self._limits)
+        source = map(change_of, rows)
+        while True:
+            self._fill(grouping, source)
+            taken = grouping.take()
+            if not taken:
+                return self.counts
+            self._deliver(taken, grouping)
+
+    def _fill(self, grouping: Grouping[Change], source: Iterator[Change]) -> None:
+        most_rows = self._limits.max_rows * HELD_REQUESTS
+        most_bytes = self._limits.max_bytes * 2
+        while (
+            grouping.ready_rows < self._limits.max_rows
+            and grouping.held_rows < most_rows
+            and grouping.held_bytes < most_bytes
+        ):
+            change = next(source, None)
+            if change is None:
+                return
+            grouping.add(change)
+
+    def _deliver(self, changes: tuple[Change, ...], grouping: Grouping[Change]) -> None:
+        delivery = Delivery(changes, self._backoff)
+        while (step := delivery.step(self._entropy())) is not None:
+            match step:
+                case Pause():
+                    self.counts.retries += 1
+                    self._reporter.report(step)
+                    self._sleep(step.seconds)
+                case Send():
+                    stored = self._send(delivery, step)
+                    self.counts.rows += len(stored)
+                    grouping.settle(stored)
+        if delivery.rejections:
+            raise rejection_error(delivery.rejections)
+
+    def _send(self, delivery: Delivery, step: Send) -> tuple[Change, ...]:
+        self.counts.requests += 1
+        rows = [change.row for change in step.changes]
+        try:
+            outcomes = self._client.batch_write(
+                self._table, rows, timeout=self._deadline, before_send=self._guard.check
+            )
+            return delivery.answered(outcomes)
+        except TunnelError as error:
+            delivery.failed(error)
+            return ()
+
+
+class _RetryReporter:
+    """One warning a minute with the number of tries in between."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._last = float("-inf")
+        self._unsaid = 0
+
+    def report(self, pause: Pause) -> None:
+        self._unsaid += 1
+        now = time.monotonic()
+        if now - self._last < WARNING_PAUSE:
+            return
+        logger.warning(
+            "writes to the destination fail and are tried again",
+            extra={"action": "write_retried", "table": self._table, "error": pause.code, "retries": self._unsaid},
+        )
+        self._last = now
+        self._unsaid = 0
+
+
+async def _finish(tasks: set[asyncio.Task[None]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks)
+
+
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
+    """End what is left after an error or a cancellation: no write stays under way."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

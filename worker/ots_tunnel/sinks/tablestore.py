@@ -1,0 +1,127 @@
+"""Another table as the sink: an equal copy with every cell version (design section 4, domain in rule 14)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Self
+
+from ots_tunnel.config import DeliveryConfig, TablestoreSinkConfig, WorkerConfig
+from ots_tunnel.credentials import CredentialsProvider, FileCredentials
+from ots_tunnel.errors import ServiceError, SinkRejected
+from ots_tunnel.fence import Guard
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.grouping import Limits
+from ots_tunnel.sinks.row_change import Change, Omissions, changes_of
+from ots_tunnel.sinks.table_writer import TableWriter, WriteCounts, write_backoff
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.transport import Transport
+from ots_tunnel.transport.aio import AioTransport
+
+#: Seconds before the end of its lifetime at which a cell is left out already: it must not expire on its way.
+EXPIRY_MARGIN = 60.0
+
+
+class TablestoreSink:
+    """Repeats records in a destination table that exists.
+
+    Args:
+        client: the destination's instance; closed with the sink.
+        table: destination table.
+        delivery: sizes of requests and pauses between tries.
+        lanes: requests in flight per channel.
+        deadline: D, seconds a request may take (design rule 4).
+        clock: Unix seconds.
+    """
+
+    def __init__(
+        self,
+        client: TableClient,
+        table: str,
+        *,
+        delivery: DeliveryConfig,
+        lanes: int,
+        deadline: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._clock = clock
+        self._limits = Limits(delivery.batch_max_rows, delivery.batch_max_bytes)
+        self._writer = TableWriter(
+            client,
+            table,
+            limits=self._limits,
+            backoff=write_backoff(delivery.retry),
+            lanes=lanes,
+            deadline=deadline,
+        )
+        self._lifetime: float | None = None
+        self.omissions = Omissions()
+
+    @classmethod
+    def from_config(
+        cls,
+        config: WorkerConfig,
+        sink: TablestoreSinkConfig,
+        *,
+        transport: Transport | None = None,
+        credentials: CredentialsProvider | None = None,
+    ) -> Self:
+        """The sink of a worker's document."""
+        client = TableClient(
+            sink.endpoint,
+            sink.instance,
+            credentials or FileCredentials(sink.credentials.directory),
+            transport or AioTransport(sink.endpoint),
+        )
+        return cls(
+            client,
+            sink.table,
+            delivery=config.delivery,
+            lanes=config.client.lanes_per_channel,
+            deadline=config.client.write_deadline,
+        )
+
+    def __repr__(self) -> str:
+        return f"TablestoreSink({self._table}, {self._writer.counts.rows} rows)"
+
+    @property
+    def counts(self) -> WriteCounts:
+        """Rows, requests and retries so far."""
+        return self._writer.counts
+
+    async def open(self) -> None:
+        """Look at the destination; its lifetime decides which cells it can take.
+
+        Raises:
+            SinkRejected: there is no such table, or it may not be read.
+            ServiceError, TransportError: the destination does not answer.
+        """
+        try:
+            description = await self._client.describe_table(self._table)
+        except ServiceError as error:
+            if error.retryable:
+                raise
+            raise SinkRejected(error.code, f"destination table {self._table!r}: {error.message}") from error
+        self._lifetime = None if description.time_to_live == -1 else float(description.time_to_live)
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        """See `Sink.write`."""
+        expired_before_ms = self._expired_before_ms()
+        changes: list[Change] = []
+        for record in batch.records:
+            changes += changes_of(record, self._limits, self.omissions, expired_before_ms)
+        await self._writer.write(changes, guard)
+
+    async def flush(self) -> None:
+        """Nothing is held back: `write` returns when everything is stored."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _expired_before_ms(self) -> int | None:
+        if self._lifetime is None:
+            return None
+        return int((self._clock() - self._lifetime + EXPIRY_MARGIN) * 1000)
