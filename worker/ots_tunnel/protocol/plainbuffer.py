@@ -50,8 +50,7 @@ _VALUE = bytes((CELL_VALUE,))
 _TIMESTAMP = bytes((CELL_TIMESTAMP,))
 _CHECKSUM = bytes((CELL_CHECKSUM,))
 #: Wire bytes of a cell's op with tag, and the byte the checksum covers.
-_OPS = {op: (bytes((CELL_OP, op)), bytes((op,))) for op in CellOp if op is not CellOp.PUT}
-_OPS[CellOp.PUT] = (b"", b"")
+_OPS = {op: (b"", b"") if op is CellOp.PUT else (bytes((CELL_OP, op)), bytes((op,))) for op in CellOp}
 _OP_BY_NUMBER = {int(op): op for op in CellOp}
 
 
