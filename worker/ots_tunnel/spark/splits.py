@@ -13,12 +13,14 @@ import binascii
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import decode_primary_key, encode_primary_key
+from ots_tunnel.table_calls import KeyRange
 
 #: At most so many splits are frozen (design: snapshot before stream, point 2).
 MAX_SPLITS = 4_000
@@ -50,9 +52,9 @@ class SplitList:
         """The split at `index`, 0 to len - 1."""
         if not 0 <= index < len(self):
             raise IndexError(f"split {index} of {len(self)}")
-        start = _bound(self.columns, Marker.INF_MIN) if index == 0 else _decode(self.boundaries[index - 1])
+        start = _bound(self.columns, Marker.INF_MIN) if index == 0 else decode_primary_key(self.boundaries[index - 1])
         last = index == len(self) - 1
-        end = _bound(self.columns, Marker.INF_MAX) if last else _decode(self.boundaries[index])
+        end = _bound(self.columns, Marker.INF_MAX) if last else decode_primary_key(self.boundaries[index])
         return Split(index, start, end)
 
     def splits(self) -> list[Split]:
@@ -60,23 +62,17 @@ class SplitList:
         return [self.split(index) for index in range(len(self))]
 
 
-def split_list(columns: Sequence[str], points: Iterable[PrimaryKey]) -> SplitList:
-    """Build the list from the service's split points.
-
-    Trailing key columns that a point leaves out are INF_MIN (tablestore-api 2.7).
+def split_list(ranges: Sequence[KeyRange]) -> SplitList:
+    """Build the list from the service's answer: contiguous ranges in key order, at least one.
 
     Raises:
-        CodecError: a point names other columns than the table's key.
+        CodecError: the ranges leave gaps, overlap, or do not cover the table; a gap would be rows that are lost.
     """
-    names = tuple(columns)
-    boundaries = []
-    for point in points:
-        given = tuple(name for name, _ in point)
-        if not given or given != names[: len(given)]:
-            raise CodecError(f"split point names the columns {list(given)}, the key is {list(names)}")
-        full = point + tuple((name, Marker.INF_MIN) for name in names[len(given) :])
-        boundaries.append(encode_primary_key(full))
-    return SplitList(names, tuple(boundaries))
+    names = tuple(name for name, _ in ranges[0].start)
+    whole = _bound(names, Marker.INF_MIN), _bound(names, Marker.INF_MAX)
+    if (ranges[0].start, ranges[-1].end) != whole or any(a.end != b.start for a, b in pairwise(ranges)):
+        raise CodecError(f"the {len(ranges)} splits of the service do not cover the table without gaps")
+    return SplitList(names, tuple(encode_primary_key(part.start) for part in ranges[1:]))
 
 
 def merge(splits: SplitList, parts: int) -> SplitList:
@@ -130,7 +126,3 @@ def deserialise(payload: bytes) -> SplitList:
 
 def _bound(columns: Sequence[str], marker: Marker) -> PrimaryKey:
     return tuple((name, marker) for name in columns)
-
-
-def _decode(boundary: bytes) -> PrimaryKey:
-    return decode_primary_key(boundary)

@@ -1,0 +1,111 @@
+"""Arrow columns from Python values, built from buffers.
+
+`pyarrow.array(list)` imports pandas, and a worker that has pandas loaded pays for it in the full collection that
+Spark forces after every task (spark-design 2.2). Pure but for pyarrow, which is imported where it is used, because
+the driver pickles what calls this.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from ots_tunnel.errors import CodecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Offsets of variable-sized columns are 32 bits.
+MAX_COLUMN_BYTES = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column type of ours: how it is called, which values it takes, how it is packed."""
+
+    name: str
+    accepts: tuple[type, ...]
+    pack: Callable[[Sequence[Any]], list[bytes]]
+    """Values without None to the data buffers."""
+    empty: Any
+    """Stands in for None."""
+    arrow: str
+    """Name of the pyarrow factory."""
+
+
+def _pack_integers(values: Sequence[int]) -> list[bytes]:
+    return [array("q", values).tobytes()]
+
+
+def _pack_doubles(values: Sequence[float]) -> list[bytes]:
+    return [array("d", values).tobytes()]
+
+
+def _pack_bits(values: Sequence[object]) -> list[bytes]:
+    if not values:
+        return [b""]
+    bits = int("".join("1" if value else "0" for value in reversed(values)), 2)
+    return [bits.to_bytes((len(values) + 7) // 8, "little")]
+
+
+def _pack_bytes(values: Sequence[bytes]) -> list[bytes]:
+    offsets = array("q", accumulate(map(len, values), initial=0))
+    if offsets[-1] > MAX_COLUMN_BYTES:
+        raise CodecError(f"one batch of a column holds {offsets[-1]} bytes, allowed are {MAX_COLUMN_BYTES}")
+    return [array("i", offsets).tobytes(), b"".join(values)]
+
+
+def _pack_strings(values: Sequence[str]) -> list[bytes]:
+    return _pack_bytes([value.encode() for value in values])
+
+
+#: By the name that Spark's type has in DDL. Tablestore has no other types (tablestore-api 2.1).
+COLUMN_TYPES = {
+    kind.name: kind
+    for kind in (
+        ColumnType("bigint", (int,), _pack_integers, 0, "int64"),
+        ColumnType("double", (float, int), _pack_doubles, 0.0, "float64"),
+        ColumnType("boolean", (bool,), _pack_bits, False, "bool_"),
+        ColumnType("string", (str,), _pack_strings, "", "string"),
+        ColumnType("binary", (bytes,), _pack_bytes, b"", "binary"),
+    )
+}
+
+
+def build_array(kind: ColumnType, name: str, values: Sequence[Any]) -> pa.Array:
+    """One Arrow array; None is null.
+
+    Raises:
+        CodecError: a value does not fit the column's type; names the column and both types, never the value.
+    """
+    import pyarrow as pa
+
+    for value in values:
+        if value is not None and not _fits(kind, value):
+            raise CodecError(f"column {name!r}: found a {type(value).__name__}, the schema says {kind.name}")
+    validity, present = None, values
+    if None in values:
+        validity = pa.py_buffer(_pack_bits([value is not None for value in values])[0])
+        present = [kind.empty if value is None else value for value in values]
+    buffers = [validity, *(pa.py_buffer(data) for data in kind.pack(present))]
+    return pa.Array.from_buffers(getattr(pa, kind.arrow)(), len(values), buffers)
+
+
+def build_batch(columns: Sequence[tuple[str, ColumnType, Sequence[Any]]]) -> pa.RecordBatch:
+    """One record batch of columns of equal length.
+
+    Raises:
+        CodecError: see `build_array`.
+    """
+    import pyarrow as pa
+
+    arrays = [build_array(kind, name, values) for name, kind, values in columns]
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _, _ in columns])
+
+
+def _fits(kind: ColumnType, value: object) -> bool:
+    # bool is an int to Python, never to a table.
+    return isinstance(value, kind.accepts) and (not isinstance(value, bool) or bool in kind.accepts)

@@ -1,0 +1,246 @@
+"""`spark.read.format("ots")`: a table by its splits, read with GetRange on the executors.
+
+    register(spark)
+    orders = (
+        spark.read.format("ots")
+        .option("endpoint", "https://shop.cn-hangzhou.ots.aliyuncs.com")
+        .option("instance", "shop")
+        .option("table", "orders")
+        .option("columns", "price DOUBLE, customer STRING")
+        .load()
+    )
+
+Options:
+    endpoint, instance, table   required
+    credentialsDirectory        folder with accessKeyId and accessKeySecret on driver and executors alike, default
+                                /etc/ots/secrets/source; keys themselves are never options, because those are shown
+    columns                     attribute columns as DDL; the key columns come in front by themselves. Types are
+                                BIGINT, DOUBLE, BOOLEAN, STRING and BINARY. With `.schema(...)` instead, exactly the
+                                columns named there are read, key columns among them or not
+    splitBytes                  size of a split as the service estimates it, default 104857600, at least 1048576
+    mode                        typed (default): the latest version of each column, NULL where the row has none
+                                raw: see below
+
+A value of another type than the schema's fails the query; Tablestore keeps types per cell, not per column. The one
+conversion is BIGINT to DOUBLE.
+
+Raw mode is lossless: the schema is `split BIGINT, row BINARY`, one row of PlainBuffer each, with its header and every
+version of every cell, as a write takes it (`ots_tunnel.protocol.plainbuffer.decode_row` reads it). The last row of
+each split has an empty `row`: the proof that the split was read to its end, and its sign of life when it is empty.
+
+Where things run: spark-design 1.2. Retries of a call are the client's, retries of a task are Spark's; both read again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.model import KeyType, PrimaryKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ots_tunnel.table_client import RangePage, SyncTableClient
+
+RAW_SCHEMA = "split BIGINT, row BINARY"
+DEFAULT_SPLIT_BYTES = 104_857_600
+MIN_SPLIT_BYTES = 1_048_576
+_KEY_DDL = {KeyType.INTEGER: "BIGINT", KeyType.STRING: "STRING", KeyType.BINARY: "BINARY"}
+_OPTIONS = ("endpoint", "instance", "table", "credentialsDirectory", "columns", "splitBytes", "mode", "splitsFile")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options, checked."""
+
+    endpoint: str
+    instance: str
+    table: str
+    credentials_directory: str
+    raw: bool
+    columns: str
+    split_bytes: int
+    splits_file: str
+    """For the snapshot's driver: a file on the driver with a frozen list and the splits to read."""
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SourceOptions:
+        """Check the options of a query.
+
+        Raises:
+            ConfigError: one is missing, unknown or out of range; names it.
+        """
+        given = {key.lower(): value for key, value in options.items()}
+        unknown = sorted(set(given) - {name.lower() for name in _OPTIONS})
+        if unknown:
+            raise ConfigError(f"option {unknown[0]!r} is unknown, allowed are {', '.join(_OPTIONS[:-1])}")
+        missing = [name for name in ("endpoint", "instance", "table") if not given.get(name)]
+        if missing:
+            raise ConfigError(f"option {missing[0]!r} is missing")
+        mode = given.get("mode", "typed").lower()
+        if mode not in ("typed", "raw"):
+            raise ConfigError(f"option 'mode': found {mode!r}, allowed are typed and raw")
+        split_bytes = given.get("splitbytes", str(DEFAULT_SPLIT_BYTES))
+        if not split_bytes.isdecimal() or int(split_bytes) < MIN_SPLIT_BYTES:
+            raise ConfigError(f"option 'splitBytes': found {split_bytes!r}, allowed are {MIN_SPLIT_BYTES} and more")
+        return cls(
+            endpoint=given["endpoint"],
+            instance=given["instance"],
+            table=given["table"],
+            credentials_directory=given.get("credentialsdirectory", "/etc/ots/secrets/source"),
+            raw=mode == "raw",
+            columns=given.get("columns", ""),
+            split_bytes=int(split_bytes),
+            splits_file=given.get("splitsfile", ""),
+        )
+
+    def client(self) -> SyncTableClient:
+        """A client that reads the credentials where it runs."""
+        from ots_tunnel.credentials import FileCredentials
+        from ots_tunnel.table_client import SyncTableClient
+
+        return SyncTableClient(self.endpoint, self.instance, FileCredentials(Path(self.credentials_directory)))
+
+
+class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no types we follow
+    """The format `ots`; options and examples are in the module's text."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """Name for `format(...)`."""
+        return "ots"
+
+    def schema(self) -> str:
+        """Schema where the query names none: raw, or the key columns and option `columns`."""
+        options = SourceOptions.parse(self.options)
+        if options.raw:
+            return RAW_SCHEMA
+        client = options.client()
+        try:
+            key = client.describe_table(options.table).primary_key
+        finally:
+            client.close()
+        names = [f"`{column.name}` {_KEY_DDL[column.type]}" for column in key]
+        return ", ".join([*names, options.columns] if options.columns else names)
+
+    def reader(self, schema: StructType) -> TablestoreReader:
+        """Reader of a checked schema."""
+        from ots_tunnel.spark.columns import COLUMN_TYPES
+
+        options = SourceOptions.parse(self.options)
+        columns = tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
+        wrong = [column for column in columns if column[1] not in COLUMN_TYPES]
+        if wrong:
+            name, found = wrong[0]
+            raise ConfigError(f"column {name!r}: found type {found}, allowed are {', '.join(COLUMN_TYPES)}")
+        if options.raw and columns != (("split", "bigint"), ("row", "binary")):
+            raise ConfigError(f"mode raw has the schema {RAW_SCHEMA} and no other")
+        return TablestoreReader(options, columns)
+
+
+class SplitPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
+    """One split on its way to an executor: all that `read` gets to know."""
+
+    def __init__(self, index: int, start: PrimaryKey, end: PrimaryKey, max_versions: int) -> None:
+        super().__init__(index)
+        self.start = start
+        self.end = end
+        self.max_versions = max_versions
+
+
+class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has no types we follow
+    """Reads splits; the constructor does nothing, because it is pickled before anything is known."""
+
+    def __init__(self, options: SourceOptions, columns: Sequence[tuple[str, str]]) -> None:
+        self._options = options
+        self._columns = tuple(columns)
+
+    def partitions(self) -> list[InputPartition]:
+        """One partition per split, on the driver."""
+        from ots_tunnel.spark.splits import split_list
+
+        options = self._options
+        client = options.client()
+        try:
+            versions = client.describe_table(options.table).max_versions if options.raw else 1
+            if options.splits_file:
+                splits = read_splits_file(Path(options.splits_file))
+            else:
+                splits = split_list(client.compute_splits(options.table, unit_bytes=options.split_bytes)).splits()
+        finally:
+            client.close()
+        return [SplitPartition(split.index, split.start, split.end, versions) for split in splits]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Arrow batches of one split, one per page; on an executor."""
+        assert isinstance(partition, SplitPartition)
+        client = self._options.client()
+        try:
+            pages = read_pages(client, self._options.table, partition)
+            yield from raw_batches(partition.value, pages) if self._options.raw else typed_batches(self._columns, pages)
+        finally:
+            client.close()
+
+
+def read_pages(client: SyncTableClient, table: str, split: SplitPartition) -> Iterator[RangePage]:
+    """Every page of a split; a page may be empty and not be the last (tablestore-api 2.6)."""
+    start: PrimaryKey | None = split.start
+    while start is not None:
+        page = client.get_range(table, start, split.end, max_versions=split.max_versions)
+        yield page
+        start = page.next_start
+
+
+def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+    """Rows as bytes, each with a header, then the empty one that ends the split."""
+    from ots_tunnel.protocol.spans import split_rows
+    from ots_tunnel.protocol.tags import HEADER
+    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
+
+    integers, binary = COLUMN_TYPES["bigint"], COLUMN_TYPES["binary"]
+    for page in pages:
+        rows = [HEADER + row for row in split_rows(page.rows)]
+        if rows:
+            yield build_batch((("split", integers, [index] * len(rows)), ("row", binary, rows)))
+    yield build_batch((("split", integers, [index]), ("row", binary, [b""])))
+
+
+def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+    """The latest version of the wanted columns; a page was read with one version per column."""
+    from ots_tunnel.protocol.plainbuffer import decode_rows
+    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
+
+    for page in pages:
+        rows: list[dict[str, Any]] = []
+        for row in decode_rows(page.rows):
+            values: dict[str, Any] = {column.name: column.value for column in row.columns}
+            values.update(row.primary_key)
+            rows.append(values)
+        if rows:
+            wanted = ((name, COLUMN_TYPES[kind], [row.get(name) for row in rows]) for name, kind in columns)
+            yield build_batch(tuple(wanted))
+
+
+def write_splits_file(path: Path, payload: bytes, indexes: Sequence[int]) -> None:
+    """Hand a frozen list (`splits.serialise`) and the splits to read to the planning process on this machine."""
+    path.write_text(json.dumps({"splits": payload.hex(), "indexes": list(indexes)}))
+
+
+def read_splits_file(path: Path) -> list[Any]:
+    """The splits to read, in the order of the indexes."""
+    from ots_tunnel.spark.splits import deserialise
+
+    document = json.loads(path.read_text())
+    splits = deserialise(bytes.fromhex(document["splits"]))
+    return [splits.split(index) for index in document["indexes"]]
