@@ -1,0 +1,75 @@
+"""`make demo`: a real table, a real Kubernetes, one object; in the end both tables are equal or the exit is 1."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rich.table import Table
+
+from tests.cluster import local_cluster
+from tests.demo.kube import DemoError
+from tests.demo.progress import Story
+from tests.demo.run import Result, run
+from tests.demo.scenario import Scenario
+
+
+def main() -> int:
+    """Run it; 0 when both tables are equal, 1 on any difference or failure, 2 where it cannot run."""
+    parser = argparse.ArgumentParser(prog="make demo", description="copy a real table on a local Kubernetes")
+    parser.add_argument("--engine", choices=("workers", "spark"), default="workers")
+    parser.add_argument("--context", default="", help="use the cluster of this kubeconfig context")
+    parser.add_argument("--rows", type=int, help="load only so many rows")
+    options = parser.parse_args()
+    scenario = Scenario(engine=options.engine, rows=options.rows)
+    story = Story()
+    try:
+        result = run(scenario, story, options.context)
+    except local_cluster.ClusterUnavailable as error:
+        print(f"{error}\n`uv run ots-tunnel demo` shows the same in one process; CONTEXT=name uses a cluster you have.")
+        return 2
+    except (DemoError, local_cluster.ClusterError) as error:
+        story.console.print(f"\n[red]failed:[/red] {error}")
+        _what_next(scenario, story, options.context)
+        return 1
+    story.console.print("\n", _summary(scenario, result), story.times())
+    _what_next(scenario, story, options.context)
+    return int(result.comparison.differences > 0)
+
+
+def _summary(scenario: Scenario, result: Result) -> Table:
+    comparison, changes = result.comparison, sum(result.changes.values())
+    table = Table("what", "how much", title=f"{scenario.table} and {scenario.destination}")
+    table.columns[1].justify = "right"
+    table.add_row("rows loaded", f"{result.rows:,}")
+    table.add_row("changes while copying", f"{changes:,}")
+    for kind, count in sorted(result.changes.items()):
+        table.add_row(f"  {kind}", f"{count:,}")
+    table.add_row("existing rows/s", f"{result.rows / max(result.base_seconds, 0.001):,.0f}")
+    table.add_row("recovery after the kill", f"{result.recovery_seconds:.0f} s")
+    table.add_row("lag gone after the writer stopped", f"{result.catch_up_seconds:.0f} s")
+    table.add_row("hand-overs of channels", f"{result.hand_overs}")
+    table.add_row("rows compared", f"{comparison.rows:,}")
+    table.add_row("cell versions compared", f"{comparison.versions:,}")
+    table.add_row("differences", f"{comparison.differences}")
+    for row in comparison.first:
+        table.add_row(f"  {row}", "")
+    return table
+
+
+def _what_next(scenario: Scenario, story: Story, context: str) -> None:
+    cluster = local_cluster.Cluster(scenario.cluster)
+    if not context:
+        story.console.print(f"\nexport PATH={local_cluster.BIN}:$PATH KUBECONFIG={cluster.kubeconfig}", markup=False)
+    for command in (
+        f"kubectl -n {scenario.namespace} get ott -o wide",
+        f"kubectl -n {scenario.namespace} describe ott {scenario.name}",
+        f"kubectl -n {scenario.namespace} logs deployment/{scenario.name}",
+        f"kubectl -n {scenario.operator_namespace} logs deployment/ots-tunnel-operator",
+        "make demo-down",
+    ):
+        story.console.print(command, markup=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

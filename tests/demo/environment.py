@@ -1,0 +1,134 @@
+"""The cluster under the demo: programs, images, the API server, the emulator in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster import local_cluster
+from tests.demo import objects
+from tests.demo.kube import DemoError, Kube, wait_until
+from tests.demo.progress import Story
+from tests.demo.scenario import ADMIN_PORT, DATA_PORT, Scenario
+
+CHART = Path(__file__).parents[2] / "charts" / "ots-tunnel-operator"
+
+
+@dataclass(frozen=True)
+class Images:
+    """Names of the images, and the archives they are in."""
+
+    app: str
+    app_archive: str
+    spark: str = ""
+    spark_archive: str = ""
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The emulator as this process reaches it."""
+
+    data: str
+    admin: str
+
+
+def build_images(scenario: Scenario) -> Images:
+    """Build, or find in the cache, what the scenario runs."""
+    targets = ("app", "spark") if scenario.engine == "spark" else ("app",)
+    lines = local_cluster.build_images(*targets)
+    return Images(
+        lines["APP_IMAGE"], lines["APP_ARCHIVE"], lines.get("SPARK_IMAGE", ""), lines.get("SPARK_ARCHIVE", "")
+    )
+
+
+def start_local_cluster(scenario: Scenario, images: Images) -> Kube:
+    """The real one-node Kubernetes of tests/cluster, with the images in it."""
+    cluster = local_cluster.Cluster(scenario.cluster)
+    cluster.up()
+    cluster.load(*(archive for archive in (images.app_archive, images.spark_archive) if archive))
+    return Kube.of_local_cluster(cluster.kubeconfig, local_cluster.BIN)
+
+
+def use_context(context: str, images: Images) -> Kube:
+    """A cluster that exists: images go in by the command in LOAD_IMAGES, run once per archive."""
+    command = os.environ.get("LOAD_IMAGES", "")
+    if not command:
+        print(
+            f"CONTEXT={context} needs LOAD_IMAGES, a command that takes an image archive, "
+            "for example LOAD_IMAGES='kind load image-archive'"
+        )
+        raise SystemExit(2)
+    for archive in (images.app_archive, images.spark_archive):
+        if archive and subprocess.run([*shlex.split(command), archive], check=False).returncode:
+            raise DemoError(f"LOAD_IMAGES failed for {archive}")
+    path = os.pathsep.join((str(local_cluster.BIN), os.environ.get("PATH", "")))
+    return Kube({**os.environ, "PATH": path}, context)
+
+
+@contextmanager
+def emulator(kube: Kube, scenario: Scenario, images: Images, story: Story) -> Iterator[Endpoints]:
+    """The emulator in the cluster, reachable from here while the block runs."""
+    kube.apply(objects.namespace(scenario.namespace))
+    kube.apply(objects.secret(scenario), *objects.emulator(scenario, images.app))
+    kube.kubectl(
+        "-n", scenario.namespace, "rollout", "status", "deployment/ots-emulator", "--timeout=120s", timeout=130
+    )
+    if kube.context:
+        with _port_forward(kube, scenario) as endpoints:
+            yield endpoints
+        return
+    address = kube.get("-n", scenario.namespace, "service", "ots-emulator")["spec"]["clusterIP"]
+    story.note(f"emulator at http://{address}:{DATA_PORT}, its admin port at http://{address}:{ADMIN_PORT}")
+    yield Endpoints(f"http://{address}:{DATA_PORT}", f"http://{address}:{ADMIN_PORT}")
+
+
+@contextmanager
+def _port_forward(kube: Kube, scenario: Scenario) -> Iterator[Endpoints]:
+    data, admin = _free_port(), _free_port()
+    command = ["kubectl", "--context", kube.context, "-n", scenario.namespace, "port-forward", "service/ots-emulator"]
+    command += [f"{data}:{DATA_PORT}", f"{admin}:{ADMIN_PORT}"]
+    process = subprocess.Popen(command, env=kube.environment, stdout=subprocess.DEVNULL)
+    try:
+        wait_until("the port-forward to the emulator", lambda: _answers(data) and _answers(admin), 30)
+        yield Endpoints(f"http://127.0.0.1:{data}", f"http://127.0.0.1:{admin}")
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Story) -> None:
+    """`helm install` from charts/, as a user does, with our images."""
+    values: dict[str, object] = {"image": _image(images.app), "workerImage": _image(images.app)}
+    if images.spark:
+        values["sparkImage"] = _image(images.spark)
+    command = ["upgrade", "--install", "ots-tunnel", str(CHART)]
+    command += ["-n", scenario.operator_namespace, "--create-namespace", "--wait", "--timeout", "180s"]
+    for key, value in values.items():
+        command += ["--set-json", f"{key}={json.dumps(value)}"]
+    story.command("helm", "install", "ots-tunnel", "charts/ots-tunnel-operator", "-n", scenario.operator_namespace)
+    kube.helm(*command)
+
+
+def _image(name: str) -> dict[str, str]:
+    repository, _, tag = name.rpartition(":")
+    registry, _, path = repository.partition("/")
+    return {"registry": registry, "repository": path, "tag": tag, "pullPolicy": "IfNotPresent"}

@@ -1,0 +1,42 @@
+"""What the demo does, as numbers and names; the test of the same scenario only changes the sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Key pair of the emulator: it protects nothing, but wrong ones are refused as on the service.
+ACCESS_KEY_ID = "demo-id"
+ACCESS_KEY_SECRET = "demo-secret"
+
+DATA_PORT = 8800
+ADMIN_PORT = 8801
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One run: a table is copied while a writer changes it, workers come and go, and both are compared."""
+
+    cluster: str = "ott-demo"
+    namespace: str = "demo"
+    operator_namespace: str = "ots-tunnel-system"
+    instance: str = "demo"
+    table: str = "flights"
+    destination: str = "flights_copy"
+    name: str = "flights"
+    engine: Literal["workers", "spark"] = "workers"
+    #: Rows of the flights table to load; None means all 336,776.
+    rows: int | None = None
+    partitions: int = 8
+    changes_per_second: int = 500
+    replicas: int = 2
+    scaled_replicas: int = 4
+    heartbeat_interval_seconds: int = 5
+    heartbeat_timeout_seconds: int = 15
+    #: Deadline of every wait, in seconds.
+    patience: float = 300
+
+    @property
+    def endpoint(self) -> str:
+        """The emulator as pods see it."""
+        return f"http://ots-emulator.{self.namespace}.svc.cluster.local:{DATA_PORT}"
