@@ -75,6 +75,10 @@ _WORKERS_USED = (
     "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Workers' || "
     "self.source.tunnel.type != 'BaseData' && self.engine.stream == 'Workers')"
 )
+_ENGINE_FOUND = (
+    "'it is baseData ' + oldSelf.baseData + ', stream ' + oldSelf.stream + "
+    "'; found baseData ' + self.baseData + ', stream ' + self.stream"
+)
 _SPARK_USED = "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark')"
 
 
@@ -125,7 +129,7 @@ class TunnelSpec(ApiModel):
 
     source: Source
     """Table that is read, and the tunnel through which."""
-    engine: Annotated[Engine, Field(json_schema_extra=immutable("engine"))] = Engine()
+    engine: Annotated[Engine, Field(json_schema_extra=immutable("engine", _ENGINE_FOUND))] = Engine()
     """Who copies existing rows and who follows changes; immutable."""
     sink: Sink
     """Where records go."""

@@ -72,11 +72,12 @@ class Tunnel(ApiModel):
                 "self.type != 'BaseAndStream' || !has(self.stream) || self.stream.startFrom == 'Latest'",
                 "tunnel.stream.startFrom must be Latest with tunnel.type BaseAndStream",
                 field=".stream.startFrom",
+                found="'found ' + self.stream.startFrom",
             ),
             # on the parent, so that adding or removing the block is caught too
             rule(
                 "has(self.stream) == has(oldSelf.stream) && (!has(self.stream) || self.stream == oldSelf.stream)",
-                "tunnel.stream is immutable, the service takes it only when it creates the tunnel: "
+                "tunnel.stream is immutable because the service takes it only when it creates the tunnel: "
                 "create another object with another tunnel.name instead",
                 field=".stream",
             ),

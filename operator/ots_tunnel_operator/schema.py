@@ -27,9 +27,20 @@ class ApiModel(BaseModel):
     )
 
 
-def rule(expression: str, message: str, *, field: str = "") -> dict[str, Any]:
-    """One CEL rule. `field` is the path below the rule's own place that the refusal names, such as `.endTime`."""
-    return {"rule": expression, "message": message} | ({"fieldPath": field} if field else {})
+def rule(expression: str, message: str, *, field: str = "", found: str = "") -> dict[str, Any]:
+    """One CEL rule.
+
+    Args:
+        expression: true for what is accepted.
+        message: what a refusal says.
+        field: path below the rule's own place that the refusal names, such as `.endTime`.
+        found: CEL expression of a string that is added to the message: the value that does not fit. Strings only:
+            the API server takes `string(number)` for unbounded and refuses the rule as too expensive.
+    """
+    result = {"rule": expression, "message": message}
+    if found:
+        result["messageExpression"] = f"'{message}: ' + {found}"
+    return result | ({"fieldPath": field} if field else {})
 
 
 def rules(*items: dict[str, Any]) -> dict[str, Any]:
@@ -37,9 +48,9 @@ def rules(*items: dict[str, Any]) -> dict[str, Any]:
     return {RULES: list(items)}
 
 
-def immutable(name: str, remedy: str = "create another object instead") -> dict[str, Any]:
-    """A field that keeps its first value."""
-    return rules(rule("self == oldSelf", f"{name} is immutable: {remedy}"))
+def immutable(name: str, found: str = "'it is ' + oldSelf + ', found ' + self") -> dict[str, Any]:
+    """A field that keeps its first value; `found` tells both, and is written for strings."""
+    return rules(rule("self == oldSelf", f"{name} is immutable, create another object instead", found=found))
 
 
 def list_map(key: str) -> dict[str, Any]:
