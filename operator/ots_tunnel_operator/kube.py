@@ -1,0 +1,253 @@
+"""The Kubernetes API as plain dictionaries: get, list, apply, patch, delete.
+
+Server-side apply under our own field manager for everything the operator renders; an object of the same
+name that is not ours is never touched (`NameConflict`). Only this module knows the API's URLs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from kubernetes.aio.client.api_client import ApiClient
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from ots_tunnel.errors import ConfigError, TunnelError
+
+FIELD_MANAGER = "ots-tunnel-operator"
+
+Manifest = dict[str, Any]
+
+#: Seconds one call to the API server may take.
+CALL_SECONDS = 30.0
+
+
+class KubeError(TunnelError):
+    """The API server refused or did not answer; `status` is 0 where there was no answer."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(status, reason, message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}"
+
+
+class NameConflict(TunnelError):
+    """An object of the name we need exists and is not ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Where a kind of object lives in the API."""
+
+    api_version: str
+    kind: str
+    plural: str
+
+    @property
+    def root(self) -> str:
+        """Path of the group and version."""
+        return f"/api/{self.api_version}" if "/" not in self.api_version else f"/apis/{self.api_version}"
+
+    def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
+        """Path of one object, or of the collection where no name is given."""
+        parts = [self.root, "namespaces", quote(namespace), self.plural]
+        parts += [quote(part) for part in (name, subresource) if part]
+        return "/".join(parts)
+
+
+TUNNEL = Kind("ots-tunnel.dev/v1alpha1", "TablestoreTunnel", "tablestoretunnels")
+SECRET = Kind("v1", "Secret", "secrets")
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
+POD = Kind("v1", "Pod", "pods")
+EVENT = Kind("v1", "Event", "events")
+SERVICE = Kind("v1", "Service", "services")
+SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
+CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
+DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
+ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
+LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
+SPARK_APPLICATION = Kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", "sparkapplications")
+
+KINDS: Mapping[tuple[str, str], Kind] = {
+    (kind.api_version, kind.kind): kind
+    for kind in (
+        TUNNEL,
+        SECRET,
+        CONFIG_MAP,
+        POD,
+        EVENT,
+        SERVICE,
+        SERVICE_ACCOUNT,
+        CLAIM,
+        DEPLOYMENT,
+        DISRUPTION_BUDGET,
+        ROLE,
+        ROLE_BINDING,
+        LEASE,
+        SPARK_APPLICATION,
+    )
+}
+
+
+def kind_of(manifest: Mapping[str, Any]) -> Kind:
+    """The kind of a rendered object.
+
+    Raises:
+        KeyError: a kind the operator has no business with.
+    """
+    return KINDS[manifest["apiVersion"], manifest["kind"]]
+
+
+class Kube:
+    """A connection to one API server."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    @classmethod
+    async def connect(cls) -> Self:
+        """Use the pod's own account, or the kubeconfig outside of a cluster.
+
+        Raises:
+            ConfigError: neither is there.
+        """
+        configuration = Configuration()
+        try:
+            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+        except ConfigException:
+            try:
+                await load_kube_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            except (ConfigException, OSError) as error:
+                raise ConfigError(f"no cluster: neither a pod's account nor a kubeconfig: {error}") from error
+        return cls(ApiClient(configuration))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()  # type: ignore[no-untyped-call]
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        """One object, None where there is none (nor its kind)."""
+        try:
+            return await self._call("GET", kind.path(namespace, name))
+        except KubeError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        """Objects with these labels; empty where the kind is not installed."""
+        try:
+            answer = await self._call("GET", kind.path(namespace), query={"labelSelector": selector})
+        except KubeError as error:
+            if error.status == 404:
+                return []
+            raise
+        return list(answer.get("items", ()))
+
+    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """Create; an existing one is an error with status 409."""
+        return await self._call("POST", kind.path(manifest["metadata"]["namespace"]), body=manifest)
+
+    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """Replace; the manifest's resourceVersion guards against another writer (409)."""
+        metadata = manifest["metadata"]
+        return await self._call("PUT", kind.path(metadata["namespace"], metadata["name"]), body=manifest)
+
+    async def apply(self, manifest: Manifest) -> Manifest:
+        """Server-side apply; takes back fields that somebody else changed."""
+        metadata = manifest["metadata"]
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        path = kind_of(manifest).path(metadata["namespace"], metadata["name"])
+        return await self._call("PATCH", path, manifest, query=query, content="application/apply-patch+yaml")
+
+    async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
+        """Merge patch; lists are replaced as a whole, None removes a field."""
+        path = kind.path(namespace, name, subresource)
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._call("PATCH", path, change, query=query, content="application/merge-patch+json")
+
+    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+        """Delete in the background; nothing there is fine."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        try:
+            await self._call("DELETE", kind.path(namespace, name), body)
+        except KubeError as error:
+            if error.status != 404:
+                raise
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: Manifest | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content: str = "application/json",
+    ) -> Manifest:
+        configuration = self._client.configuration
+        url = f"{configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = {"Accept": "application/json", "Content-Type": content}
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
+        try:
+            answer = await self._client.rest_client.request(  # type: ignore[no-untyped-call]
+                method, url, headers=headers, body=body, _request_timeout=timeout
+            )
+            data = await answer.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise KubeError(0, type(error).__name__, f"{method} {path}: {error}") from error
+        return _document(answer.status, data, f"{method} {path}")
+
+
+def _document(status: int, data: bytes, call: str) -> Manifest:
+    try:
+        document = json.loads(data) if data else {}
+    except ValueError:
+        document = {"message": data[:200].decode(errors="replace")}
+    if status >= 400:
+        raise KubeError(status, str(document.get("reason") or status), str(document.get("message") or call))
+    return dict(document)
+
+
+def is_owned(existing: Mapping[str, Any], uid: str, labels: Mapping[str, str]) -> bool:
+    """Whether an object that exists belongs to the object with this uid.
+
+    An owner reference says so; objects that outlive their owner (kept under Retain) carry our labels instead.
+    """
+    metadata = existing.get("metadata", {})
+    owners = metadata.get("ownerReferences") or ()
+    if any(owner.get("uid") == uid for owner in owners):
+        return True
+    found = metadata.get("labels") or {}
+    return not owners and bool(labels) and all(found.get(key) == value for key, value in labels.items())
+
+
+def merged(existing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether every field of `wanted` is in `existing` already, so that applying it would change nothing."""
+    return _covers(existing, wanted)
+
+
+def _covers(existing: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(existing, Mapping) and all(_covers(existing.get(key), wanted[key]) for key in wanted)
+    if isinstance(wanted, list | tuple):
+        if not wanted:
+            return not existing
+        return (
+            isinstance(existing, list)
+            and len(existing) == len(wanted)
+            and all(_covers(have, want) for have, want in zip(existing, wanted, strict=True))
+        )
+    if wanted in (None, "", {}):
+        return existing in (None, "", {}, [])
+    return bool(existing == wanted)

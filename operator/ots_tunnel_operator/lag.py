@@ -1,0 +1,181 @@
+"""How far behind, how far on, and who has what: pure derivations from a description and the workers' reports.
+
+Unknown stays None. A consume point of 0 means "never consumed", never 1970 (design rule 11); only Stream channels
+have a lag, base channels keep 0 for ever (tunnel-protocol 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ots_tunnel.model import (
+    FINISHED,
+    ChannelId,
+    ChannelInfo,
+    ChannelStatus,
+    ChannelType,
+    Checkpoint,
+    Stage,
+    TunnelDescription,
+)
+
+from ots_tunnel_operator.world import Pod, WorkerChannel
+
+NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLag:
+    """Lag of one Stream channel in seconds; None is unknown."""
+
+    channel: ChannelInfo
+    worker: str | None
+    seconds: int | None
+    consumed_up_to: float | None
+    caught_up: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Lag of a tunnel: that of its slowest channel; None is unknown."""
+
+    seconds: int | None
+    consumed_up_to: float | None
+    caught_up: bool | None
+    channels: tuple[ChannelLag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelCounts:
+    """How many channels are in which state."""
+
+    total: int
+    base: int
+    stream: int
+    open: int
+    closing: int
+    terminated: int
+    unowned: int
+
+
+def is_initialised(description: TunnelDescription) -> bool:
+    """Whether statements about all channels may be made: the stage has left Init and a channel is listed."""
+    return description.tunnel.stage != Stage.INIT and bool(description.channels)
+
+
+def consumable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
+    """Channels somebody should be reading in the present stage: base before stream, terminated ones never."""
+    wanted = ChannelType.BASE if description.tunnel.stage == Stage.BASE else ChannelType.STREAM
+    return tuple(
+        channel
+        for channel in description.channels
+        if channel.channel_type == wanted and channel.status is not ChannelStatus.TERMINATED
+    )
+
+
+def has_moved(description: TunnelDescription, checkpoints: Mapping[ChannelId, Checkpoint] | None) -> bool | None:
+    """Whether anything of the tunnel has been consumed (design 3); None where only checkpoints could tell."""
+    channels = description.channels
+    if any(c.consume_point_ns > 0 or c.rows > 0 or c.status is ChannelStatus.TERMINATED for c in channels):
+        return True
+    if checkpoints is None:
+        return None if channels else False
+    return any(checkpoint.sequence_number > 0 or checkpoint.token == FINISHED for checkpoint in checkpoints.values())
+
+
+def count_channels(description: TunnelDescription) -> ChannelCounts:
+    """Channels by type and state; `unowned` counts those that could be read and that nobody has."""
+    channels = description.channels
+    base = sum(channel.channel_type == ChannelType.BASE for channel in channels)
+    by_status = {status: sum(channel.status is status for channel in channels) for status in ChannelStatus}
+    return ChannelCounts(
+        total=len(channels),
+        base=base,
+        stream=len(channels) - base,
+        open=by_status[ChannelStatus.OPEN],
+        closing=by_status[ChannelStatus.CLOSING],
+        terminated=by_status[ChannelStatus.TERMINATED],
+        unowned=sum(not _is_owned(channel) for channel in consumable(description)),
+    )
+
+
+def _is_owned(channel: ChannelInfo) -> bool:
+    return bool(channel.client_id) and channel.status in (ChannelStatus.OPEN, ChannelStatus.CLOSING)
+
+
+def base_progress(description: TunnelDescription) -> tuple[int, int, int] | None:
+    """(done, total, rows) of the base channels; None while it is not known how many there are."""
+    if not is_initialised(description):
+        return None
+    base = [channel for channel in description.channels if channel.channel_type == ChannelType.BASE]
+    if not base:
+        return None
+    done = sum(channel.status is ChannelStatus.TERMINATED for channel in base)
+    return done, len(base), sum(channel.rows for channel in base)
+
+
+def percent(done: int, total: int) -> int:
+    """Whole percent, rounded down: 100 only when everything is done."""
+    return 100 * done // total if total else 0
+
+
+def reported_channels(pods: Sequence[Pod]) -> dict[str, tuple[str, WorkerChannel]]:
+    """Channel id -> (pod, what its worker says); of two reports the one that is not terminated wins."""
+    found: dict[str, tuple[str, WorkerChannel]] = {}
+    for pod in pods:
+        for channel in pod.report.channels if pod.report else ():
+            if channel.state in ("OPEN", "CLOSING") or channel.channel_id not in found:
+                found[channel.channel_id] = (pod.name, channel)
+    return found
+
+
+def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> Lag | None:
+    """Lag of the tunnel, None before its stream phase.
+
+    `caught_up` is True only when every Stream channel that has not ended says so by its worker; False as soon as
+    one says no; None otherwise. It never comes from consume points alone (design 3, consume points).
+    """
+    if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
+        return None
+    reports = reported_channels(pods)
+    channels = tuple(_measure_channel(channel, reports, now) for channel in consumable(description))
+    if not channels:
+        return None
+    known = [channel.seconds for channel in channels if channel.seconds is not None]
+    points = [channel.consumed_up_to for channel in channels]
+    answers = [channel.caught_up for channel in channels]
+    caught_up = False if False in answers else (None if None in answers else True)
+    return Lag(
+        seconds=0 if caught_up else max(known, default=None),
+        consumed_up_to=None if None in points else min(point for point in points if point is not None),
+        caught_up=caught_up,
+        channels=channels,
+    )
+
+
+def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, WorkerChannel]], now: float) -> ChannelLag:
+    worker, report = reports.get(channel.channel_id, (None, None))
+    point = channel.consume_point_ns / NANOSECONDS or None
+    caught_up: bool | None = None
+    seconds = None if point is None else max(0, int(now - point))
+    # a worker that has handed the channel over knows no more than the service
+    if report is not None and report.state in ("OPEN", "CLOSING"):
+        caught_up = report.caught_up
+        point = max(point or 0.0, report.consumed_up_to or 0.0) or None
+        if report.lag_seconds is not None:
+            seconds = max(0, report.lag_seconds)
+        seconds = 0 if caught_up else seconds
+    return ChannelLag(channel, worker, seconds, point, caught_up)
+
+
+def round_lag(seconds: int) -> int:
+    """Rounded so that noise causes no write: 1 s below 60, 5 s below 600, else 60 s (operator-anchors 3.5)."""
+    step = 1 if seconds < 60 else 5 if seconds < 600 else 60
+    return seconds // step * step
+
+
+def round_figure(value: float) -> int:
+    """Two significant digits."""
+    whole = int(value)
+    return whole if whole < 100 else int(float(f"{whole:.1e}"))

@@ -1,0 +1,210 @@
+"""Everything one pass observed of one object: values only, read by the pure parts and by nobody changed.
+
+Absent is not unknown: a `Missing` answer says that the thing is not there, a `Failure` that nobody could tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescription
+from ots_tunnel.tables import TableSchema
+
+from ots_tunnel_operator.api import TablestoreTunnel, TunnelSpec
+from ots_tunnel_operator.conditions import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """The object as the API server has it; times are seconds since 1970."""
+
+    object: TablestoreTunnel
+    status: Mapping[str, Any]
+    """As stored, camelCase; `{}` before the first write."""
+
+    @property
+    def spec(self) -> TunnelSpec:
+        """What is wanted."""
+        return self.object.spec
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return self.object.name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+        return self.object.namespace
+
+    @property
+    def uid(self) -> str:
+        """Uid of the object."""
+        return self.object.uid
+
+    @property
+    def generation(self) -> int:
+        """Generation of the spec."""
+        return self.object.metadata.generation
+
+    @property
+    def created(self) -> float:
+        """When the object was created; 0 where the API server did not say."""
+        created = self.object.metadata.creation_timestamp
+        return created.timestamp() if created else 0.0
+
+    @property
+    def deleted(self) -> float | None:
+        """When its deletion was asked for."""
+        deleted = self.object.metadata.deletion_timestamp
+        return deleted.timestamp() if deleted else None
+
+    @property
+    def recorded_tunnel(self) -> Mapping[str, Any]:
+        """status.tunnel."""
+        return self.status.get("tunnel") or {}
+
+    @property
+    def recorded_destination(self) -> Mapping[str, Any]:
+        """status.destination."""
+        return self.status.get("destination") or {}
+
+    @property
+    def recorded_snapshot(self) -> Mapping[str, Any]:
+        """status.snapshot."""
+        return self.status.get("snapshot") or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something could not be read; the problem says why and what to do."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The thing is certainly not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Not asked in this pass, because what it needs failed or because it does not matter now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that exists; `empty` is None where nobody looked."""
+
+    schema: TableSchema
+    empty: bool | None = None
+    stream_retention_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tunnel:
+    """A tunnel that exists; `checkpoints` only where it matters whether it has moved."""
+
+    description: TunnelDescription
+    checkpoints: Mapping[ChannelId, Checkpoint] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerChannel:
+    """One channel as its worker says."""
+
+    channel_id: str
+    channel_type: str
+    state: str
+    rows: int
+    caught_up: bool
+    consumed_up_to: float | None
+    lag_seconds: int | None
+    finished: bool
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """The /channels document of one worker."""
+
+    client_id: str
+    time: float
+    rows_per_second: float
+    busy_percent: int
+    hand_overs: int
+    error: str | None
+    completed: bool
+    channels: tuple[WorkerChannel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A worker pod; `report` is None where it could not be asked."""
+
+    name: str
+    phase: str
+    ready: bool
+    deleting: bool
+    ip: str
+    restarts: int
+    message: str
+    """Why it does not run: waiting reason, or what it left as its last words."""
+    report: WorkerReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPod:
+    """A pod of a Spark application; `terminated` says that every container has a terminated status."""
+
+    name: str
+    phase: str
+    terminated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Competitor:
+    """Another object on the same tunnel."""
+
+    name: str
+    namespace: str
+    created: float
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is there now."""
+
+    resource: Resource
+    now: float
+    elder: Competitor | None = None
+    """The eldest other object on the same tunnel, where it is elder than ours."""
+    source_credentials: Credentials | Failure | Unread = Unread()
+    sink_credentials: Credentials | Failure | Unread = Unread()
+    source: Table | Missing | Failure | Unread = Unread()
+    destination: Table | Missing | Failure | Unread = Unread()
+    tunnel: Tunnel | Missing | Failure | Unread = Unread()
+    children: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    """Objects of the names the operator uses, by (kind, name), whoever owns them."""
+    pods: tuple[Pod, ...] = ()
+    spark_pods: tuple[SparkPod, ...] = ()
+    foreign_since: Mapping[str, float] = field(default_factory=dict)
+    """Client ids that are not ours and own channels, with the time they were first seen."""
+
+    def child(self, kind: str, name: str) -> Mapping[str, Any] | None:
+        """One child, None where there is none."""
+        return self.children.get((kind, name))
+
+
+def parse_time(text: str | None) -> float | None:
+    """RFC 3339 to seconds since 1970; None and nonsense are None."""
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
