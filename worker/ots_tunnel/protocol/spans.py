@@ -158,7 +158,7 @@ def _scan_key(buf: bytes, offset: int, verify: bool) -> tuple[int, bytes]:
 
 
 # One loop without calls: a call per part would double the time.
-def _scan_cells(buf: bytes, pos: int, cells: list[CellSpan], verify: bool) -> int:  # noqa: C901
+def _scan_cells(buf: bytes, pos: int, cells: list[CellSpan], verify: bool) -> int:
     """Append the attribute cells from `pos` on; the offset after them."""
     while buf[pos] == CELL:
         start = pos

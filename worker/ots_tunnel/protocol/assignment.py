@@ -1,0 +1,58 @@
+"""What a heartbeat answer means for the channels a client holds (tunnel-protocol 5.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ots_tunnel.model import Channel, ChannelId, ChannelStatus
+
+_ALIVE = (ChannelStatus.OPEN, ChannelStatus.CLOSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The channels after a merge.
+
+    `channels` is what the next heartbeat carries, in the answer's order. `fresh` need a new connection, which
+    replaces an old one of the same id. `vanished` were held and are no longer in the answer.
+    """
+
+    channels: Mapping[ChannelId, Channel]
+    fresh: tuple[ChannelId, ...]
+    vanished: tuple[ChannelId, ...]
+
+
+def merge(local: Mapping[ChannelId, Channel], answer: Iterable[Channel]) -> Assignment:
+    """Merge a heartbeat answer into the channels held now.
+
+    Only ids of the answer remain. Of two copies the service's wins unless ours is newer, which it is when it
+    was reported after the request left; ours is then sent again.
+    A channel that we closed and the service opened again with a higher version starts afresh. With an equal
+    version the two crossed, and its old connection reports once more.
+
+    Args:
+        local: channels as last seen or reported, those closed meanwhile included.
+        answer: channels of the heartbeat response.
+    """
+    channels: dict[ChannelId, Channel] = {}
+    for channel in answer:
+        known = channels.get(channel.channel_id, local.get(channel.channel_id))
+        newer = known is None or channel.version >= known.version
+        channels[channel.channel_id] = channel if newer or known is None else known
+    fresh = tuple(key for key, channel in channels.items() if _starts_afresh(local.get(key), channel))
+    return Assignment(channels, fresh, tuple(key for key in local if key not in channels))
+
+
+def _starts_afresh(known: Channel | None, channel: Channel) -> bool:
+    if channel.status not in _ALIVE:
+        return False
+    return known is None or (known.status not in _ALIVE and channel.version > known.version)
+
+
+def accept_report(local: Mapping[ChannelId, Channel], report: Channel) -> dict[ChannelId, Channel]:
+    """The channels with a change of our own; ignored for channels not held and unless its version is higher."""
+    known = local.get(report.channel_id)
+    if known is None or report.version <= known.version:
+        return dict(local)
+    return {**local, report.channel_id: report}

@@ -1,0 +1,246 @@
+"""State machine of one channel's connection: what to do on each heartbeat answer and on each end of a pipeline.
+
+All transitions live here. The shell keeps the connection, carries out the effects, and feeds what happens;
+`step` decides. Three rules the shell must keep:
+
+- `PipelineFinished` is fed only after the checkpoint `finished` is durable, since TERMINATED follows from it.
+- `PipelineStopped` and `PipelineFailed` are fed only when no write is in flight, since CLOSE follows from them.
+- A connection stays until its channel vanishes from the answers or `assignment.merge` calls for a fresh one.
+
+Unlike the vendor's workers, which notice the end of a pipeline at the next heartbeat, the report is made at once
+(tunnel-protocol 5.10). Source: tunnel-protocol 5.6, 5.7.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from ots_tunnel.errors import InvalidTransition
+from ots_tunnel.model import Channel, ChannelStatus
+
+
+class State(enum.Enum):
+    """State of a connection; the three closed ones differ in why."""
+
+    WAIT = "wait"
+    RUNNING = "running"
+    CLOSING = "closing"
+    CLOSED = "closed"
+    FAILED = "closed by failure"
+    FINISHED = "closed, data finished"
+
+
+class StopReason(enum.IntEnum):
+    """Why a pipeline is stopped, by rank: a later reason may replace a lower one, never the reverse."""
+
+    DRAIN = 1
+    """Finish or abandon the batch, write the checkpoint, then feed `PipelineStopped`."""
+    OWNERSHIP_LOST = 2
+    """Stop at once; no checkpoint may be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """A heartbeat answer, after the merge, says this of the channel."""
+
+    channel: Channel
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """The channel is no longer in the heartbeat answers: it belongs to somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """The worker itself wants to hand the channel back."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectFailed:
+    """The checkpoint could not be read, so there is no pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFinished:
+    """The channel is read to its end and the checkpoint `finished` is durable."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFailed:
+    """The pipeline ended by an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStopped:
+    """The pipeline ended because it was told to, its last checkpoint written."""
+
+
+Event = Notified | Vanished | Drain | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped
+
+
+@dataclass(frozen=True, slots=True)
+class StartPipeline:
+    """Read the checkpoint, then read and process from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopPipeline:
+    """Stop reading and processing."""
+
+    reason: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Carry this in the next heartbeat, which may come early."""
+
+    channel: Channel
+
+
+Effect = StartPipeline | StopPipeline | Report
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One channel's connection: its state, and the channel as last seen or reported."""
+
+    channel: Channel
+    state: State = State.WAIT
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing runs and nothing is left to report."""
+        closed = self.state in (State.CLOSED, State.FAILED, State.FINISHED)
+        return closed and self.channel.status in (ChannelStatus.CLOSE, ChannelStatus.TERMINATED)
+
+
+class Outcome(enum.Enum):
+    """What a transition does beside changing the state."""
+
+    NOTHING = enum.auto()
+    START = enum.auto()
+    DRAIN = enum.auto()
+    ABANDON = enum.auto()
+    REPORT_CLOSE = enum.auto()
+    REPORT_TERMINATED = enum.auto()
+
+
+#: A heartbeat's word on the channel, or the type of any other event.
+Trigger = ChannelStatus | type[Vanished | Drain | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped]
+
+_Table = dict[tuple[State, Trigger], tuple[State, Outcome]]
+
+_WAIT: _Table = {
+    (State.WAIT, ChannelStatus.OPEN): (State.RUNNING, Outcome.START),
+    (State.WAIT, ChannelStatus.CLOSING): (State.CLOSED, Outcome.REPORT_CLOSE),
+    (State.WAIT, ChannelStatus.CLOSE): (State.CLOSED, Outcome.NOTHING),
+    (State.WAIT, ChannelStatus.TERMINATED): (State.CLOSED, Outcome.NOTHING),
+    (State.WAIT, Vanished): (State.CLOSED, Outcome.NOTHING),
+    (State.WAIT, Drain): (State.CLOSED, Outcome.REPORT_CLOSE),
+    (State.WAIT, ConnectFailed): (State.FAILED, Outcome.REPORT_CLOSE),
+}
+
+_RUNNING: _Table = {
+    (State.RUNNING, ChannelStatus.OPEN): (State.RUNNING, Outcome.NOTHING),
+    (State.RUNNING, ChannelStatus.CLOSING): (State.CLOSING, Outcome.DRAIN),
+    (State.RUNNING, ChannelStatus.CLOSE): (State.CLOSED, Outcome.ABANDON),
+    (State.RUNNING, ChannelStatus.TERMINATED): (State.CLOSED, Outcome.ABANDON),
+    (State.RUNNING, Vanished): (State.CLOSED, Outcome.ABANDON),
+    (State.RUNNING, Drain): (State.CLOSING, Outcome.DRAIN),
+    (State.RUNNING, ConnectFailed): (State.FAILED, Outcome.REPORT_CLOSE),
+    (State.RUNNING, PipelineFinished): (State.FINISHED, Outcome.REPORT_TERMINATED),
+    (State.RUNNING, PipelineFailed): (State.FAILED, Outcome.REPORT_CLOSE),
+}
+
+_CLOSING: _Table = {
+    (State.CLOSING, ChannelStatus.OPEN): (State.CLOSING, Outcome.NOTHING),
+    (State.CLOSING, ChannelStatus.CLOSING): (State.CLOSING, Outcome.NOTHING),
+    (State.CLOSING, ChannelStatus.CLOSE): (State.CLOSED, Outcome.ABANDON),
+    (State.CLOSING, ChannelStatus.TERMINATED): (State.CLOSED, Outcome.ABANDON),
+    (State.CLOSING, Vanished): (State.CLOSED, Outcome.ABANDON),
+    (State.CLOSING, Drain): (State.CLOSING, Outcome.NOTHING),
+    (State.CLOSING, ConnectFailed): (State.FAILED, Outcome.REPORT_CLOSE),
+    (State.CLOSING, PipelineFinished): (State.FINISHED, Outcome.REPORT_TERMINATED),
+    (State.CLOSING, PipelineFailed): (State.FAILED, Outcome.REPORT_CLOSE),
+    (State.CLOSING, PipelineStopped): (State.CLOSED, Outcome.REPORT_CLOSE),
+}
+
+
+def _closed(state: State, report: Outcome) -> _Table:
+    return {
+        (state, ChannelStatus.OPEN): (state, report),
+        (state, ChannelStatus.CLOSING): (state, report),
+        (state, ChannelStatus.CLOSE): (state, Outcome.NOTHING),
+        (state, ChannelStatus.TERMINATED): (state, Outcome.NOTHING),
+        (state, Vanished): (state, Outcome.NOTHING),
+        (state, Drain): (state, Outcome.NOTHING),
+    }
+
+
+# A pipeline that was abandoned still ends; by then nobody wants to know.
+_ABANDONED: _Table = {
+    (State.CLOSED, ConnectFailed): (State.CLOSED, Outcome.NOTHING),
+    (State.CLOSED, PipelineFinished): (State.CLOSED, Outcome.NOTHING),
+    (State.CLOSED, PipelineFailed): (State.CLOSED, Outcome.NOTHING),
+    (State.CLOSED, PipelineStopped): (State.CLOSED, Outcome.NOTHING),
+}
+
+#: (state, trigger) -> (next state, outcome). The four statuses are the matrix of tunnel-protocol 5.7; a failed
+#: connect is its row FailedConnect. What is missing cannot happen.
+TRANSITIONS: Final[Mapping[tuple[State, Trigger], tuple[State, Outcome]]] = MappingProxyType(
+    _WAIT
+    | _RUNNING
+    | _CLOSING
+    | _closed(State.CLOSED, Outcome.REPORT_CLOSE)
+    | _closed(State.FAILED, Outcome.REPORT_CLOSE)
+    | _closed(State.FINISHED, Outcome.REPORT_TERMINATED)
+    | _ABANDONED
+)
+
+
+def step(connection: Connection, event: Event) -> tuple[Connection, tuple[Effect, ...]]:
+    """The connection after an event, and what the shell has to do.
+
+    A notification older than what was last seen or reported changes nothing.
+
+    Raises:
+        InvalidTransition: the event cannot happen in this state, or speaks of another channel.
+    """
+    if isinstance(event, Notified):
+        if event.channel.channel_id != connection.channel.channel_id:
+            raise InvalidTransition(connection, event)
+        if event.channel.version < connection.channel.version:
+            return connection, ()
+    trigger = event.channel.status if isinstance(event, Notified) else type(event)
+    found = TRANSITIONS.get((connection.state, trigger))
+    if found is None:
+        raise InvalidTransition(connection.state, event)
+    state, outcome = found
+    channel = event.channel if isinstance(event, Notified) else connection.channel
+    return _act(state, outcome, channel)
+
+
+def _act(state: State, outcome: Outcome, channel: Channel) -> tuple[Connection, tuple[Effect, ...]]:
+    match outcome:
+        case Outcome.NOTHING:
+            return Connection(channel, state), ()
+        case Outcome.START:
+            return Connection(channel, state), (StartPipeline(),)
+        case Outcome.DRAIN:
+            return Connection(channel, state), (StopPipeline(StopReason.DRAIN),)
+        case Outcome.ABANDON:
+            return Connection(channel, state), (StopPipeline(StopReason.OWNERSHIP_LOST),)
+        case Outcome.REPORT_CLOSE:
+            return _report(state, channel, ChannelStatus.CLOSE)
+        case Outcome.REPORT_TERMINATED:
+            return _report(state, channel, ChannelStatus.TERMINATED)
+
+
+def _report(state: State, channel: Channel, status: ChannelStatus) -> tuple[Connection, tuple[Effect, ...]]:
+    reported = replace(channel, version=channel.version + 1, status=status)
+    return Connection(reported, state), (Report(reported),)

@@ -1,0 +1,218 @@
+"""Wire messages of the tunnel service to the vocabulary of `model` and back.
+
+Wire names stay behind this module: rpo becomes consume point, CLOSE and its numbers become `ChannelStatus`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import (
+    Action,
+    Channel,
+    ChannelId,
+    ChannelInfo,
+    ChannelStatus,
+    ChannelType,
+    Checkpoint,
+    ClientId,
+    StreamConfig,
+    Token,
+    TunnelDescription,
+    TunnelId,
+    TunnelInfo,
+    TunnelType,
+)
+from ots_tunnel.protocol import tunnel_pb2
+from ots_tunnel.protocol.record import Record
+
+
+def stream_config_to_wire(config: StreamConfig) -> tunnel_pb2.StreamTunnelConfig:
+    """The part of the stream to deliver; the flag stays out where a start is given, as in the vendor's clients."""
+    message = tunnel_pb2.StreamTunnelConfig()
+    if config.start_offset_ns:
+        message.startOffset = config.start_offset_ns
+    else:
+        message.flag = tunnel_pb2.EARLIEST if config.earliest else tunnel_pb2.LATEST
+    if config.end_offset_ns:
+        message.endOffset = config.end_offset_ns
+    return message
+
+
+def stream_config_from_wire(message: tunnel_pb2.StreamTunnelConfig) -> StreamConfig:
+    """The part of the stream a tunnel delivers; what is absent counts as latest, 0, 0."""
+    return StreamConfig(message.flag == tunnel_pb2.EARLIEST, message.startOffset, message.endOffset)
+
+
+def create_tunnel_request(
+    table_name: str, tunnel_name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
+) -> tunnel_pb2.CreateTunnelRequest:
+    """Ask for a tunnel; `stream` is ignored by the service for base data alone."""
+    tunnel = tunnel_pb2.Tunnel(
+        table_name=table_name,
+        tunnel_name=tunnel_name,
+        tunnel_type=tunnel_type.name,
+        stream_tunnel_config=None if stream is None else stream_config_to_wire(stream),
+    )
+    return tunnel_pb2.CreateTunnelRequest(tunnel=tunnel)
+
+
+def tunnel_info_from_wire(message: tunnel_pb2.TunnelInfo) -> TunnelInfo:
+    """What the service says of a tunnel.
+
+    Raises:
+        CodecError: an unknown tunnel type.
+    """
+    try:
+        tunnel_type = TunnelType[message.tunnel_type]
+    except KeyError:
+        raise CodecError(
+            f"tunnel type {message.tunnel_type!r}, known are {', '.join(TunnelType.__members__)}"
+        ) from None
+    has_config = message.HasField("stream_tunnel_config")
+    return TunnelInfo(
+        tunnel_id=TunnelId(message.tunnel_id),
+        tunnel_name=message.tunnel_name,
+        tunnel_type=tunnel_type,
+        table_name=message.table_name,
+        instance_name=message.instance_name,
+        stream_id=message.stream_id,
+        stage=message.stage,
+        expired=message.expired,
+        create_time_ns=message.create_time,
+        stream_config=stream_config_from_wire(message.stream_tunnel_config) if has_config else None,
+    )
+
+
+def tunnel_info_to_wire(info: TunnelInfo) -> tunnel_pb2.TunnelInfo:
+    """The wire form of a tunnel; the stream config is echoed in full, as the service does."""
+    message = tunnel_pb2.TunnelInfo(
+        tunnel_id=info.tunnel_id,
+        tunnel_type=info.tunnel_type.name,
+        table_name=info.table_name,
+        instance_name=info.instance_name,
+        stream_id=info.stream_id,
+        stage=info.stage,
+        expired=info.expired,
+        tunnel_name=info.tunnel_name,
+        create_time=info.create_time_ns,
+    )
+    if info.stream_config is not None:
+        config = message.stream_tunnel_config
+        config.flag = tunnel_pb2.EARLIEST if info.stream_config.earliest else tunnel_pb2.LATEST
+        config.startOffset = info.stream_config.start_offset_ns
+        config.endOffset = info.stream_config.end_offset_ns
+    return message
+
+
+def channel_info_from_wire(message: tunnel_pb2.ChannelInfo) -> ChannelInfo:
+    """What the service says of a channel; ``Base`` is accepted for ``BaseData``, as some documents print it.
+
+    Raises:
+        CodecError: an unknown type or status.
+    """
+    return ChannelInfo(
+        channel_id=ChannelId(message.channel_id),
+        channel_type=_channel_type(message.channel_type),
+        status=_channel_status(message.channel_status),
+        client_id=ClientId(message.client_id),
+        consume_point_ns=message.channel_rpo,
+        rows=message.channel_count,
+    )
+
+
+def _channel_type(text: str) -> ChannelType:
+    try:
+        return ChannelType.BASE if text == "Base" else ChannelType(text)
+    except ValueError:
+        raise CodecError(f"channel type {text!r}, known are {', '.join(ChannelType)}") from None
+
+
+def _channel_status(text: str) -> ChannelStatus:
+    try:
+        return ChannelStatus[text]
+    except KeyError:
+        raise CodecError(f"channel status {text!r}, known are {', '.join(ChannelStatus.__members__)}") from None
+
+
+def channel_info_to_wire(info: ChannelInfo) -> tunnel_pb2.ChannelInfo:
+    """The wire form of a channel's description, every field set."""
+    return tunnel_pb2.ChannelInfo(
+        channel_id=info.channel_id,
+        channel_type=info.channel_type.value,
+        channel_status=info.status.name,
+        client_id=info.client_id,
+        channel_rpo=info.consume_point_ns,
+        channel_count=info.rows,
+    )
+
+
+def description_from_wire(message: tunnel_pb2.DescribeTunnelResponse) -> TunnelDescription:
+    """A tunnel with its channels.
+
+    Raises:
+        CodecError: an unknown type or status.
+    """
+    return TunnelDescription(
+        tunnel=tunnel_info_from_wire(message.tunnel),
+        channels=tuple(channel_info_from_wire(channel) for channel in message.channels),
+        consume_point_ns=message.tunnel_rpo,
+    )
+
+
+def description_to_wire(description: TunnelDescription) -> tunnel_pb2.DescribeTunnelResponse:
+    """The wire form of a tunnel with its channels."""
+    return tunnel_pb2.DescribeTunnelResponse(
+        tunnel=tunnel_info_to_wire(description.tunnel),
+        channels=[channel_info_to_wire(channel) for channel in description.channels],
+        tunnel_rpo=description.consume_point_ns,
+    )
+
+
+def channels_from_wire(messages: Iterable[tunnel_pb2.Channel]) -> tuple[Channel, ...]:
+    """The channels of a heartbeat."""
+    return tuple(
+        Channel(ChannelId(message.channel_id), message.version, ChannelStatus(message.status)) for message in messages
+    )
+
+
+def channels_to_wire(channels: Iterable[Channel]) -> list[tunnel_pb2.Channel]:
+    """The channels of a heartbeat.
+
+    Raises:
+        CodecError: a channel in WAIT, which has no wire value.
+    """
+    return [_channel_to_wire(channel) for channel in channels]
+
+
+def _channel_to_wire(channel: Channel) -> tunnel_pb2.Channel:
+    if channel.status is ChannelStatus.WAIT:
+        raise CodecError(f"channel {channel.channel_id} is in WAIT, which has no wire value")
+    return tunnel_pb2.Channel(channel_id=channel.channel_id, version=channel.version, status=channel.status.name)
+
+
+def checkpoint_from_wire(message: tunnel_pb2.GetCheckpointResponse) -> Checkpoint:
+    """The cursor the service keeps."""
+    return Checkpoint(Token(message.checkpoint), message.sequence_number)
+
+
+def checkpoint_to_wire(checkpoint: Checkpoint) -> tunnel_pb2.GetCheckpointResponse:
+    """The wire form of the cursor the service keeps."""
+    return tunnel_pb2.GetCheckpointResponse(checkpoint=checkpoint.token, sequence_number=checkpoint.sequence_number)
+
+
+_ACTIONS = {int(action): action for action in Action}
+
+
+def records_from_wire(messages: Iterable[tunnel_pb2.Record]) -> list[Record]:
+    """The records of a page, undecoded, in commit order."""
+    return [
+        Record(_ACTIONS[message.action_type], message.record, message.origin_record or None) for message in messages
+    ]
+
+
+def record_to_wire(record: Record) -> tunnel_pb2.Record:
+    """The wire form of a record; an empty origin stays out, since it breaks the vendor's Go client."""
+    action = f"{record.action.name}_ROW"
+    return tunnel_pb2.Record(action_type=action, record=record.body, origin_record=record.origin or None)
