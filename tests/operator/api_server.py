@@ -1,0 +1,64 @@
+"""A real API server for tests: etcd, kube-apiserver and controller-manager on loopback, no node."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tests" / "cluster" / "apionly.sh"
+
+
+def cache() -> Path:
+    """Folder of what was built outside the repository."""
+    return Path(os.environ.get("OTS_TUNNEL_CACHE") or Path.home() / ".cache" / "ots-tunnel")
+
+
+def missing_program(*names: str) -> str | None:
+    """Reason to skip, or None where every program is built."""
+    absent = [name for name in names if not os.access(cache() / "bin" / name, os.X_OK)]
+    return f"not built: {', '.join(absent)} (tests/cluster/build.sh builds it)" if absent else None
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """A running API server."""
+
+    kubeconfig: Path
+
+    def kubectl(self, *arguments: str, document: Any = None) -> subprocess.CompletedProcess[str]:
+        """Run kubectl; `document` is given as JSON on its standard input."""
+        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
+        text = None if document is None else json.dumps(document)
+        return subprocess.run(
+            [str(cache() / "bin" / "kubectl"), *arguments],
+            input=text,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def must(self, *arguments: str, document: Any = None) -> str:
+        """The same; the output of a command that has to succeed."""
+        done = self.kubectl(*arguments, document=document)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@contextmanager
+def running_api_server(directory: Path) -> Iterator[ApiServer]:
+    """Start one in an own folder; it is gone afterwards."""
+    with (directory.parent / f"{directory.name}.log").open("w") as log:
+        try:
+            subprocess.run([str(SCRIPT), "up", str(directory)], check=True, stdout=log, stderr=log, timeout=120)
+            yield ApiServer(directory / "kubeconfig")
+        finally:
+            subprocess.run([str(SCRIPT), "down", str(directory)], check=True, stdout=log, stderr=log, timeout=60)

@@ -1,0 +1,20 @@
+"""Fixtures of the operator's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.operator.api_server import ROOT, ApiServer, missing_program, running_api_server
+
+
+@pytest.fixture(scope="session")
+def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A real API server that has our CRD."""
+    if reason := missing_program("kubeone", "kubectl"):
+        pytest.skip(reason)
+    with running_api_server(tmp_path_factory.mktemp("api") / "server") as server:
+        server.must("apply", "--server-side", "-f", str(ROOT / "crds"))
+        server.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        yield server

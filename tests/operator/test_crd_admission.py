@@ -1,0 +1,326 @@
+"""What the API server accepts and refuses, asked of a real one through kubectl."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from ots_tunnel_operator.api import TablestoreTunnel
+from tests.operator.api_server import ROOT, ApiServer
+from tests.operator.objects import EMULATOR, changed, tunnel_object
+from tests.operator.statuses import complete_status
+
+pytestmark = pytest.mark.api
+
+STREAM: dict[str, Any] = {"source__tunnel__type": "Stream"}
+SPARK: dict[str, Any] = {"engine__baseData": "Spark"}
+STDOUT: dict[str, Any] = {"sink__tablestore": None, "sink__stdout": {}}
+START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+
+#: Every rule between fields: what is accepted, what is refused, the field the refusal names and its text.
+RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
+    "credentials of the source": (
+        {},
+        {"source__credentials": {}},
+        "spec.source.credentials",
+        "credentials: exactly one member is needed: secretRef",
+    ),
+    "start time without Timestamp": (
+        STREAM | {"source__tunnel__stream": {"startFrom": "Timestamp", "startTime": START}},
+        STREAM | {"source__tunnel__stream": {"startFrom": "Earliest", "startTime": START}},
+        "spec.source.tunnel.stream.startTime",
+        "stream.startTime is needed with stream.startFrom Timestamp and only with it",
+    ),
+    "Timestamp without start time": (
+        STREAM | {"source__tunnel__stream": {"startFrom": "Earliest"}},
+        STREAM | {"source__tunnel__stream": {"startFrom": "Timestamp"}},
+        "spec.source.tunnel.stream.startTime",
+        "stream.startTime is needed with stream.startFrom Timestamp and only with it",
+    ),
+    "end before start": (
+        STREAM | {"source__tunnel__stream": {"startFrom": "Timestamp", "startTime": START, "endTime": END}},
+        STREAM | {"source__tunnel__stream": {"startFrom": "Timestamp", "startTime": END, "endTime": START}},
+        "spec.source.tunnel.stream.endTime",
+        "stream.endTime must be after stream.startTime",
+    ),
+    "stream with BaseData": (
+        {"source__tunnel__type": "BaseData"},
+        {"source__tunnel__type": "BaseData", "source__tunnel__stream": {"startFrom": "Latest"}},
+        "spec.source.tunnel.stream",
+        "tunnel.stream has no meaning with tunnel.type BaseData: leave it out",
+    ),
+    "BaseAndStream from Earliest": (
+        {"source__tunnel__stream": {"startFrom": "Latest", "endTime": END}},
+        {"source__tunnel__stream": {"startFrom": "Earliest"}},
+        "spec.source.tunnel.stream.startFrom",
+        "tunnel.stream.startFrom must be Latest with tunnel.type BaseAndStream: found Earliest",
+    ),
+    "no sink": ({}, {"sink": {}}, "spec.sink", "sink: exactly one member is needed: tablestore or stdout"),
+    "two sinks": (
+        STDOUT,
+        {"sink__stdout": {}},
+        "spec.sink",
+        "sink: exactly one member is needed: tablestore or stdout",
+    ),
+    "longest pause": (
+        {"delivery__retry": {"backoffSeconds": 5, "backoffMaxSeconds": 5}},
+        {"delivery__retry": {"backoffSeconds": 5, "backoffMaxSeconds": 4}},
+        "spec.delivery.retry.backoffMaxSeconds",
+        "retry.backoffMaxSeconds must not be less than retry.backoffSeconds",
+    ),
+    "heartbeat timeout": (
+        {"workers": {"heartbeatIntervalSeconds": 5, "heartbeatTimeoutSeconds": 15}},
+        {"workers": {"heartbeatIntervalSeconds": 6, "heartbeatTimeoutSeconds": 17}},
+        "spec.workers.heartbeatTimeoutSeconds",
+        "workers.heartbeatTimeoutSeconds must be at least 3 times workers.heartbeatIntervalSeconds",
+    ),
+    "workers without an engine": (
+        SPARK | {"workers": {"lanesPerChannel": 1}},
+        SPARK | {"source__tunnel__type": "BaseData", "workers": {"lanesPerChannel": 1}},
+        "spec.workers",
+        "workers has no meaning where no engine in use (engine.baseData, engine.stream) is Workers: leave it out",
+    ),
+    "spark without an engine": (
+        SPARK | {"spark": {"executor": {"instances": 1}}},
+        {"spark": {"executor": {"instances": 1}}},
+        "spec.spark",
+        "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+    ),
+    "spark for changes only": (
+        SPARK | {"source__tunnel__type": "BaseData", "spark": {"operator": "kubeflow"}},
+        SPARK | STREAM | {"spark": {"operator": "kubeflow"}},
+        "spec.spark",
+        "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+    ),
+    "stdout by Spark": (
+        SPARK | STREAM | STDOUT,
+        SPARK | STDOUT,
+        "spec.sink.stdout",
+        "sink.stdout cannot be written by engine.baseData Spark",
+    ),
+    "copy into itself": (
+        {"sink__tablestore__instance": "other", "sink__tablestore__table": "flights"},
+        {"sink__tablestore__table": "flights"},
+        "spec.sink.tablestore.table",
+        "sink.tablestore.table must not be source.table of the same instance",
+    ),
+    "deletion of somebody else's tunnel": (
+        {"deletionPolicy": "Delete"},
+        {"deletionPolicy": "Delete", "source__tunnel__managementPolicy": "UseExisting"},
+        "spec.deletionPolicy",
+        "deletionPolicy Delete needs tunnel.managementPolicy CreateIfMissing",
+    ),
+}
+
+#: Fields one by one: a value outside their range, and what the refusal says.
+FIELDS: dict[str, tuple[dict[str, Any], str]] = {
+    "endpoint with a path": ({"source__endpoint": f"{EMULATOR}/path"}, "spec.source.endpoint"),
+    "endpoint without a scheme": ({"sink__tablestore__endpoint": "ots-emulator"}, "spec.sink.tablestore.endpoint"),
+    "table name": ({"source__table": "9flights"}, "spec.source.table"),
+    "no table": ({"source__table": None}, "spec.source.table: Required value"),
+    "type": ({"source__tunnel__type": "Base"}, "spec.source.tunnel.type: Unsupported value"),
+    "heartbeat interval": ({"workers__heartbeatIntervalSeconds": 4}, "should be greater than or equal to 5"),
+    "rows per write": ({"delivery__batchMaxRows": 201}, "should be less than or equal to 200"),
+    "negative replicas": ({"replicas": -1}, "spec.replicas"),
+    "Skip is not there yet": ({"delivery__onPermanentError": "Skip"}, 'supported values: "Fail"'),
+    "Spark streaming is not there yet": ({"engine__stream": "Spark"}, 'supported values: "Workers"'),
+    "autoscaling is not there yet": ({"autoscaling": {"mode": "Auto"}}, 'unknown field "spec.autoscaling"'),
+    "another sink is not there yet": ({"sink__kafka": {}}, 'unknown field "spec.sink.kafka"'),
+    "a typing mistake": ({"source__tabel": "flights"}, 'unknown field "spec.source.tabel"'),
+    "time without a zone": (
+        STREAM | {"source__tunnel__stream": {"endTime": "2026-01-01T00:00:00"}},
+        "spec.source.tunnel.stream.endTime",
+    ),
+}
+
+#: What keeps its first value: the change, the field the refusal names and its text.
+IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
+    "instance": ({}, {"source__instance": "other"}, "spec.source.instance", "source.instance is immutable"),
+    "table": ({}, {"source__table": "other"}, "spec.source.table", "source.table is immutable"),
+    "tunnel name": ({}, {"source__tunnel__name": "other"}, "spec.source.tunnel.name", "tunnel.name is immutable"),
+    "tunnel type": ({}, {"source__tunnel__type": "Stream"}, "spec.source.tunnel.type", "tunnel.type is immutable"),
+    "engine": ({}, SPARK, "spec.engine", "engine is immutable"),
+    "a stream block that appears": (
+        {},
+        {"source__tunnel__stream": {"endTime": END}},
+        "spec.source.tunnel.stream",
+        "tunnel.stream is immutable",
+    ),
+    "a stream block that changes": (
+        STREAM | {"source__tunnel__stream": {"startFrom": "Earliest"}},
+        {"source__tunnel__stream": {"startFrom": "Latest"}},
+        "spec.source.tunnel.stream",
+        "tunnel.stream is immutable",
+    ),
+    "a stream block that goes": (
+        STREAM | {"source__tunnel__stream": {"startFrom": "Earliest"}},
+        {"source__tunnel__stream": None},
+        "spec.source.tunnel.stream",
+        "tunnel.stream is immutable",
+    ),
+}
+
+
+def refusal(api: ApiServer, document: dict[str, Any]) -> str:
+    done = api.kubectl("create", "--dry-run=server", "-f", "-", document=document)
+    assert done.returncode != 0, f"accepted: {done.stdout}"
+    return done.stderr
+
+
+def accepted(api: ApiServer, document: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(
+        api.must("create", "--dry-run=server", "-o", "json", "-f", "-", document=document)
+    )
+    return result
+
+
+@pytest.mark.parametrize("case", RULES)
+def test_rule_accepts_and_refuses(api_server: ApiServer, case: str) -> None:
+    good, bad, field, message = RULES[case]
+
+    accepted(api_server, tunnel_object(**good))
+    error = refusal(api_server, tunnel_object(**bad))
+
+    assert f"{field}: " in error
+    assert message in error
+
+
+@pytest.mark.parametrize("case", FIELDS)
+def test_field_outside_its_range_is_refused(api_server: ApiServer, case: str) -> None:
+    bad, message = FIELDS[case]
+
+    assert message in refusal(api_server, tunnel_object(**bad))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("a" * 53, {}, "metadata.name must not be longer than 52 characters"),
+        ("9flights", SPARK, "the Spark operator refuses other names"),
+        ("flights.copy", SPARK, "the Spark operator refuses other names"),
+    ],
+)
+def test_name_is_refused(api_server: ApiServer, name: str, changes: dict[str, Any], message: str) -> None:
+    assert message in refusal(api_server, tunnel_object(name, **changes))
+
+
+@pytest.mark.parametrize(("name", "changes"), [("a" * 52, SPARK), ("9flights", {}), ("9flights", SPARK | STREAM)])
+def test_name_is_accepted(api_server: ApiServer, name: str, changes: dict[str, Any]) -> None:
+    accepted(api_server, tunnel_object(name, **changes))
+
+
+@pytest.mark.parametrize("case", IMMUTABLE)
+def test_change_of_an_immutable_field_is_refused(api_server: ApiServer, case: str) -> None:
+    first, change, field, message = IMMUTABLE[case]
+    before = tunnel_object("immutable", **first)
+    api_server.must("apply", "--server-side", "--force-conflicts", "-f", "-", document=before)
+    try:
+        # replace, because a field that an apply leaves out may stay
+        done = api_server.kubectl("replace", "-f", "-", document=changed(before, **change))
+    finally:
+        api_server.must("delete", "ott", "immutable")
+
+    assert done.returncode != 0
+    assert f"{field}: " in done.stderr
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "values"),
+    [
+        ({"source__table": "other"}, "it is flights, found other"),
+        (SPARK, "it is baseData Workers, stream Workers; found baseData Spark, stream Workers"),
+    ],
+)
+def test_refused_change_shows_both_values(api_server: ApiServer, change: dict[str, Any], values: str) -> None:
+    api_server.must("apply", "--server-side", "-f", "-", document=tunnel_object("shown"))
+    try:
+        done = api_server.kubectl("replace", "-f", "-", document=tunnel_object("shown", **change))
+    finally:
+        api_server.must("delete", "ott", "shown")
+
+    assert values in done.stderr
+
+
+def test_mutable_fields_change(api_server: ApiServer) -> None:
+    before = tunnel_object("mutable")
+    api_server.must("apply", "--server-side", "-f", "-", document=before)
+    try:
+        after = changed(
+            before,
+            source__endpoint="https://shop.cn-hangzhou.ots.aliyuncs.com",
+            sink__tablestore__table="elsewhere",
+            deletionPolicy="Delete",
+            suspend=True,
+            workers__lanesPerChannel=1,
+        )
+        api_server.must("replace", "-f", "-", document=after)
+        generation = api_server.must("get", "ott", "mutable", "-o", "jsonpath={.metadata.generation}")
+    finally:
+        api_server.must("delete", "ott", "mutable")
+
+    assert generation == "2"
+
+
+def test_defaults_are_those_of_the_models(api_server: ApiServer) -> None:
+    document = tunnel_object(workers={})
+
+    served = TablestoreTunnel.from_body(accepted(api_server, document))
+
+    assert served.spec == TablestoreTunnel.from_body(document).spec
+
+
+def test_scale_and_status_are_subresources(api_server: ApiServer) -> None:
+    api_server.must("apply", "--server-side", "-f", "-", document=tunnel_object("scaled"))
+    try:
+        api_server.must("scale", "ott", "scaled", "--replicas=4")
+        status = {"replicas": 3, "selector": "ots-tunnel.dev/name=scaled", "phase": "Streaming"}
+        api_server.must(
+            "patch", "ott", "scaled", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})
+        )
+        scale = json.loads(api_server.must("get", "ott", "scaled", "--subresource=scale", "-o", "json"))
+        wide = api_server.must("get", "ott", "scaled", "-o", "wide").splitlines()
+    finally:
+        api_server.must("delete", "ott", "scaled")
+
+    assert scale["spec"]["replicas"] == 4
+    assert scale["status"] == {"replicas": 3, "selector": "ots-tunnel.dev/name=scaled"}
+    columns = "NAME READY PHASE WORKERS DESIRED CHANNELS UNOWNED LAG(S) BASE(%) ROWS/S AGE TABLE STAGE TUNNEL-ID REASON"
+    assert " ".join(wide[0].split()) == columns
+
+
+def test_a_complete_status_survives(api_server: ApiServer) -> None:
+    status = complete_status().dump()
+    api_server.must("apply", "--server-side", "-f", "-", document=tunnel_object("reported"))
+    try:
+        patch = json.dumps({"status": status})
+        api_server.must("patch", "ott", "reported", "--subresource=status", "--type=merge", "-p", patch)
+        kept = json.loads(api_server.must("get", "ott", "reported", "-o", "json"))["status"]
+    finally:
+        api_server.must("delete", "ott", "reported")
+
+    assert kept == status
+
+
+def test_every_rule_has_a_case() -> None:
+    messages = [message for *_, message in [*RULES.values(), *IMMUTABLE.values()]]
+    definition = yaml.safe_load(next((ROOT / "crds").glob("*.yaml")).read_text())
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+    untried = [
+        rule["message"]
+        for rule in _rules(schema["properties"]["spec"])
+        if not any(message in rule["message"] or rule["message"] in message for message in messages)
+    ]
+
+    assert untried == []
+
+
+def _rules(node: dict[str, Any]) -> list[dict[str, Any]]:
+    found = list(node.get("x-kubernetes-validations", []))
+    for child in node.get("properties", {}).values():
+        found += _rules(child)
+    return found
