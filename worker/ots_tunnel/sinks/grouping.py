@@ -10,7 +10,7 @@ The rules that hold here:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -19,7 +19,7 @@ class Keyed(Protocol):
     """What can be grouped: something that changes one row."""
 
     @property
-    def key(self) -> bytes:
+    def key(self) -> Hashable:
         """Identity of the row."""
         ...
 
@@ -51,7 +51,7 @@ class Grouping(Generic[C]):
         self._limits = limits
         self._ready: deque[C] = deque()
         #: A key that is here has a change ready or taken; its queue holds those that come after it.
-        self._followers: dict[bytes, deque[C] | None] = {}
+        self._followers: dict[Hashable, deque[C] | None] = {}
         self._held_rows = 0
         self._held_bytes = 0
 

@@ -1,0 +1,125 @@
+"""The demo's writer: sends a sequence of changes at a steady rate through the vendor's SDK until it is stopped.
+
+One thread sends, so the changes of a key stay in order; a request never holds a key twice, and changes that fail for
+the moment are settled before later ones of their keys are sent.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from ots_tunnel.demo_changes import ChangeKind, DemoChange
+from ots_tunnel.demo_flights import write_all
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.model import PrimaryKey
+from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.tables import TableAdmin
+
+#: Seconds between two bursts; their size follows from the rate.
+TICK = 0.1
+
+#: Changes per burst at most: after a pause of the service the writer does not catch up at full speed.
+MOST_PER_TICK = 400
+
+#: Tries of a request, a second apart: outlives a restart of the service.
+TRIES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class _Sendable:
+    """A change as the grouping wants it; a request's rows matter here, its bytes do not."""
+
+    change: DemoChange
+    size: int = 1
+
+    @property
+    def key(self) -> PrimaryKey:
+        return self.change.write.primary_key
+
+
+class ChangeWriter:
+    """Changes a table from a thread of its own.
+
+    Args:
+        admin: the table's instance; closed when the writer stops.
+        table: name of the table.
+        changes: what to do, for ever; see `demo_changes.changes`.
+        rate: changes per second.
+    """
+
+    def __init__(self, admin: TableAdmin, table: str, changes: Iterator[DemoChange], *, rate: float = 500.0) -> None:
+        self._admin = admin
+        self._table = table
+        self._changes = changes
+        self._rate = rate
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="demo-writer", daemon=True)
+        self._counts: Counter[ChangeKind] = Counter()
+        self._error: TunnelError | None = None
+
+    def __repr__(self) -> str:
+        return f"ChangeWriter({self._table}, {self.total} changes)"
+
+    @property
+    def counts(self) -> Mapping[ChangeKind, int]:
+        """Changes stored so far, by kind."""
+        return {kind: self._counts[kind] for kind in ChangeKind}
+
+    @property
+    def total(self) -> int:
+        """Changes stored so far."""
+        return sum(self.counts.values())
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 30.0) -> Mapping[ChangeKind, int]:
+        """Stop after the burst under way; returns the counts.
+
+        Args:
+            timeout: seconds to wait for it.
+
+        Raises:
+            ServiceError, TransportError: what ended the writer before, or TimeoutError: it did not end in time.
+        """
+        self._stop.set()
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError(f"the demo's writer did not stop within {timeout} s")
+        if self._error is not None:
+            raise self._error
+        return self.counts
+
+    def _run(self) -> None:
+        try:
+            self._write_until_stopped()
+        except TunnelError as error:
+            self._error = error
+        finally:
+            self._admin.close()
+
+    def _write_until_stopped(self) -> None:
+        owed = 0.0
+        last = time.monotonic()
+        while not self._stop.wait(TICK):
+            now = time.monotonic()
+            owed = min(owed + (now - last) * self._rate, MOST_PER_TICK)
+            last = now
+            burst = list(islice(self._changes, int(owed)))
+            owed -= len(burst)
+            self._send(burst)
+
+    def _send(self, burst: list[DemoChange]) -> None:
+        grouping: Grouping[_Sendable] = Grouping(Limits())
+        for change in burst:
+            grouping.add(_Sendable(change))
+        while taken := grouping.take():
+            write_all(self._admin, self._table, [item.change.write for item in taken], tries=TRIES)
+            grouping.settle(taken)
+            self._counts.update(item.change.kind for item in taken)
