@@ -44,7 +44,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
         },
         "sink": {"stdout": {}},
         "client": {
-            "tag_prefix": f"{names.client_tag_prefix(obj.uid)}-",
+            "tag_prefix": names.client_tag_prefix(obj.uid),
             "heartbeat_interval_seconds": settings.heartbeat_interval_seconds,
             "heartbeat_timeout_seconds": settings.heartbeat_timeout_seconds,
             "checkpoint_interval_seconds": settings.checkpoint_interval_seconds,
@@ -87,7 +87,9 @@ def config_map(obj: TablestoreTunnel, config: WorkerConfig) -> dict[str, Any]:
     }
 
 
-def deployment(obj: TablestoreTunnel, config: WorkerConfig, image: str, replicas: int) -> dict[str, Any]:
+def deployment(
+    obj: TablestoreTunnel, config: WorkerConfig, image: str, replicas: int, *, pull_policy: str = "IfNotPresent"
+) -> dict[str, Any]:
     """Deployment `<name>` of the workers.
 
     Args:
@@ -95,8 +97,10 @@ def deployment(obj: TablestoreTunnel, config: WorkerConfig, image: str, replicas
         config: its workers' document; a change of it rolls the pods, a change of a Secret's content does not.
         image: image of workers whose object names none.
         replicas: pods wanted now, which is not `spec.replicas` while suspended or completed.
+        pull_policy: when the image is pulled.
     """
     settings = obj.spec.worker_settings
+    template = _pod_template(obj, _container(obj, config, image) | {"imagePullPolicy": pull_policy})
     settle_seconds = 3 * settings.heartbeat_interval_seconds
     return {
         "apiVersion": "apps/v1",
@@ -110,7 +114,7 @@ def deployment(obj: TablestoreTunnel, config: WorkerConfig, image: str, replicas
             "revisionHistoryLimit": 3,
             "selector": {"matchLabels": names.worker_selector(obj.name)},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-            "template": _pinned(obj, config, overlay(_pod_template(obj, config, image), settings.pod_template)),
+            "template": _pinned(obj, config, overlay(template, settings.pod_template)),
         },
     }
 
@@ -169,8 +173,9 @@ def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any
     )
 
 
-def _pod_template(obj: TablestoreTunnel, config: WorkerConfig, image: str) -> dict[str, Any]:
+def _pod_template(obj: TablestoreTunnel, container: dict[str, Any]) -> dict[str, Any]:
     volumes, mounts = secret_volumes(obj)
+    mounts = [{"name": "config", "mountPath": names.CONFIG_DIRECTORY, "readOnly": True}, *mounts]
     document = {"name": "config", "configMap": {"name": names.config_name(obj.name)}}
     return {
         "spec": {
@@ -184,10 +189,7 @@ def _pod_template(obj: TablestoreTunnel, config: WorkerConfig, image: str) -> di
                 "fsGroup": USER_ID,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            "containers": [
-                _container(obj, config, image)
-                | {"volumeMounts": [{"name": "config", "mountPath": names.CONFIG_DIRECTORY, "readOnly": True}, *mounts]}
-            ],
+            "containers": [container | {"volumeMounts": mounts}],
             "volumes": [document, *volumes],
         }
     }
@@ -197,8 +199,8 @@ def _container(obj: TablestoreTunnel, config: WorkerConfig, image: str) -> dict[
     return {
         "name": names.WORKER_CONTAINER,
         "image": obj.spec.worker_settings.image or image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["ots-tunnel", "run", "--config", f"{names.CONFIG_DIRECTORY}/{names.WORKER_FILE}"],
+        # arguments: the image's entry point is an init that passes signals on from the first moment
+        "args": ["ots-tunnel", "run", "--config", f"{names.CONFIG_DIRECTORY}/{names.WORKER_FILE}"],
         "ports": [{"name": "http", "containerPort": config.http.port, "protocol": "TCP"}],
         "readinessProbe": _probe("/readyz", period=3, failures=3),
         # slow to kill: a killed worker gives up its channels for a whole timeout
