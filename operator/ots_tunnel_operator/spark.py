@@ -91,6 +91,8 @@ _DEFAULT_CONF: Final = {
     # The JVMs carry bytes between two Python processes: compiling them hard costs more than it brings.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Bounds what lies between the two Python processes of a task, whatever the size of a row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "8388608",
     "spark.task.maxFailures": "8",
 }
 #: Settings the copy depends on; they win over spark.conf.

@@ -24,6 +24,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from ots_tunnel.errors import ConfigError, ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
+from ots_tunnel.logs import LogAction
 from ots_tunnel.snapshot import (
     DONE_KEY,
     PROGRESS_LABEL,
@@ -37,6 +38,8 @@ from ots_tunnel.spark.splits import SplitList, deserialise
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 CALL_TIMEOUT: Final = 30.0
+#: At most one write in so many seconds (design: snapshot before stream, point 2).
+WRITE_PAUSE: Final = 1.0
 logger = logging.getLogger(__name__)
 
 
@@ -131,16 +134,18 @@ def _expect(status: int, body: bytes) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ProgressRecord:
-    """The record of one copy, as this driver knows it."""
+    """The record of one copy, as this driver knows it; writes wait until the last one is a second old."""
 
     config_maps: ConfigMaps
     config: ProgressConfig
     now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
     splits: SplitList | None = None
     """The frozen list, None before `freeze`."""
     done: frozenset[int] = frozenset()
     _stored: dict[str, Any] | None = field(default=None, repr=False)
     _uncertain: bool = False
+    _written: float = float("-inf")
 
     def load(self) -> None:
         """Read the record; what belongs to another label counts as nothing.
@@ -209,7 +214,8 @@ class ProgressRecord:
             "binaryData": {**(stored.get("binaryData") or {}), **binary, DONE_KEY: bitmap},
         }
         write = self.config_maps.create if self._stored is None else self.config_maps.replace
-        self._uncertain = True
+        self.sleep(max(0.0, self._written + WRITE_PAUSE - time.monotonic()))
+        self._uncertain, self._written = True, time.monotonic()
         self._stored = write(document)
         self.splits, self.done, self._uncertain = splits, done, False
-        logger.info("recorded %d of %d splits", len(done), len(splits), extra={"action": "progress"})
+        logger.info("recorded %d of %d splits", len(done), len(splits), extra={"action": LogAction.SNAPSHOT_PROGRESS})

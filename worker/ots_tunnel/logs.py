@@ -1,0 +1,55 @@
+"""JSON logs on standard error, set up once by a command.
+
+A line has a stable sentence and fixed keys: `action`, `tunnel_id`, `client_id`, `channel_id`, `request_id`, `rows`,
+`bytes`, `duration`, `error`. Row contents, keys and tokens never appear.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import sys
+
+from pythonjsonlogger.json import JsonFormatter
+
+
+class LogAction(enum.StrEnum):
+    """Every value of the key `action`."""
+
+    CONNECTED = "connected"
+    CONNECT_FAILED = "connect_failed"
+    HEARTBEAT_FAILED = "heartbeat_failed"
+    CLIENT_GONE = "client_gone"
+    CHANNEL_STATE = "channel_state"
+    CHANNEL_OPENED = "channel_opened"
+    CHANNEL_FINISHED = "channel_finished"
+    CHANNEL_FAILED = "channel_failed"
+    CHANNEL_ABANDONED = "channel_abandoned"
+    CHECKPOINT_FAILED = "checkpoint_failed"
+    CHECKPOINT_ADOPTED = "checkpoint_adopted"
+    CALL_REPEATED = "call_repeated"
+    SINK_RETRY = "sink_retry"
+    DRAINING = "draining"
+    CLOSING_AT_ONCE = "closing_at_once"
+    SHUTDOWN = "shutdown"
+    SHUTDOWN_FAILED = "shutdown_failed"
+    COMPLETED = "completed"
+    TERMINAL_ERROR = "terminal_error"
+    SNAPSHOT_PROGRESS = "snapshot_progress"
+    STARTED = "started"
+    STOPPED = "stopped"
+
+
+def set_up_logs(level: str = "INFO") -> None:
+    """Write JSON lines from `level` on to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        JsonFormatter(
+            ["levelname", "name", "message"],
+            rename_fields={"levelname": "level", "name": "logger"},
+            timestamp="time",
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())

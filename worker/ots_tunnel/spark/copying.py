@@ -1,0 +1,195 @@
+"""What one task of the snapshot does: take the raw rows of its split, write them, say that it is done.
+
+Runs on executors as the function of `DataFrame.mapInArrow`. The rows arrive from the reader's process through the
+JVM, so reading and writing overlap.
+
+Fencing by time (design rule 4): a task sends nothing later than its start + deadline - D. A task that was paused
+beyond that fails and is retried, and what a consumer of the stream writes afterwards cannot be undone by it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.fence import boottime
+from ots_tunnel.model import Action
+from ots_tunnel.snapshot import SnapshotConfig
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ots_tunnel.sinks.table_writer import SyncTableWriter
+    from ots_tunnel.table_calls import RowChange
+
+#: What a task returns: one row per finished split.
+RESULT_SCHEMA = "split BIGINT, rows BIGINT"
+#: Cells so close to the end of their lifetime are left out: they would be refused when they arrive too late.
+EXPIRY_MARGIN = 60.0
+
+
+class TaskFence:
+    """The limit of one task; starts when it is made.
+
+    Args:
+        deadline: seconds after the start when the last write must be over.
+        write_deadline: D, seconds a write may take.
+        clock: monotonic seconds that count suspended time.
+    """
+
+    def __init__(self, deadline: float, write_deadline: float, clock: Callable[[], float] = boottime) -> None:
+        self._deadline = deadline
+        self._until = clock() + deadline - write_deadline
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"TaskFence(left={self._until - self._clock():.3f})"
+
+    def check(self) -> None:
+        """Pass, or refuse.
+
+        Raises:
+            OwnershipLost: the task is too old; it has to be started again.
+        """
+        if self._clock() >= self._until:
+            raise OwnershipLost(f"the split was not copied within {self._deadline:g} s: it has to be started again")
+
+
+class CopySplits:
+    """The function of the snapshot's tasks; pickled to the executors.
+
+    Args:
+        config: the driver's document; credentials are read from files where the task runs.
+        report: called with the index of every split whose rows are all stored.
+    """
+
+    def __init__(self, config: SnapshotConfig, report: Callable[[int], None]) -> None:
+        self._config = config
+        self._report = report
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the rows of each split up to its empty end row; one result per split."""
+        from ots_tunnel.credentials import FileCredentials
+        from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
+        from ots_tunnel.table_client import SyncTableClient
+
+        sink = self._config.sink.tablestore
+        assert sink is not None, "the document was checked"
+        fence = TaskFence(self._config.splits.deadline_seconds, self._config.write_deadline_seconds)
+        client = SyncTableClient(sink.endpoint, sink.instance, FileCredentials(sink.credentials.directory))
+        try:
+            copy = SplitCopy(self._config, client, fence)
+            for split, rows in copy.run(batches):
+                self._report(split)
+                integers = COLUMN_TYPES["bigint"]
+                yield build_batch((("split", integers, [split]), ("rows", integers, [rows])))
+        finally:
+            client.close()
+
+
+class SplitCopy:
+    """Writes the rows of splits to the destination.
+
+    Args:
+        config: the driver's document.
+        client: connections to the destination's instance.
+        fence: asked before every request.
+        now: Unix seconds.
+    """
+
+    def __init__(
+        self, config: SnapshotConfig, client: Any, fence: TaskFence, now: Callable[[], float] = time.time
+    ) -> None:
+        from ots_tunnel.sinks.grouping import Limits
+        from ots_tunnel.sinks.row_change import Omissions
+
+        sink = config.sink.tablestore
+        assert sink is not None, "the document was checked"
+        self._config = config
+        self._client = client
+        self._table = sink.table
+        self._fence = fence
+        self._now = now
+        self._limits = Limits(config.delivery.batch_max_rows, config.delivery.batch_max_bytes)
+        self._omissions = Omissions()
+        lifetime = client.describe_table(sink.table).time_to_live
+        self._lifetime = None if lifetime == -1 else float(lifetime)
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int]]:
+        """Index and row changes of each split, as soon as all of it is stored.
+
+        Raises:
+            OwnershipLost: the task is too old.
+            SinkRejected: the destination refuses rows for good.
+        """
+        writer = self._writer()
+        stored = 0
+        rows = _Rows(batches)
+        while rows.advance():
+            total = writer.write(self._changes(rows)).rows
+            if rows.ended is None:
+                raise EOFError("the rows of a split ended without its mark")
+            yield rows.ended, total - stored
+            stored = total
+
+    def _writer(self) -> SyncTableWriter:
+        from ots_tunnel.sinks.table_writer import SyncTableWriter
+
+        return SyncTableWriter(
+            self._client,
+            self._table,
+            self._limits,
+            self._config.delivery.retry,
+            self._fence,
+            deadline=self._config.write_deadline_seconds,
+        )
+
+    def _changes(self, rows: _Rows) -> Iterator[RowChange]:
+        from ots_tunnel.protocol.record import Record
+        from ots_tunnel.sinks.row_change import changes_of
+
+        for body in rows.of_split():
+            # A row of the source is what a put of all its cells would have left (replication 2).
+            for change in changes_of(
+                Record(Action.PUT, body), self._limits, self._omissions, self._expired_before_ms()
+            ):
+                yield change.row
+
+    def _expired_before_ms(self) -> int | None:
+        if self._lifetime is None:
+            return None
+        return int((self._now() - self._lifetime + EXPIRY_MARGIN) * 1000)
+
+
+class _Rows:
+    """Cuts the stream of raw batches at the empty rows that end splits."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._cells = self._flatten(batches)
+        self._first: tuple[int, bytes] | None = None
+        #: The split whose end was seen last.
+        self.ended: int | None = None
+
+    def advance(self) -> bool:
+        """Whether another split begins; forgets the last one's end."""
+        self.ended = None
+        self._first = next(self._cells, None)
+        return self._first is not None
+
+    def of_split(self) -> Iterator[bytes]:
+        """Rows up to the end of the split that `advance` began."""
+        cell = self._first
+        while cell is not None:
+            split, row = cell
+            if not row:
+                self.ended = split
+                return
+            yield row
+            cell = next(self._cells, None)
+
+    @staticmethod
+    def _flatten(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+        for batch in batches:
+            yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
