@@ -175,7 +175,9 @@ def follow(job: Future[Any], done: Callable[[], frozenset[int]], record: Progres
         _try_mark(record, done())
         if time.monotonic() - logged >= LOG_SECONDS:
             logged = time.monotonic()
-            logger.info("%d of %d splits are done", len(record.done), total, extra={"action": LogAction.SNAPSHOT_PROGRESS})
+            logger.info(
+                "%d of %d splits are done", len(record.done), total, extra={"action": LogAction.SNAPSHOT_PROGRESS}
+            )
     if (error := job.exception()) is not None:
         # Whatever Spark raises, what is done stays done.
         _try_mark(record, done())

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.model import Action, Column
+from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
+from ots_tunnel.snapshot import SnapshotConfig
+from ots_tunnel.spark.copying import SplitCopy, TaskFence
+from ots_tunnel.table_calls import RowChange, RowOutcome, StreamDescription, TableDescription
+
+pytest.importorskip("pyarrow")
+
+CONFIG = SnapshotConfig.model_validate(
+    {
+        "source": {
+            "endpoint": "http://a.example",
+            "instance": "a",
+            "table": "t",
+            "credentials": {"directory": "/etc/ots/secrets/source"},
+        },
+        "sink": {
+            "tablestore": {
+                "endpoint": "http://b.example",
+                "instance": "b",
+                "table": "t",
+                "credentials": {"directory": "/etc/ots/secrets/sink"},
+            }
+        },
+        "progress": {"namespace": "shop", "configMap": "orders-snapshot", "label": "t1"},
+        "writeDeadlineSeconds": 20,
+    }
+)
+NOW = 1_700_000_000.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Destination:
+    """Takes writes like SyncTableClient."""
+
+    def __init__(self, time_to_live: int = -1, on_write: Callable[[], None] = lambda: None) -> None:
+        self.written: list[RowChange] = []
+        self.requests: list[tuple[int, float]] = []
+        self._time_to_live = time_to_live
+        self._on_write = on_write
+
+    def describe_table(self, table: str) -> TableDescription:
+        return TableDescription(table, (), self._time_to_live, 3, 86_400, StreamDescription(False))
+
+    def batch_write(
+        self, table: str, rows: Sequence[RowChange], *, timeout: float, before_send: Callable[[], None]
+    ) -> list[RowOutcome]:
+        self._on_write()
+        before_send()
+        self.requests.append((len(rows), timeout))
+        self.written += rows
+        return [RowOutcome(None) for _ in rows]
+
+
+def row(key: int, *columns: Column) -> bytes:
+    return encode_row((("k", key),), columns or (Column("c", key, 1_699_999_999_000),))
+
+
+def batches(*cells: tuple[int, bytes], size: int = 3) -> Iterator[Any]:
+    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
+
+    for start in range(0, len(cells), size):
+        part = cells[start : start + size]
+        yield build_batch(
+            (
+                ("split", COLUMN_TYPES["bigint"], [split for split, _ in part]),
+                ("row", COLUMN_TYPES["binary"], [row for _, row in part]),
+            )
+        )
+
+
+def copy(destination: Destination, clock: Clock | None = None) -> SplitCopy:
+    fence = TaskFence(600, 20, clock or Clock())
+    return SplitCopy(CONFIG, destination, fence, now=lambda: NOW)
+
+
+def test_every_row_is_put_and_every_split_reported_after_its_rows() -> None:
+    destination = Destination()
+    rows = [(4, row(i)) for i in range(5)] + [(4, b"")] + [(7, b"")] + [(8, row(9)), (8, b"")]
+
+    results = []
+    for split, count in copy(destination).run(batches(*rows)):
+        results.append((split, count, len(destination.written)))
+
+    assert results == [(4, 5, 5), (7, 0, 5), (8, 1, 6)]
+    assert [change.body for change in destination.written] == [body for _, body in rows if body]
+    assert {change.action for change in destination.written} == {Action.PUT}
+    assert {timeout for _, timeout in destination.requests} == {20}
+
+
+def test_requests_hold_as_much_as_the_document_allows() -> None:
+    destination = Destination()
+    rows = [(0, row(i)) for i in range(450)] + [(0, b"")]
+
+    assert list(copy(destination).run(batches(*rows, size=64))) == [(0, 450)]
+    assert [count for count, _ in destination.requests] == [200, 200, 50]
+
+
+def test_a_split_without_its_mark_is_not_done() -> None:
+    with pytest.raises(EOFError, match="without its mark"):
+        list(copy(Destination()).run(batches((0, row(1)))))
+
+
+def test_rows_with_too_many_cells_go_out_in_pieces() -> None:
+    destination = Destination()
+    wide = row(1, *(Column(f"c{i:03}", i, 1000 + v) for i in range(500) for v in range(3)))
+
+    assert list(copy(destination).run(batches((0, wide), (0, b"")))) == [(0, 2)]
+    assert [change.action for change in destination.written] == [Action.PUT, Action.UPDATE]
+    cells = [column for change in destination.written for column in decode_row(change.body).columns]
+    assert cells == list(decode_row(wide).columns)
+
+
+def test_cells_past_their_lifetime_are_left_out() -> None:
+    destination = Destination(time_to_live=86_400)
+    old, new = Column("c", 1, int((NOW - 86_400) * 1000)), Column("c", 2, int(NOW * 1000))
+
+    list(copy(destination).run(batches((0, row(1, new, old)), (0, b""))))
+
+    assert decode_row(destination.written[0].body).columns == (new,)
+
+
+def test_a_task_that_was_paused_sends_nothing_any_more() -> None:
+    clock = Clock()
+
+    def pause() -> None:
+        clock.now += 290.1
+
+    destination = Destination(on_write=pause)
+    rows = [(0, row(i)) for i in range(600)] + [(0, b"")]
+
+    with pytest.raises(OwnershipLost, match="within 600 s"):
+        list(copy(destination, clock).run(batches(*rows, size=64)))
+    assert len(destination.written) == 200
+
+
+def test_the_limit_is_deadline_less_write_deadline() -> None:
+    clock = Clock()
+    fence = TaskFence(600, 20, clock)
+    clock.now += 579.9
+    fence.check()
+    clock.now += 0.1
+    with pytest.raises(OwnershipLost):
+        fence.check()

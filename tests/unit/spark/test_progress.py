@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ots_tunnel.errors import CodecError, ConfigError, ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
+from ots_tunnel.snapshot import (
+    PROGRESS_LABEL,
+    ProgressConfig,
+    SnapshotProgress,
+    done_bitmap,
+    done_splits,
+    read_progress,
+)
+from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps, ProgressRecord, in_cluster
+from ots_tunnel.spark.splits import SplitList, serialise
+
+if TYPE_CHECKING:
+    from .conftest import ConfigMapServer
+
+SPLITS = SplitList(("k",), tuple(b"boundary %d" % i for i in range(9)))
+PATH = "/api/v1/namespaces/shop/configmaps/orders-snapshot"
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def new_record(cluster_access: ClusterAccess, pauses: list[float]) -> Any:
+    def make(label: str = "tunnel-1") -> ProgressRecord:
+        config = ProgressConfig(namespace="shop", config_map="orders-snapshot", label=label)
+        return ProgressRecord(
+            ConfigMaps(cluster_access, "shop"), config, now=lambda: 1_700_000_000.5, sleep=pauses.append
+        )
+
+    return make
+
+
+def test_a_restarted_driver_goes_on(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    first = new_record()
+    first.load()
+    assert first.splits is None
+    first.freeze(SPLITS, serialise(SPLITS))
+    first.mark({0, 3})
+    first.mark({9})
+
+    second = new_record()
+    second.load()
+
+    assert second.splits == SPLITS
+    assert second.done == {0, 3, 9}
+    assert read_progress(config_map_server.maps[PATH]) == SnapshotProgress("tunnel-1", 3, 10, 1_700_000_000.5)
+    assert config_map_server.tokens == {"Bearer secret-token"}
+
+
+def test_the_record_keeps_what_others_put_on_it(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    config_map_server.handle(
+        "POST",
+        PATH.rsplit("/", 1)[0],
+        {"metadata": {"name": "orders-snapshot", "labels": {"team": "a", PROGRESS_LABEL: "tunnel-1"}}},
+    )
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+
+    assert config_map_server.maps[PATH]["metadata"]["labels"] == {"team": "a", PROGRESS_LABEL: "tunnel-1"}
+
+
+def test_a_record_of_another_label_counts_as_nothing(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    old = new_record("tunnel-0")
+    old.load()
+    old.freeze(SPLITS, serialise(SPLITS))
+    old.mark(range(10))
+
+    record = new_record("tunnel-1")
+    record.load()
+    assert record.splits is None
+
+    shorter = SplitList(("k",), ())
+    record.freeze(shorter, serialise(shorter))
+    assert read_progress(config_map_server.maps[PATH]) == SnapshotProgress("tunnel-1", 0, 1, 1_700_000_000.5)
+
+
+def test_a_relabelled_record_is_not_complete() -> None:
+    stored = {
+        "metadata": {"labels": {PROGRESS_LABEL: "new"}},
+        "data": {"label": "old", "total": "1", "done": "1"},
+        "binaryData": {"splits.json.gz": "eA==", "done.bitmap": "AQ=="},
+    }
+
+    assert read_progress(stored) == SnapshotProgress("new", 0, None)
+    assert not read_progress(stored).complete
+
+
+def test_two_drivers_do_not_share_a_record(new_record: Any) -> None:
+    first = new_record()
+    first.load()
+    first.freeze(SPLITS, serialise(SPLITS))
+    second = new_record()
+    second.load()
+    second.mark({1})
+
+    with pytest.raises(OwnershipLost, match="modified"):
+        first.mark({2})
+
+
+def test_two_drivers_do_not_freeze_together(new_record: Any) -> None:
+    first, second = new_record(), new_record()
+    first.load()
+    second.load()
+    first.freeze(SPLITS, serialise(SPLITS))
+
+    with pytest.raises(OwnershipLost, match="exists"):
+        second.freeze(SPLITS, serialise(SPLITS))
+
+
+def test_a_lost_answer_is_looked_up(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    config_map_server.lose_answers = 1
+    with pytest.raises(ConnectionLost):
+        record.mark({4})
+
+    record.mark({4, 5})
+
+    assert read_progress(config_map_server.maps[PATH]).done == 2
+
+
+def test_a_lost_answer_with_another_driver_at_work_is_an_end(
+    new_record: Any, config_map_server: ConfigMapServer
+) -> None:
+    record, other = new_record(), new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    config_map_server.lose_answers = 1
+    with pytest.raises(ConnectionLost):
+        record.mark({4})
+    other.load()
+    other.mark({7})
+
+    with pytest.raises(OwnershipLost, match="another driver"):
+        record.mark({4, 5})
+
+
+def test_nothing_new_is_no_write(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    record.mark({1})
+    writes = len(config_map_server.writes)
+
+    record.mark({1})
+    record.mark(())
+
+    assert len(config_map_server.writes) == writes
+
+
+def test_writes_are_a_second_apart(new_record: Any, pauses: list[float]) -> None:
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    record.mark({1})
+
+    assert pauses[0] == 0
+    assert 0.5 < pauses[1] <= 1
+
+
+@pytest.mark.parametrize(("status", "error"), [(503, ServerUnavailable), (429, ServerUnavailable), (403, ServiceError)])
+def test_refusals_are_told_apart(
+    new_record: Any, config_map_server: ConfigMapServer, status: int, error: type[ServiceError]
+) -> None:
+    config_map_server.refuse_with = status
+
+    with pytest.raises(error, match="not now") as caught:
+        new_record().load()
+    assert type(caught.value) is error
+
+
+@given(st.integers(1, 200).flatmap(lambda total: st.tuples(st.just(total), st.sets(st.integers(0, total - 1)))))
+def test_bitmaps_are_read_back(case: tuple[int, set[int]]) -> None:
+    total, done = case
+
+    assert done_splits(done_bitmap(done, total), total) == done
+    assert len(done_bitmap(done, total)) == (total + 7) // 8
+
+
+def test_bits_beyond_the_end_and_missing_bytes_count_as_nothing() -> None:
+    assert done_splits(b"\xff\xff", 10) == frozenset(range(10))
+    assert done_splits(b"\x01", 100) == {0}
+
+
+@pytest.mark.parametrize(
+    ("data", "binary", "message"),
+    [
+        ({"total": "x"}, {}, "data.total"),
+        ({"total": "0"}, {}, "data.total"),
+        ({"total": "2", "updated": "yesterday"}, {}, "data.updated"),
+        ({"total": "2", "updated": "2026-01-01T00:00:00+00:00"}, {"done.bitmap": "%%"}, "done.bitmap"),
+    ],
+)
+def test_damaged_records_are_refused(data: dict[str, str], binary: dict[str, str], message: str) -> None:
+    stored = {
+        "metadata": {"labels": {PROGRESS_LABEL: "t"}},
+        "data": {"label": "t", **data},
+        "binaryData": {"splits.json.gz": "eA==", **binary},
+    }
+    with pytest.raises(CodecError, match=message):
+        read_progress(stored)
+
+
+def test_outside_a_pod_the_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+    with pytest.raises(ConfigError, match="runs in a pod"):
+        in_cluster()
