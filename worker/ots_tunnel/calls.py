@@ -17,9 +17,10 @@ from google.protobuf.message import Message
 
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.errors import TunnelError
+from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 from ots_tunnel.protocol.rpc import Operation, build_request, parse_response
-from ots_tunnel.retry import RetryPolicy, retry_delay
+from ots_tunnel.retry import retry_delay
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.sync import SendsBlocking
 
@@ -82,7 +83,7 @@ class ServiceCaller:
         operation: Operation,
         message: Message,
         *,
-        retry: RetryPolicy | None = None,
+        retry: Backoff | None = None,
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
     ) -> tuple[Any, HttpResponse]:
@@ -141,7 +142,7 @@ class SyncServiceCaller:
         operation: Operation,
         message: Message,
         *,
-        retry: RetryPolicy | None = None,
+        retry: Backoff | None = None,
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
     ) -> tuple[Any, HttpResponse]:
@@ -167,7 +168,7 @@ class SyncServiceCaller:
 
 
 def _delay(
-    retry: RetryPolicy | None,
+    retry: Backoff | None,
     operation: Operation,
     error: TunnelError,
     attempt: int,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
 
 from ots_tunnel.calls import REQUEST_TIMEOUT, RetryListener, ServiceCaller
 from ots_tunnel.credentials import CredentialsProvider
@@ -22,15 +25,11 @@ from ots_tunnel.model import (
 from ots_tunnel.protocol import messages
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
+from ots_tunnel.protocol.http import HttpResponse
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS, service_time
-from ots_tunnel.retry import RetryPolicy
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
-
-#: Totals of tunnel-protocol 5.4.
-READ_POLICY = RetryPolicy(READ_RETRY, 75.0)
-CALL_POLICY = RetryPolicy(CALL_RETRY, 35.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class TunnelClient:
     async def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
         """The tunnels of a table; an empty name means the whole instance."""
         answer, _ = await self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
-        return tuple(messages.tunnel_info(tunnel) for tunnel in answer.tunnels)
+        return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
 
     async def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
         """A tunnel with its channels; the id wins where table and name disagree with it.
@@ -121,7 +120,7 @@ class TunnelClient:
         """
         message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
         answer, _ = await self._call("DescribeTunnel", message)
-        return messages.tunnel_description(answer)
+        return messages.description_from_wire(answer)
 
     async def connect(self, tunnel_id: TunnelId, timeout_s: int, tag: str) -> ClientId:
         """Register a client that counts as gone after `timeout_s` seconds without a heartbeat."""
@@ -140,9 +139,9 @@ class TunnelClient:
             ResourceGone: the client is unknown.
         """
         message = pb.HeartbeatRequest(tunnel_id=tunnel_id, client_id=client_id)
-        message.channels.extend(messages.channel_message(channel) for channel in channels)
+        message.channels.extend(messages.channels_to_wire(channels))
         answer, _ = await self._caller.call(TUNNEL_OPERATIONS["Heartbeat"], message, timeout=timeout)
-        return tuple(messages.channel(channel) for channel in answer.channels)
+        return messages.channels_from_wire(answer.channels)
 
     async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
         """Give up the client and its channels; tried once."""
@@ -153,7 +152,7 @@ class TunnelClient:
         """The stored cursor of a channel."""
         message = pb.GetCheckpointRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id)
         answer, _ = await self._call("GetCheckpoint", message)
-        return Checkpoint(Token(answer.checkpoint), answer.sequence_number)
+        return messages.checkpoint_from_wire(answer)
 
     async def read_records(self, tunnel_id: TunnelId, client_id: ClientId, channel_id: ChannelId, token: Token) -> Page:
         """The records from `token` on; reading twice from one token is legal.
@@ -162,9 +161,9 @@ class TunnelClient:
             TunnelExpired: the log at this position is gone.
         """
         message = pb.ReadRecordsRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id, token=token)
-        answer, response = await self._caller.call(TUNNEL_OPERATIONS["ReadRecords"], message, retry=READ_POLICY)
+        answer, response = await self._caller.call(TUNNEL_OPERATIONS["ReadRecords"], message, retry=READ_RETRY)
         return Page(
-            records=messages.records(answer),
+            records=messages.records_from_wire(answer.records),
             next_token=Token(answer.next_token),
             may_more=answer.may_more_record if answer.HasField("may_more_record") else None,
             size_bytes=len(response.body),
@@ -198,5 +197,5 @@ class TunnelClient:
         """Close the transport."""
         await self._caller.close()
 
-    async def _call(self, name: str, message: messages.Message) -> tuple[messages.Message, object]:
-        return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_POLICY)
+    async def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
+        return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)

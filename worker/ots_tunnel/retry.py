@@ -6,8 +6,6 @@ tablestore-api 1.10.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ots_tunnel.errors import ConnectError, ServerUnavailable, ServiceError, TransportError, TunnelError
 from ots_tunnel.protocol.backoff import Backoff
 
@@ -26,16 +24,8 @@ REFUSED_CODES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """Pauses of a schedule until `total` seconds have gone by; 0 never tries again."""
-
-    backoff: Backoff
-    total: float
-
-
 def retry_delay(
-    policy: RetryPolicy, error: TunnelError, *, idempotent: bool, attempt: int, elapsed: float, entropy: float
+    schedule: Backoff, error: TunnelError, *, idempotent: bool, attempt: int, elapsed: float, entropy: float
 ) -> float | None:
     """Seconds to wait before the next try, or None when the error is to be raised.
 
@@ -46,8 +36,8 @@ def retry_delay(
     """
     if not is_repeatable(error, idempotent=idempotent):
         return None
-    delay = policy.backoff.delay(attempt, entropy)
-    return delay if elapsed + delay <= policy.total else None
+    delay = schedule.delay(attempt, entropy)
+    return delay if schedule.may_retry(elapsed, delay) else None
 
 
 def is_repeatable(error: TunnelError, *, idempotent: bool) -> bool:

@@ -14,14 +14,10 @@ from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
-from ots_tunnel.retry import RetryPolicy
 from ots_tunnel.table_calls import KeyRange, RangePage, RowChange, RowOutcome, TableDescription
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.sync import SendsBlocking, SyncTransport
-
-#: Reads are repeated for so long; writes are the sink's business.
-READ_POLICY = RetryPolicy(CALL_RETRY, 35.0)
 
 __all__ = [
     "KeyRange",
@@ -95,7 +91,7 @@ class TableClient:
         message = calls.get_range_request(
             table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
         )
-        answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=READ_POLICY)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
         return calls.get_range_page(answer)
 
     async def compute_splits(
@@ -103,7 +99,7 @@ class TableClient:
     ) -> tuple[KeyRange, ...]:
         """The table in slices of about `size_units` x `unit_bytes`, in key order; at least one."""
         message = calls.compute_splits_request(table, size_units, unit_bytes)
-        answer, _ = await self._caller.call(TABLE_OPERATIONS["ComputeSplitPointsBySize"], message, retry=READ_POLICY)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["ComputeSplitPointsBySize"], message, retry=CALL_RETRY)
         return calls.compute_splits_ranges(answer)
 
     async def describe_table(self, table: str) -> TableDescription:
@@ -113,7 +109,7 @@ class TableClient:
             ObjectNotExist: there is no such table.
         """
         message = pb.DescribeTableRequest(table_name=table)
-        answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=READ_POLICY)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
         return calls.describe_table_result(answer)
 
     async def close(self) -> None:
@@ -169,7 +165,7 @@ class SyncTableClient:
         message = calls.get_range_request(
             table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
         )
-        answer, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=READ_POLICY)
+        answer, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
         return calls.get_range_page(answer)
 
     def compute_splits(
@@ -177,13 +173,13 @@ class SyncTableClient:
     ) -> tuple[KeyRange, ...]:
         """See `TableClient.compute_splits`."""
         message = calls.compute_splits_request(table, size_units, unit_bytes)
-        answer, _ = self._caller.call(TABLE_OPERATIONS["ComputeSplitPointsBySize"], message, retry=READ_POLICY)
+        answer, _ = self._caller.call(TABLE_OPERATIONS["ComputeSplitPointsBySize"], message, retry=CALL_RETRY)
         return calls.compute_splits_ranges(answer)
 
     def describe_table(self, table: str) -> TableDescription:
         """See `TableClient.describe_table`."""
         message = pb.DescribeTableRequest(table_name=table)
-        answer, _ = self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=READ_POLICY)
+        answer, _ = self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
         return calls.describe_table_result(answer)
 
     def close(self) -> None:

@@ -119,7 +119,6 @@ class AioTransport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 skip_auto_headers=("Accept-Encoding",),
-                headers={"User-Agent": "ots-tunnel"},
                 read_bufsize=READ_BUFFER_BYTES,
             )
         return self._session

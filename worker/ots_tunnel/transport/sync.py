@@ -79,7 +79,7 @@ class SyncTransport:
 
     def _exchange(self, connection: http.client.HTTPConnection, request: HttpRequest, deadline: float) -> HttpResponse:
         _limit(connection, deadline)
-        connection.request("POST", request.path, request.body, {"User-Agent": "ots-tunnel", **request.headers})
+        connection.request("POST", request.path, request.body, dict(request.headers))
         _limit(connection, deadline)
         answer = connection.getresponse()
         pieces = []

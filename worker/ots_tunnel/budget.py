@@ -1,0 +1,75 @@
+"""The bytes a worker may hold, shared by its channels, first come, first served.
+
+A read reserves room for the largest page seen so far before it is sent, and keeps what its page really takes until
+the sink has confirmed it. Raw and parsed copies both count. Source: design section 5, rule 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+#: No page is assumed to be smaller, bytes.
+LEAST_PAGE_BYTES = 4 << 20
+#: A page is held as the answer's bytes and as its records'.
+COPIES = 2
+
+
+class ByteBudget:
+    """Admits reads while what they may bring fits.
+
+    Args:
+        total_bytes: the limit. A single page larger than it is admitted alone, else it could never be read.
+    """
+
+    def __init__(self, total_bytes: int) -> None:
+        self._total = total_bytes
+        self._used = 0
+        self._largest = LEAST_PAGE_BYTES * COPIES
+        self._turn = asyncio.Lock()  # wakes in the order of arrival, so that nobody starves
+        self._changed = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"ByteBudget({self._used} of {self._total} bytes)"
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes reserved or held."""
+        return self._used
+
+    async def reserve(self) -> Share:
+        """Wait until the largest page seen so far fits, and take its room."""
+        async with self._turn:
+            while self._used and self._used + self._largest > self._total:
+                self._changed.clear()
+                await self._changed.wait()
+            return Share(self, self._largest)
+
+    def _take(self, more_bytes: int) -> None:
+        self._used += more_bytes
+        self._changed.set()
+
+    def _learn(self, taken_bytes: int) -> None:
+        self._largest = max(self._largest, taken_bytes)
+
+
+class Share:
+    """A part of the budget, taken when made; give it back with `release`."""
+
+    __slots__ = ("_budget", "held_bytes")
+
+    def __init__(self, budget: ByteBudget, held_bytes: int) -> None:
+        self._budget = budget
+        self.held_bytes = held_bytes
+        budget._take(held_bytes)
+
+    def resize(self, page_bytes: int) -> None:
+        """The page has come: keep what it takes, and let the budget learn its size for the reads that follow."""
+        taken = page_bytes * COPIES
+        self._budget._learn(taken)
+        self._budget._take(taken - self.held_bytes)
+        self.held_bytes = taken
+
+    def release(self) -> None:
+        """Give the room back; doing it again changes nothing."""
+        self._budget._take(-self.held_bytes)
+        self.held_bytes = 0

@@ -1,0 +1,155 @@
+"""The checkpoint of one channel: what was confirmed becomes durable, and nothing else does.
+
+A token is kept until the service has acknowledged it (tunnel-protocol 6.1, G6 and G7). An unanswered call may have
+been executed, so every token tried since the last acknowledged one counts as ours when the sequence number does not
+match. Source: tunnel-protocol 4.6, 5.10; design section 5, rules 1 and 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from ots_tunnel.errors import OwnershipLost, SequenceNumberMismatch, ServerUnavailable, TransportError, TunnelError
+from ots_tunnel.model import Checkpoint, Token
+
+logger = logging.getLogger(__name__)
+
+#: Pause between tries of a checkpoint that has to become durable, seconds.
+FLUSH_RETRY = 0.5
+
+
+class CheckpointStore(Protocol):
+    """The service's cursor of one channel."""
+
+    async def get(self) -> Checkpoint:
+        """The stored cursor."""
+        ...
+
+    async def put(self, checkpoint: Checkpoint) -> None:
+        """Store a cursor under the next sequence number; tried once."""
+        ...
+
+
+def belongs_to_us(stored: Token, durable: Token, tried: frozenset[Token]) -> bool:
+    """Whether a stored token can be explained by our own calls."""
+    return stored == durable or stored in tried
+
+
+class Checkpointer:
+    """Writes the newest confirmed token, at most once per interval, and at the end.
+
+    Args:
+        start: the cursor at which the channel was opened.
+        interval: seconds between checkpoints.
+        sleep, clock: replaced in tests.
+        on_stored: told the seconds every stored checkpoint took.
+    """
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        start: Checkpoint,
+        interval: float,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] | None = None,
+        on_stored: Callable[[float], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._interval = interval
+        self._sleep = sleep
+        self._clock = clock or asyncio.get_running_loop().time
+        self._on_stored = on_stored
+        self._confirmed = start.token
+        self._durable = start.token
+        self._sequence = start.sequence_number
+        self._tried: frozenset[Token] = frozenset()
+        self._stored_at = self._clock()
+        self._one_at_a_time = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"Checkpointer(sequence={self._sequence}, pending={self._confirmed != self._durable})"
+
+    @property
+    def durable(self) -> Token:
+        """The token the service has acknowledged."""
+        return self._durable
+
+    def confirmed(self, token: Token) -> None:
+        """Everything before `token` is confirmed by the sink."""
+        self._confirmed = token
+
+    def age(self) -> float:
+        """Seconds for which confirmed progress has not been durable; 0 when all is."""
+        return self._clock() - self._stored_at if self._confirmed != self._durable else 0.0
+
+    async def run(self) -> None:
+        """Checkpoint at the interval until cancelled; passing troubles are left to the next turn.
+
+        Raises:
+            OwnershipLost: somebody else writes this channel's checkpoints, or the fence closed.
+            ServiceError: the service refuses for good.
+        """
+        while True:
+            await self._sleep(self._interval)
+            try:
+                await self.flush()
+            except (TransportError, ServerUnavailable) as error:
+                logger.warning(
+                    "checkpoint failed and is repeated", extra={"action": "checkpoint_failed", "error": str(error)}
+                )
+
+    async def flush(self) -> None:
+        """Make everything confirmed so far durable.
+
+        Raises:
+            OwnershipLost: the stored token is not ours.
+            TransportError, ServiceError: it could not be stored; it is still pending.
+        """
+        async with self._one_at_a_time:
+            while self._confirmed != self._durable:
+                await self._write(self._confirmed)
+
+    async def flush_within(self, seconds: float) -> None:
+        """Like `flush`, passing troubles are tried again until `seconds` have gone by.
+
+        Raises:
+            OwnershipLost, TransportError, ServiceError: as `flush`, the last one after the time is over.
+        """
+        give_up_at = self._clock() + seconds
+        while True:
+            try:
+                return await self.flush()
+            except (TransportError, ServerUnavailable):
+                if self._clock() + FLUSH_RETRY > give_up_at:
+                    raise
+            await self._sleep(FLUSH_RETRY)
+
+    async def _write(self, token: Token) -> None:
+        began = self._clock()
+        self._tried |= {token}
+        try:
+            await self._store.put(Checkpoint(token, self._sequence + 1))
+        except SequenceNumberMismatch as mismatch:
+            await self._adopt(mismatch)
+            return
+        self._sequence += 1
+        self._settle(token)
+        if self._on_stored is not None:
+            self._on_stored(self._clock() - began)
+
+    async def _adopt(self, mismatch: TunnelError) -> None:
+        stored = await self._store.get()
+        if not belongs_to_us(stored.token, self._durable, self._tried):
+            raise OwnershipLost("the stored checkpoint was written by another client") from mismatch
+        logger.info("sequence number adopted", extra={"action": "checkpoint_adopted"})
+        self._sequence = stored.sequence_number
+        self._settle(stored.token)
+
+    def _settle(self, token: Token) -> None:
+        self._durable = token
+        self._tried = frozenset()
+        self._stored_at = self._clock()

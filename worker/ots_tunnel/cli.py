@@ -1,0 +1,93 @@
+"""The command `ots-tunnel`: a table of sub-commands, each imported only when it is called.
+
+Exit codes: 0 done, 2 wrong configuration or usage, 3 the service refused for good, 4 the sink refused for good,
+5 anything else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from ots_tunnel import __version__
+from ots_tunnel.errors import ConfigError, ServiceError, SinkRejected, TunnelError
+
+#: Sub-command -> module and function; a new command is one more line.
+COMMANDS: Mapping[str, str] = {
+    "run": "ots_tunnel.commands.run:run",
+    "config": "ots_tunnel.commands.config:config",
+    "tunnel": "ots_tunnel.commands.tunnel:tunnel",
+    "channels": "ots_tunnel.commands.channels:channels",
+}
+
+#: For `--help`, which must not import every command.
+SUMMARIES: Mapping[str, str] = {
+    "run": "Consume a tunnel into a sink; what a worker's pod runs.",
+    "config": "Check a worker's document.",
+    "tunnel": "Create, list, describe and delete tunnels.",
+    "channels": "Show a tunnel's channels.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose members are looked up in a table and imported when called."""
+
+    def __init__(self, *args: Any, commands_at: Mapping[str, str], summaries: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._commands_at = commands_at
+        self._summaries = summaries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in alphabetical order."""
+        return sorted(self._commands_at)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        if cmd_name not in self._commands_at:
+            return None
+        module, _, attribute = self._commands_at[cmd_name].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._summaries.get(name, "")) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyGroup, commands_at=COMMANDS, summaries=SUMMARIES)
+@click.version_option(__version__, prog_name="ots-tunnel")
+def cli() -> None:
+    """Consume Tablestore tunnels."""
+
+
+def exit_code(error: BaseException) -> int:
+    """The process's exit code for an error."""
+    match error:
+        case ConfigError():
+            return 2
+        case ServiceError():
+            return 3
+        case SinkRejected():
+            return 4
+        case _:
+            return 5
+
+
+def main() -> None:
+    """Run the command line; errors of the package become one line and an exit code."""
+    try:
+        cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except TunnelError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(exit_code(error))

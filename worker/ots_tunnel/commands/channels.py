@@ -1,0 +1,20 @@
+"""`ots-tunnel channels`: a tunnel's channels, by table and tunnel name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ots_tunnel.commands.service import service_options, show, with_client
+from ots_tunnel.commands.tunnel import channel_row
+
+
+@click.command()
+@click.argument("table")
+@click.argument("name")
+@service_options
+def channels(table: str, name: str, output: str, **service: Any) -> None:
+    """Show the channels of tunnel NAME on TABLE: state, owner, rows, consume point."""
+    description = with_client(**service, ask=lambda client: client.describe_tunnel(table, name))
+    show([channel_row(channel) for channel in description.channels], output)

@@ -1,0 +1,104 @@
+"""`ots-tunnel run`: consume a tunnel until it ends or the process is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from ots_tunnel.config import WorkerConfig, load_config
+from ots_tunnel.errors import ConfigError, TunnelError
+
+logger = logging.getLogger(__name__)
+
+#: Kubernetes shows this file's text as the reason why a container ended.
+TERMINATION_LOG = Path("/dev/termination-log")
+
+
+@click.command()
+@click.option("--config", "path", required=True, type=click.Path(path_type=Path), help="Worker document (YAML).")
+@click.option("--log-level", default="INFO", show_default=True, help="DEBUG, INFO, WARNING or ERROR.")
+@click.option("--exit-when-complete", is_flag=True, help="End when every channel of the tunnel is terminated.")
+def run(path: Path, log_level: str, exit_when_complete: bool) -> None:
+    """Consume a tunnel into a sink; what a worker's pod runs.
+
+    SIGTERM and SIGINT drain: finish what is being written, store checkpoints, hand the channels back. A second
+    signal closes at once.
+    """
+    from ots_tunnel.cli import exit_code
+    from ots_tunnel.logs import set_up_logs
+
+    set_up_logs(log_level)
+    try:
+        config = load_config(path)
+        refuse_what_is_missing(config)
+        asyncio.run(consume(config, exit_when_complete=exit_when_complete))
+    except TunnelError as error:
+        leave_message(f"{type(error).__name__}: {error}")
+        logger.error("worker ends", extra={"action": "terminal_error", "error": f"{type(error).__name__}: {error}"})
+        sys.exit(exit_code(error))
+    except Exception as error:
+        leave_message(f"{type(error).__name__}: {error}")
+        logger.exception("worker ends on an unexpected error", extra={"action": "terminal_error"})
+        sys.exit(5)
+
+
+def refuse_what_is_missing(config: WorkerConfig) -> None:
+    """Settings that parse but are not implemented must not be ignored silently.
+
+    Raises:
+        ConfigError: names the field.
+    """
+    if config.source.end_time is not None:
+        raise ConfigError("source.endTime: a worker cannot stop at a time yet; remove it, or end the tunnel itself")
+
+
+async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> None:
+    """Run one worker of this document with its status server.
+
+    Raises:
+        ConfigError, ServiceError, SinkRejected: what ended it for good.
+    """
+    from ots_tunnel.client import TunnelClient
+    from ots_tunnel.credentials import FileCredentials
+    from ots_tunnel.metrics import WorkerMetrics
+    from ots_tunnel.server import StatusServer
+    from ots_tunnel.settings import WorkerSettings
+    from ots_tunnel.sinks import open_sink
+    from ots_tunnel.worker import TunnelWorker
+
+    source = config.source
+    credentials = FileCredentials(source.credentials.directory)
+    credentials()  # missing files are a wrong configuration, not a failed call
+    settings = WorkerSettings.of(config, exit_when_complete=exit_when_complete)
+    sink = open_sink(config)
+    client = TunnelClient(source.endpoint, source.instance, credentials)
+    kind = next(name for name in type(config.sink).model_fields if getattr(config.sink, name) is not None)
+    worker = TunnelWorker(client, sink, settings, metrics=WorkerMetrics(source.tunnel_name, kind))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, worker.interrupt)
+    # Pages bring many short-lived objects without cycles: the collector's default pace is wasted on them.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    try:
+        async with StatusServer(worker.status, config.http.host, config.http.port) as server:
+            logger.info("worker started", extra={"action": "started", "tunnel_id": source.tunnel_id, "url": server.url})
+            await worker.run()
+    finally:
+        await client.close()
+    logger.info("worker stopped", extra={"action": "stopped", "tunnel_id": source.tunnel_id})
+
+
+def leave_message(text: str) -> None:
+    """Leave one line where Kubernetes looks for it; outside a pod there is no such file."""
+    try:
+        with TERMINATION_LOG.open("r+") as log:
+            log.write(text.splitlines()[0][:4000] + "\n")
+    except OSError:
+        return

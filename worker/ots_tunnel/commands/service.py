@@ -1,0 +1,69 @@
+"""Options and output that the commands which call the service have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.credentials import FileCredentials
+
+Result = TypeVar("Result")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def service_options(command: Command) -> Command:
+    """Add `--endpoint`, `--instance`, `--credentials` and `-o`."""
+    for option in (
+        click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Kind of output."),
+        click.option(
+            "--credentials",
+            required=True,
+            envvar="OTS_TUNNEL_CREDENTIALS",
+            type=click.Path(path_type=Path, exists=True, file_okay=False),
+            help="Folder with the files accessKeyId, accessKeySecret and optional securityToken.",
+        ),
+        click.option("--instance", required=True, envvar="OTS_TUNNEL_INSTANCE", help="Instance name."),
+        click.option(
+            "--endpoint", required=True, envvar="OTS_TUNNEL_ENDPOINT", help="Instance endpoint, http(s)://host[:port]."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def with_client(
+    endpoint: str, instance: str, credentials: Path, ask: Callable[[TunnelClient], Awaitable[Result]]
+) -> Result:
+    """Let `ask` use a client that is closed afterwards."""
+
+    async def session() -> Result:
+        client = TunnelClient(endpoint, instance, FileCredentials(credentials))
+        try:
+            return await ask(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(session())
+
+
+def show(rows: Sequence[Mapping[str, Any]], output: str) -> None:
+    """Print rows as an aligned table, or as JSON lines."""
+    if output == "json":
+        for row in rows:
+            click.echo(json.dumps(row))
+        return
+    if not rows:
+        click.echo("none")
+        return
+    titles = list(rows[0])
+    lines = [[title.upper() for title in titles]]
+    lines += [["-" if row[title] is None else str(row[title]) for title in titles] for row in rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
+    for line in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,103 @@
+"""`ots-tunnel tunnel create|list|describe|delete`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from ots_tunnel.commands.service import service_options, show, with_client
+from ots_tunnel.model import ChannelInfo, StreamConfig, TunnelInfo, TunnelType
+from ots_tunnel.status import iso_time
+
+
+@click.group()
+def tunnel() -> None:
+    """Create, list, describe and delete tunnels."""
+
+
+@tunnel.command()
+@click.argument("table")
+@click.argument("name")
+@click.option(
+    "--type", "kind", type=click.Choice([kind.name for kind in TunnelType]), default="BaseAndStream", show_default=True
+)
+@click.option("--earliest", is_flag=True, help="Start a Stream tunnel at the oldest retained change.")
+@click.option("--start-time", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), help="Start a Stream tunnel here, UTC.")
+@service_options
+def create(
+    table: str,
+    name: str,
+    kind: str,
+    earliest: bool,
+    start_time: datetime | None,
+    **service: Any,
+) -> None:
+    """Create tunnel NAME on TABLE and print its id."""
+    if (earliest or start_time) and kind != TunnelType.Stream.name:
+        raise click.UsageError(f"--earliest and --start-time are for type Stream, not {kind}")
+    stream = None
+    if kind == TunnelType.Stream.name:
+        start_ns = int(start_time.replace(tzinfo=UTC).timestamp()) * 1_000_000_000 if start_time else 0
+        stream = StreamConfig(earliest=earliest, start_offset_ns=start_ns)
+    output = service.pop("output")
+    tunnel_id = with_client(**service, ask=lambda client: client.create_tunnel(table, name, TunnelType[kind], stream))
+    show([{"tunnel": name, "id": tunnel_id}], output)
+
+
+@tunnel.command("list")
+@click.argument("table")
+@service_options
+def list_(table: str, output: str, **service: Any) -> None:
+    """List the tunnels of TABLE."""
+    tunnels = with_client(**service, ask=lambda client: client.list_tunnels(table))
+    show([tunnel_row(info) for info in tunnels], output)
+
+
+@tunnel.command()
+@click.argument("table")
+@click.argument("name")
+@service_options
+def describe(table: str, name: str, output: str, **service: Any) -> None:
+    """Show tunnel NAME of TABLE and its channels."""
+    description = with_client(**service, ask=lambda client: client.describe_tunnel(table, name))
+    show([tunnel_row(description.tunnel)], output)
+    if output == "table":
+        click.echo()
+    show([channel_row(channel) for channel in description.channels], output)
+
+
+@tunnel.command()
+@click.argument("table")
+@click.argument("name")
+@service_options
+@click.confirmation_option(prompt="Its checkpoints are lost. Delete the tunnel?")
+def delete(table: str, name: str, output: str, **service: Any) -> None:
+    """Delete tunnel NAME of TABLE with its checkpoints."""
+    with_client(**service, ask=lambda client: client.delete_tunnel(table, name))
+    show([{"tunnel": name, "deleted": True}], output)
+
+
+def tunnel_row(info: TunnelInfo) -> dict[str, Any]:
+    """A line about a tunnel."""
+    return {
+        "tunnel": info.tunnel_name,
+        "id": info.tunnel_id,
+        "type": info.tunnel_type.name,
+        "stage": info.stage,
+        "expired": info.expired,
+        "created": iso_time(info.create_time_ns / 1e9),
+    }
+
+
+def channel_row(channel: ChannelInfo) -> dict[str, Any]:
+    """A line about a channel; a consume point of 0 is never consumed."""
+    return {
+        "channel": channel.channel_id,
+        "type": channel.channel_type.value,
+        "state": channel.status.name,
+        "client": channel.client_id or None,
+        "rows": channel.rows,
+        "consumed": iso_time(channel.consume_point_ns / 1e9) if channel.consume_point_ns else None,
+    }

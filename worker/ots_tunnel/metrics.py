@@ -1,0 +1,119 @@
+"""The worker's Prometheus metrics (style-anchors 4.9).
+
+Counters and histograms are fed where things happen; gauges are computed from the worker's status when they are
+asked for, so that a closed channel leaves none behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from ots_tunnel.client import Page
+from ots_tunnel.errors import ServiceError, TunnelError
+from ots_tunnel.model import Action, ChannelType
+
+#: Seconds; calls take milliseconds, a write that waits for a busy destination much longer.
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+_action = attrgetter("action")
+
+
+class BusyClock:
+    """Measures for how long at least one thing was going on."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._going_on = 0
+        self._since = 0.0
+        self._busy = 0.0
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Something is going on inside the block."""
+        if self._going_on == 0:
+            self._since = self._clock()
+        self._going_on += 1
+        try:
+            yield
+        finally:
+            self._going_on -= 1
+            if self._going_on == 0:
+                self._busy += self._clock() - self._since
+
+    def seconds(self) -> float:
+        """Busy seconds so far."""
+        return self._busy + (self._clock() - self._since if self._going_on else 0.0)
+
+
+class WorkerMetrics:
+    """Counters and histograms of one worker.
+
+    Args:
+        tunnel: the tunnel's name, a label of everything.
+        sink: the sink's kind, such as `tablestore`.
+        registry: where they are registered; a new one by default.
+    """
+
+    def __init__(self, tunnel: str, sink: str = "", registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self.busy = BusyClock()
+        self.rows_total = 0
+        self.bytes_total = 0
+        by_type = ("tunnel", "channel_type")
+
+        def histogram(name: str, text: str, labels: tuple[str, ...] = by_type) -> Histogram:
+            return Histogram(f"ots_tunnel_{name}", text, labels, registry=self.registry, buckets=BUCKETS)
+
+        def counter(name: str, text: str, labels: tuple[str, ...]) -> Counter:
+            return Counter(f"ots_tunnel_{name}", text, labels, registry=self.registry)
+
+        self.tunnel = tunnel
+        self._sink = sink
+        self._records = counter("records", "Records confirmed by the sink.", (*by_type, "action"))
+        self._bytes = counter("bytes", "Bytes of confirmed pages.", by_type)
+        self._read = histogram("read_seconds", "Time of one ReadRecords with its retries.")
+        self._write = histogram("sink_seconds", "Time until the sink confirmed one page.", (*by_type, "sink"))
+        self._checkpoint = histogram("checkpoint_seconds", "Time of one stored checkpoint.")
+        self._rebalances = counter(
+            "rebalances", "Channels handed over: taken from, or given to, another client.", ("tunnel", "direction")
+        )
+        self._retries = counter("retries", "Calls that were repeated.", ("tunnel", "operation", "code"))
+
+    @contextmanager
+    def reading(self, channel_type: ChannelType) -> Iterator[None]:
+        """A page is being read."""
+        with self._read.labels(self.tunnel, channel_type).time():
+            yield
+
+    @contextmanager
+    def writing(self, channel_type: ChannelType) -> Iterator[None]:
+        """A page is being written."""
+        with self._write.labels(self.tunnel, channel_type, self._sink).time(), self.busy.busy():
+            yield
+
+    def confirmed(self, channel_type: ChannelType, page: Page) -> None:
+        """The sink has confirmed a page."""
+        self.rows_total += len(page.records)
+        self.bytes_total += page.size_bytes
+        self._bytes.labels(self.tunnel, channel_type).inc(page.size_bytes)
+        for action, rows in Tally(map(_action, page.records)).items():
+            self._records.labels(self.tunnel, channel_type, Action(action).name.lower()).inc(rows)
+
+    def checkpoint_stored(self, channel_type: ChannelType, seconds: float) -> None:
+        """A checkpoint is durable."""
+        self._checkpoint.labels(self.tunnel, channel_type).observe(seconds)
+
+    def handed_over(self, direction: str) -> None:
+        """A channel was `taken` from, or `given` to, another client."""
+        self._rebalances.labels(self.tunnel, direction).inc()
+
+    def call_repeated(self, operation: str, error: TunnelError) -> None:
+        """A call failed and is tried again."""
+        code = error.code if isinstance(error, ServiceError) else type(error).__name__
+        self._retries.labels(self.tunnel, operation, code).inc()

@@ -1,0 +1,196 @@
+"""The way of one channel's records: read ahead, write in order, confirm.
+
+One page is written while the next ones are read. A page is handed on before its back-off begins (tunnel-protocol
+6.2, J2), and only stream channels back off. Source: tunnel-protocol 5.8; design section 5, rules 1, 7, 8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from ots_tunnel.budget import ByteBudget, Share
+from ots_tunnel.client import Page
+from ots_tunnel.failures import first_error
+from ots_tunnel.fence import Guard
+from ots_tunnel.metrics import WorkerMetrics
+from ots_tunnel.model import FINISHED, ChannelType, Token
+from ots_tunnel.progress import ChannelProgress
+from ots_tunnel.protocol.backoff import IDLE_READ, reads_on
+from ots_tunnel.rate import RateLimit
+from ots_tunnel.sinks import Batch, Sink
+
+#: Pages read ahead of the one being written; the byte budget is the real limit, this one keeps it fair.
+READ_AHEAD_PAGES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the channels of a worker share.
+
+    Args:
+        slots: channels that read and write at the same time; None means all.
+    """
+
+    sink: Sink
+    metrics: WorkerMetrics
+    budget: ByteBudget
+    rate: RateLimit
+    slots: asyncio.Semaphore | None = None
+
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        """Held from a read until its page is confirmed."""
+        return self.slots if self.slots is not None else nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    page: Page
+    share: Share
+    confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def next_idle_attempt(attempt: int, page: Page) -> int | None:
+    """How long the pause after this page is, as an attempt of the idle schedule; None reads on at once.
+
+    Pauses grow over empty pages, and shrink while there is a trickle, so that they settle near the time between
+    two records instead of growing to the cap under load or asking for every record on its own.
+    """
+    if reads_on(may_more=page.may_more, rows=len(page.records), size_bytes=page.size_bytes):
+        return None
+    return attempt + 1 if not page.records else max(0, min(attempt - 1, 1))
+
+
+class Pipeline:
+    """Moves one channel's records from `start` on until the channel ends or `stop` is called.
+
+    Args:
+        read: one page from a token; its retries are its own business.
+        confirmed: told the token of every page once the sink has confirmed it and all before it.
+        guard: asked by the sink right before bytes go out.
+        sleep, entropy: replaced in tests.
+    """
+
+    def __init__(
+        self,
+        progress: ChannelProgress,
+        start: Token,
+        *,
+        read: Callable[[Token], Awaitable[Page]],
+        guard: Guard,
+        confirmed: Callable[[Token], None],
+        shared: Shared,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        entropy: Callable[[], float] = random.random,
+    ) -> None:
+        self.progress = progress
+        self._start = start
+        self._read = read
+        self._guard = guard
+        self._confirmed = confirmed
+        self._shared = shared
+        self._sleep = sleep
+        self._entropy = entropy
+        self._pages: asyncio.Queue[_Item | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(READ_AHEAD_PAGES)
+        self._reader: asyncio.Task[None] | None = None
+        self._stopping = False
+        #: A write was begun and neither confirmed nor known to have ended: it may still take effect within D.
+        self.write_in_doubt = False
+
+    def __repr__(self) -> str:
+        return f"Pipeline({self.progress.channel_id}, rows={self.progress.rows})"
+
+    def stop(self) -> None:
+        """Stop reading and end after the page being written; pages read ahead are dropped unconfirmed."""
+        self._stopping = True
+        if self._reader is not None:
+            self._reader.cancel()
+        self._pages.put_nowait(None)
+
+    async def run(self) -> bool:
+        """Move records; True when the channel was read and confirmed to its end, False when stopped.
+
+        Raises:
+            SinkRejected, OwnershipLost: from the sink. TransportError, ServiceError, CodecError: from reading.
+        """
+        if self._start == FINISHED:
+            return True
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                name = f"read {self.progress.channel_id}"
+                self._reader = tasks.create_task(self._read_ahead(), name=name)
+                finished = await self._deliver()
+                self._reader.cancel()
+        except ExceptionGroup as group:
+            raise first_error(group) from group
+        finally:
+            self._release_pages()
+        return finished
+
+    async def _read_ahead(self) -> None:
+        token = self._start
+        attempt = -1
+        while token != FINISHED:
+            await self._room.acquire()
+            async with self._shared.slot():
+                item = await self._read_one(token)
+                self._pages.put_nowait(item)
+                if self._shared.slots is not None:
+                    await item.confirmed.wait()
+            token = item.page.next_token
+            if self.progress.channel_type is ChannelType.STREAM:
+                following = next_idle_attempt(attempt, item.page)
+                attempt = -1 if following is None else following
+                if following is not None and token != FINISHED:
+                    await self._sleep(IDLE_READ.delay(following, self._entropy()))
+
+    async def _read_one(self, token: Token) -> _Item:
+        await self._shared.rate.ready()
+        share = await self._shared.budget.reserve()
+        try:
+            with self._shared.metrics.reading(self.progress.channel_type):
+                page = await self._read(token)
+        except BaseException:
+            share.release()
+            raise
+        share.resize(page.size_bytes)
+        self._shared.rate.spend(len(page.records))
+        self.progress.page_read(page)
+        return _Item(page, share)
+
+    async def _deliver(self) -> bool:
+        while (item := await self._pages.get()) is not None and not self._stopping:
+            self._room.release()
+            try:
+                await self._write(item.page)
+            finally:
+                item.share.release()
+            item.confirmed.set()
+            self._confirmed(item.page.next_token)
+            if item.page.next_token == FINISHED:
+                return True
+        if item is not None:
+            item.share.release()
+        return False
+
+    async def _write(self, page: Page) -> None:
+        last = None
+        if page.records:
+            batch = Batch(self.progress.channel_id, self.progress.channel_type, page.records)
+            self.write_in_doubt = True
+            with self._shared.metrics.writing(self.progress.channel_type):
+                await self._shared.sink.write(batch, self._guard)
+            self.write_in_doubt = False
+            last = page.records[-1].sequence if self.progress.channel_type is ChannelType.STREAM else None
+            self._shared.metrics.confirmed(self.progress.channel_type, page)
+        self.progress.page_confirmed(page, last)
+
+    def _release_pages(self) -> None:
+        while not self._pages.empty():
+            item = self._pages.get_nowait()
+            if item is not None:
+                item.share.release()

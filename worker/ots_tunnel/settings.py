@@ -1,0 +1,68 @@
+"""What the engine needs to know, derived from the worker's document; tests make their own with short times."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from ots_tunnel.config import WorkerConfig
+from ots_tunnel.fence import write_deadline
+from ots_tunnel.model import TunnelId
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Settings of one worker; times in seconds.
+
+    Args:
+        timeout: what the service is told, whole seconds at least 1.
+        early_spacing: least time between two heartbeats when there is news.
+        reconnect: bounds of the random pause before a new client connects. Shorter than the vendor's 1 to 10: our
+            Shutdown call, or the timeout, has freed the old client's channels by then, so waiting only adds lag.
+        exit_when_complete: end when every channel of the tunnel is terminated.
+    """
+
+    tunnel_id: TunnelId
+    table: str = ""
+    tunnel_name: str = ""
+    client_tag: str = ""
+    interval: float = 10
+    timeout: float = 60
+    checkpoint_interval: float = 5
+    drain: float = 45
+    memory_budget_bytes: int = 268_435_456
+    max_parallel_channels: int = 0
+    rows_per_second: int = 0
+    early_spacing: float = 1
+    reconnect: tuple[float, float] = (1, 3)
+    exit_when_complete: bool = False
+
+    @property
+    def write_deadline(self) -> float:
+        """D of the design's rule 4."""
+        return write_deadline(self.timeout, self.interval)
+
+    @property
+    def abandon_after(self) -> float:
+        """How long a drain lets a write go on; what is left lets an abandoned one pass (D)."""
+        return max(self.drain - self.write_deadline, self.drain / 2)
+
+    @classmethod
+    def of(cls, config: WorkerConfig, *, exit_when_complete: bool = False) -> WorkerSettings:
+        """The settings of a document; the client tag is the prefix and the host's name."""
+        client = config.client
+        parts = (part for part in (client.tag_prefix, socket.gethostname()) if part)
+        return cls(
+            tunnel_id=TunnelId(config.source.tunnel_id),
+            table=config.source.table,
+            tunnel_name=config.source.tunnel_name,
+            client_tag="-".join(parts),
+            interval=client.heartbeat_interval_seconds,
+            timeout=client.heartbeat_timeout_seconds,
+            checkpoint_interval=client.checkpoint_interval_seconds,
+            drain=client.drain_seconds,
+            memory_budget_bytes=client.memory_budget_bytes,
+            max_parallel_channels=client.max_parallel_channels,
+            rows_per_second=client.rate_limit_rows_per_second,
+            exit_when_complete=exit_when_complete,
+        )

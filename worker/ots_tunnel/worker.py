@@ -1,0 +1,187 @@
+"""The worker: connects, runs one session after another, drains, and says why it ended.
+
+Source: tunnel-protocol 5.2, 5.9, 5.10; design section 5, rules 3 and 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+
+from ots_tunnel.budget import ByteBudget
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.errors import AuthFailed, ServiceError, TransportError, TunnelError
+from ots_tunnel.fence import boottime
+from ots_tunnel.metrics import WorkerMetrics
+from ots_tunnel.model import ClientId
+from ots_tunnel.pipeline import Shared
+from ots_tunnel.rate import RateLimit
+from ots_tunnel.session import TERMINAL, Session, SessionEnd
+from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.sinks import Sink
+from ots_tunnel.status import WorkerStatus
+
+logger = logging.getLogger(__name__)
+
+#: Seconds the Shutdown call may take; without it the service waits for the timeout.
+SHUTDOWN_TIMEOUT = 5.0
+
+
+class TunnelWorker:
+    """Consumes one tunnel into one sink.
+
+    Args:
+        client: stays the caller's to close.
+        sink: opened and closed by `run`.
+        clock, entropy: replaced in tests.
+    """
+
+    def __init__(
+        self,
+        client: TunnelClient,
+        sink: Sink,
+        settings: WorkerSettings,
+        *,
+        metrics: WorkerMetrics | None = None,
+        clock: Callable[[], float] = boottime,
+        entropy: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._sink = sink
+        self._settings = settings
+        self._clock = clock
+        self._entropy = entropy
+        self._metrics = metrics or WorkerMetrics(settings.tunnel_name)
+        self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
+        self._stop = asyncio.Event()
+        self._session: Session | None = None
+        self._running: asyncio.Task[SessionEnd] | None = None
+        client.listen_to_retries(self._metrics.call_repeated)
+
+    def __repr__(self) -> str:
+        return f"TunnelWorker({self._settings.client_tag}, {self._session})"
+
+    async def run(self) -> None:
+        """Consume until drained, closed or, with `exit_when_complete`, until the tunnel is complete.
+
+        Raises:
+            ServiceError: the tunnel is not to be had. SinkRejected: the sink refused records for good.
+        """
+        settings = self._settings
+        self.status.budget = ByteBudget(settings.memory_budget_bytes)
+        parallel = settings.max_parallel_channels
+        shared = Shared(
+            self._sink,
+            self._metrics,
+            self.status.budget,
+            RateLimit(settings.rows_per_second),
+            asyncio.Semaphore(parallel) if parallel else None,
+        )
+        try:
+            await self._sink.open()
+            while not self._stop.is_set():
+                client_id = await self._connect()
+                if client_id is not None and not await self._run_session(client_id, shared):
+                    return
+        except TunnelError as error:
+            self.status.error = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            await self._sink.close()
+
+    def drain(self) -> None:
+        """Stop reading, finish what is being written, store checkpoints, hand the channels back, end `run`."""
+        if not self._stop.is_set():
+            logger.info("draining", extra=self._extra("draining"))
+        self.status.draining = True
+        self._stop.set()
+        if self._session is not None:
+            self._session.drain()
+
+    def close(self) -> None:
+        """End `run` at once: writes are abandoned, nothing more is checkpointed."""
+        logger.warning("closing at once", extra=self._extra("closing_at_once"))
+        self._stop.set()
+        if self._running is not None:
+            self._running.cancel()
+
+    def interrupt(self) -> None:
+        """Drain; the second time close."""
+        if self.status.draining:
+            self.close()
+        else:
+            self.drain()
+
+    async def _connect(self) -> ClientId | None:
+        """A new client, or None when told to stop meanwhile."""
+        settings = self._settings
+        while not self._stop.is_set():
+            try:
+                client_id = await self._client.connect(
+                    settings.tunnel_id, max(1, round(settings.timeout)), settings.client_tag
+                )
+            except (*TERMINAL, AuthFailed):
+                raise
+            except (TransportError, ServiceError) as error:
+                logger.warning("connect failed", extra={**self._extra("connect_failed"), "error": str(error)})
+                await self._wait(self._reconnect_pause())
+            else:
+                logger.info("connected", extra={**self._extra("connected"), "client_id": client_id})
+                return client_id
+        return None
+
+    async def _run_session(self, client_id: ClientId, shared: Shared) -> bool:
+        """Whether another session is to follow."""
+        session = Session(self._client, client_id, self._settings, shared, self.status, self._clock)
+        self._session = session
+        if self._stop.is_set():
+            session.drain()
+        end: SessionEnd | None = None
+        self._running = asyncio.create_task(session.run(), name=f"session {client_id}")
+        try:
+            end = await self._running
+        except asyncio.CancelledError:
+            if not self._stop.is_set():
+                raise
+        finally:
+            self._running = None
+            self._session = None
+            await self._give_up(client_id, session, end)
+        if session.fatal is not None:
+            raise session.fatal
+        if end is SessionEnd.GONE or end is SessionEnd.TIMED_OUT:
+            logger.warning("client lost: %s", end.value, extra={**self._extra("client_gone"), "client_id": client_id})
+            await self._wait(self._reconnect_pause())
+            return True
+        return False
+
+    async def _give_up(self, client_id: ClientId, session: Session, end: SessionEnd | None) -> None:
+        """Tell the service that the client is gone, unless a write may still take effect."""
+        if session.write_in_doubt:
+            if end is None or end is SessionEnd.OVERDUE:
+                # No time is left to wait: the service's own timeout frees the channels, later than the write ends.
+                return
+            await self._wait(self._settings.write_deadline)
+        if end is SessionEnd.GONE:
+            return
+        try:
+            await self._client.shutdown(self._settings.tunnel_id, client_id, timeout=SHUTDOWN_TIMEOUT)
+        except (TransportError, ServiceError) as error:
+            logger.info("shutdown call failed", extra={**self._extra("shutdown_failed"), "error": str(error)})
+
+    def _reconnect_pause(self) -> float:
+        shortest, longest = self._settings.reconnect
+        return shortest + (longest - shortest) * self._entropy()
+
+    async def _wait(self, seconds: float) -> None:
+        """Sleep, but not when told to stop."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        except TimeoutError:
+            pass  # the pause is over
+
+    def _extra(self, action: str) -> dict[str, object]:
+        return {"action": action, "tunnel_id": self._settings.tunnel_id}
