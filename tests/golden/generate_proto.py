@@ -20,7 +20,9 @@ def main(directory: Path) -> int:
     from grpc_tools import protoc  # type: ignore[import-not-found]  # only in the throw-away environment
 
     return int(
-        protoc.main(["protoc", f"--proto_path={WORKER}", f"--python_out={directory}", f"--pyi_out={directory}", *PROTOS])
+        protoc.main(
+            ["protoc", f"--proto_path={WORKER}", f"--python_out={directory}", f"--pyi_out={directory}", *PROTOS]
+        )
     )
 
 
