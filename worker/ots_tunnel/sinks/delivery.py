@@ -78,7 +78,7 @@ class Delivery:
         if not self._groups or len(self.rejections) >= MAX_REJECTIONS:
             return None
         if self._failure is not None:
-            pause = Pause(self._backoff.delay(self._attempt, entropy), self._attempt, self._failure)
+            pause = Pause(self._backoff.delay(self._attempt - 1, entropy), self._attempt, self._failure)
             self._failure = None
             return pause
         return Send(self._groups[-1])

@@ -67,8 +67,8 @@ class WriteCounts:
 
 
 def write_backoff(retry: RetryConfig) -> Backoff:
-    """Pauses of the document's delivery.retry: doubling, capped, half of each random."""
-    return Backoff(retry.backoff_seconds, 2.0, retry.backoff_max_seconds, 0.5)
+    """Pauses of the document's delivery.retry: doubling, capped, a third more or less by chance."""
+    return Backoff(retry.backoff_seconds, 2.0, retry.backoff_max_seconds, 0.33)
 
 
 class TableWriter:
