@@ -1,0 +1,103 @@
+"""The sinks for looking and counting, and the choice between sinks."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from ots_tunnel.config import WorkerConfig
+from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, SequenceInfo
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, open_sink
+from ots_tunnel.sinks.count import CountSink
+from ots_tunnel.sinks.stdout import StdoutSink
+from ots_tunnel.sinks.tablestore import TablestoreSink
+
+KEY = (("pk", "a"), ("b", b"\x00\xff"))
+COLUMNS = (Column("x", "ü", 5), Column("raw", b"\x01", 6), Column("y", None, 4, CellOp.DELETE_ONE_VERSION))
+RECORD = Record(Action.UPDATE, encode_row(KEY, COLUMNS, sequence=SequenceInfo(0, 12, 1)))
+BATCH = Batch(ChannelId("c1"), ChannelType.STREAM, [RECORD, RECORD])
+
+
+class Open:
+    def check(self) -> None:
+        pass
+
+
+class Closed:
+    def check(self) -> None:
+        raise OwnershipLost("late")
+
+
+async def test_records_become_json_lines() -> None:
+    out = io.StringIO()
+    await StdoutSink(out).write(BATCH, Open())
+
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2
+    assert json.loads(lines[0]) == {
+        "action": "UPDATE",
+        "channel": "c1",
+        "sequence": [0, 12, 1],
+        "key": {"pk": "a", "b": {"base64": "AP8="}},
+        "columns": [
+            {"name": "x", "op": "PUT", "value": "ü", "version": 5},
+            {"name": "raw", "op": "PUT", "value": {"base64": "AQ=="}, "version": 6},
+            {"name": "y", "op": "DELETE_ONE_VERSION", "version": 4},
+        ],
+    }
+
+
+async def test_counting() -> None:
+    sink = CountSink()
+    await sink.write(BATCH, Open())
+
+    assert (sink.rows, sink.bytes) == (2, 2 * RECORD.size)
+
+
+@pytest.mark.parametrize("sink", [CountSink(), StdoutSink(io.StringIO())])
+async def test_nothing_passes_a_closed_fence(sink: CountSink | StdoutSink) -> None:
+    with pytest.raises(OwnershipLost):
+        await sink.write(BATCH, Closed())
+
+
+@pytest.mark.parametrize(
+    ("member", "kind"),
+    [
+        ({"stdout": {}}, StdoutSink),
+        ({"count": {}}, CountSink),
+        (
+            {
+                "tablestore": {
+                    "endpoint": "http://127.0.0.1:1",
+                    "instance": "demo",
+                    "table": "copy",
+                    "credentials": {"directory": "/nowhere"},
+                }
+            },
+            TablestoreSink,
+        ),
+    ],
+)
+async def test_the_document_chooses_the_sink(member: dict[str, object], kind: type, tmp_path: Path) -> None:
+    config = WorkerConfig.model_validate(
+        {
+            "source": {
+                "endpoint": "http://127.0.0.1:1",
+                "instance": "demo",
+                "table": "t",
+                "credentials": {"directory": str(tmp_path)},
+                "tunnelName": "t",
+                "tunnelId": "id",
+            },
+            "sink": member,
+        }
+    )
+    sink = open_sink(config)
+
+    assert isinstance(sink, kind)
+    await sink.close()
