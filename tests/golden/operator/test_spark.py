@@ -1,0 +1,209 @@
+"""What the operator renders for a snapshot, compared with files and with the Spark operator's own schema."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from kubernetes_validate import validate
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.snapshot import PROGRESS_LABEL, load_snapshot_config
+from ots_tunnel_operator import names, spark
+from ots_tunnel_operator.api import TablestoreTunnel
+
+from tests.operator.objects import tunnel_object
+
+FOLDER = Path(__file__).parent
+IMAGE = "kubeone.local/ots-tunnel-spark:1"
+CACHE = Path(os.environ.get("OTS_TUNNEL_CACHE") or Path.home() / ".cache" / "ots-tunnel")
+CRD = CACHE / "spark-operator-chart" / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
+SPARK: dict[str, Any] = {"engine": {"baseData": "Spark", "stream": "Workers"}}
+
+CASES: dict[str, dict[str, Any]] = {
+    "defaults": SPARK,
+    "everything": {
+        **SPARK,
+        "deletionPolicy": "Delete",
+        "source__tunnel__type": "BaseData",
+        "sink__tablestore__endpoint": "https://shop-dr.cn-beijing.ots.aliyuncs.com",
+        "sink__tablestore__credentials": {"secretRef": {"name": "dr-credentials"}},
+        "delivery": {"batchMaxRows": 100, "retry": {"backoffSeconds": 2, "backoffMaxSeconds": 30}},
+        "spark": {
+            "image": "registry.example/own-spark:2",
+            "driver": {"cores": 2, "memory": "1g"},
+            "executor": {"instances": 1, "cores": 1, "memory": "512m"},
+            "conf": {
+                "spark.kubernetes.driver.request.cores": "200m",
+                "spark.task.maxFailures": "2",
+                "spark.speculation": "true",
+                "spark.ui.enabled": "true",
+            },
+        },
+    },
+}
+
+
+def parsed(**changes: Any) -> TablestoreTunnel:
+    document = tunnel_object(**changes)
+    document["metadata"]["uid"] = "1c6f4d32-0b53-4a0e-9c7b-6f0f5f1f6a11"
+    return TablestoreTunnel.from_body(document)
+
+
+def supporting(obj: TablestoreTunnel) -> list[dict[str, Any]]:
+    return [
+        spark.service_account(obj),
+        spark.role(obj),
+        spark.role_binding(obj),
+        spark.snapshot_config_map(obj, label="tunnel-1"),
+        spark.snapshot_progress_map(obj, label="tunnel-1"),
+    ]
+
+
+def application(obj: TablestoreTunnel) -> dict[str, Any]:
+    return spark.snapshot_application(obj, image=IMAGE)
+
+
+class Readable(yaml.SafeDumper):
+    """Writes a text of several lines as such, and every list where it stands."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+Readable.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rendered_objects_are_those_of_the_file(case: str) -> None:
+    path = FOLDER / f"snapshot-{case}.yaml"
+    obj = parsed(**CASES[case])
+
+    text = yaml.dump_all([*supporting(obj), application(obj)], Dumper=Readable, sort_keys=False, width=120)
+    if os.environ.get("OTS_GOLDEN") == "write":
+        path.write_text(text)
+
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rendered_objects_are_valid(case: str) -> None:
+    obj = parsed(**CASES[case])
+    for document in supporting(obj):
+        validate(document, "1.34", strict=True)
+    for role in ("driver", "executor"):
+        template = application(obj)["spec"][role]["template"]
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "x", **template["metadata"]},
+            "spec": template["spec"],
+        }
+        validate(pod, "1.34", strict=True)
+
+
+@pytest.fixture(scope="module")
+def crd_schema() -> Any:
+    if not CRD.exists():
+        pytest.skip(f"{CRD} is not there: tests/cluster/build.sh fetches the Spark operator's chart")
+    document = yaml.load(CRD.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    version = next(item for item in document["spec"]["versions"] if item["name"] == "v1beta2")
+    return version["schema"]["openAPIV3Schema"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_application_fits_the_crd_and_nothing_of_it_is_pruned(case: str, crd_schema: Any) -> None:
+    document = application(parsed(**CASES[case]))
+
+    jsonschema.Draft202012Validator(crd_schema).validate(document)
+    assert list(pruned(document["spec"], crd_schema["properties"]["spec"], "spec")) == []
+
+
+def test_the_schema_check_sees_what_would_be_pruned(crd_schema: Any) -> None:
+    spec = {"driver": {"tempalte": {}}, "mode": "cluster"}
+
+    assert list(pruned(spec, crd_schema["properties"]["spec"], "spec")) == ["spec.driver.tempalte"]
+
+
+def pruned(value: Any, schema: Any, path: str) -> Any:
+    """Paths the API server would drop silently."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            inner = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
+            if inner is None:
+                yield f"{path}.{key}"
+            else:
+                yield from pruned(item, inner, f"{path}.{key}")
+    if isinstance(value, list):
+        for item in value:
+            yield from pruned(item, schema["items"], f"{path}[]")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_driver_reads_the_document_as_it_was_meant(case: str, tmp_path: Path) -> None:
+    obj = parsed(**CASES[case])
+    file = tmp_path / spark.SNAPSHOT_FILE
+    file.write_text(spark.snapshot_config_map(obj, label="tunnel-1")["data"][spark.SNAPSHOT_FILE])
+
+    assert load_snapshot_config(file) == spark.snapshot_config(obj, label="tunnel-1")
+
+
+def test_secrets_are_files_only() -> None:
+    for document in (application(parsed(**CASES[case])) for case in CASES):
+        for role in ("driver", "executor"):
+            container = document["spec"][role]["template"]["spec"]["containers"][0]
+            assert [item["name"] for item in container["env"]] == ["PYSPARK_PYTHON"]
+            assert "envFrom" not in container
+            mounts = {item["mountPath"]: item for item in container["volumeMounts"]}
+            assert {"/etc/ots/secrets/source", "/etc/ots/secrets/sink"} <= set(mounts)
+            assert not any("subPath" in item for item in mounts.values())
+
+
+def test_settings_the_copy_depends_on_win() -> None:
+    conf = application(parsed(**CASES["everything"]))["spec"]["sparkConf"]
+
+    assert conf["spark.speculation"] == "false"
+    assert conf["spark.ui.enabled"] == "false"
+    assert conf["spark.task.maxFailures"] == "2"
+    assert conf["spark.kubernetes.driver.request.cores"] == "200m"
+
+
+@pytest.mark.parametrize("policy", ["Retain", "Delete"])
+def test_only_under_retain_the_record_outlives_the_object(policy: str) -> None:
+    record = spark.snapshot_progress_map(parsed(**SPARK, deletionPolicy=policy), label="tunnel-1")
+
+    assert ("ownerReferences" in record["metadata"]) == (policy == "Delete")
+    assert record["metadata"]["labels"][PROGRESS_LABEL] == "tunnel-1"
+    assert record.keys() == {"apiVersion", "kind", "metadata"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "restarts"),
+    [
+        ({"replicas": 7}, False),
+        ({"source__endpoint": "https://shop.vpc.example"}, False),
+        ({"delivery": {"batchMaxRows": 1}}, False),
+        ({"spark": {"executor": {"instances": 9}}}, True),
+    ],
+)
+def test_a_running_snapshot_is_restarted_only_by_its_own_block(changes: dict[str, Any], restarts: bool) -> None:
+    before, after = application(parsed(**SPARK)), application(parsed(**SPARK, **changes))
+
+    assert (before["spec"] != after["spec"]) == restarts
+    stamps = [item["metadata"]["annotations"][names.ANNOTATION_RENDERED_HASH] for item in (before, after)]
+    assert (stamps[0] != stamps[1]) == restarts
+
+
+def test_a_sink_that_a_snapshot_cannot_write_is_refused() -> None:
+    obj = parsed(sink__tablestore=None, sink__stdout={})
+
+    with pytest.raises(ConfigError, match=r"spec\.sink"):
+        spark.snapshot_config_map(obj, label="tunnel-1")
