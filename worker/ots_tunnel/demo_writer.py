@@ -1,11 +1,16 @@
 """The demo's writer: sends a sequence of changes at a steady rate through the vendor's SDK until it is stopped.
 
-One thread sends, so the changes of a key stay in order; a request never holds a key twice, and changes that fail for
+`python -m ots_tunnel.demo_writer --endpoint URL --instance NAME --table NAME` runs it as a process of its own: it reads
+`accessKeyId:accessKeySecret` as one line from standard input, stops on SIGTERM or SIGINT, and prints one JSON object
+with the stored changes by kind as its last line. One thread sends, so the changes of a key stay in order; a request never holds a key twice, and changes that fail for
 the moment are settled before later ones of their keys are sent.
 """
 
 from __future__ import annotations
 
+import json
+import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,10 +18,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from ots_tunnel.demo_changes import ChangeKind, DemoChange
-from ots_tunnel.demo_flights import write_all
-from ots_tunnel.errors import TunnelError
-from ots_tunnel.model import PrimaryKey
+import click
+
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.demo_changes import ChangeKind, DemoChange, changes
+from ots_tunnel.demo_flights import FLIGHTS, find_flights, read_keys, write_all
+from ots_tunnel.errors import ConfigError, ObjectNotExist, TunnelError
+from ots_tunnel.model import Credentials, PrimaryKey
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.tables import TableAdmin
 
@@ -75,6 +83,11 @@ class ChangeWriter:
         """Changes stored so far."""
         return sum(self.counts.values())
 
+    @property
+    def running(self) -> bool:
+        """Whether changes are being written."""
+        return self._thread.is_alive()
+
     def start(self) -> None:
         """Begin to write."""
         self._thread.start()
@@ -123,3 +136,59 @@ class ChangeWriter:
             write_all(self._admin, self._table, [item.change.write for item in taken], tries=TRIES)
             grouping.settle(taken)
             self._counts.update(item.change.kind for item in taken)
+
+
+def flight_changes(admin: TableAdmin, table: str, *, seed: int, rows: int = FLIGHTS) -> Iterator[DemoChange]:
+    """The changes for a table that was loaded by `demo_flights.load_flights` and not changed since.
+
+    Args:
+        admin: the table's instance.
+        table: name of the table.
+        seed: chooses the sequence.
+        rows: number of rows that were loaded.
+
+    Raises:
+        ObjectNotExist: there is no such table.
+    """
+    schema = admin.describe(table)
+    if schema is None:
+        raise ObjectNotExist("OTSObjectNotExist", f"table {table!r} does not exist", http_status=404)
+    base = admin.first_version(table, schema)
+    keys = list(islice(read_keys(find_flights()), rows))
+    return changes(seed, keys, base_version_ms=base or int(time.time() * 1000), max_versions=schema.max_versions)
+
+
+@click.command()
+@click.option("--endpoint", required=True, help="Instance endpoint, such as http://127.0.0.1:8800.")
+@click.option("--instance", required=True, help="Instance name.")
+@click.option("--table", required=True, help="Table that was loaded with the flights.")
+@click.option("--rate", default=500.0, show_default=True, help="Changes per second.")
+@click.option("--seed", default=1, show_default=True, help="Chooses the sequence of changes.")
+@click.option("--rows", default=FLIGHTS, show_default=True, help="Rows that were loaded.")
+def main(endpoint: str, instance: str, table: str, rate: float, seed: int, rows: int) -> None:
+    """Change the table until SIGTERM or SIGINT; credentials come from standard input."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        admin = TableAdmin(endpoint, instance, static_credentials(_read_credentials()))
+        writer = ChangeWriter(admin, table, flight_changes(admin, table, seed=seed, rows=rows), rate=rate)
+        writer.start()
+        while writer.running and not stop.wait(TICK):
+            pass
+        counts = writer.stop()
+    except TunnelError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    click.echo(json.dumps({kind.value: count for kind, count in counts.items()}))
+
+
+def _read_credentials() -> Credentials:
+    key, found, secret = sys.stdin.readline().strip().partition(":")
+    if not (key and found and secret):
+        raise ConfigError("standard input: one line accessKeyId:accessKeySecret is needed")
+    return Credentials(key, secret)
+
+
+if __name__ == "__main__":
+    main()

@@ -184,6 +184,15 @@ class TableAdmin:
             raise service_error("OTSTableNotReady", f"table {table!r} does not answer yet", http_status=404)
         return not rows
 
+    def first_version(self, table: str, schema: TableSchema) -> int | None:
+        """The oldest cell version of the table's first row, milliseconds; None when it has no cell.
+
+        Raises:
+            ServiceError, TransportError: as the service and the network say.
+        """
+        cells = [cell for row in self._first_row(table, schema) or () for cell in row.attribute_columns]
+        return min((cell[2] for cell in cells), default=None)
+
     def write(self, table: str, rows: Sequence[RowWrite]) -> Sequence[ServiceError | None]:
         """Write at most 200 rows with different keys in one call; the outcome of each, None when it is stored.
 
