@@ -6,7 +6,6 @@ Source: tunnel-protocol 1.1; design section 5, rule 4.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import aiohttp
@@ -38,6 +37,8 @@ class GuardedBody(Payload):
         self._before_send = before_send
         #: What `before_send` raised; aiohttp wraps it beyond recognition.
         self.refusal: BaseException | None = None
+        #: Whether bytes may have left; if not, the request was certainly not executed.
+        self.started = False
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         """The body as text; part of aiohttp's interface."""
@@ -59,6 +60,7 @@ class GuardedBody(Payload):
             except BaseException as refusal:
                 self.refusal = refusal
                 raise
+        self.started = True
         await writer.write(self._value)
 
 
@@ -101,7 +103,7 @@ class AioTransport:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if body.refusal is not None:
                 raise body.refusal from None
-            raise translate(error, self.endpoint) from error
+            raise translate(error, self.endpoint, started=body.started) from error
         headers = {name.lower(): value for name, value in answer.headers.items()}
         return HttpResponse(answer.status, headers, content)
 
@@ -124,12 +126,11 @@ class AioTransport:
         return self._session
 
 
-def translate(error: BaseException, endpoint: str) -> ConnectError | ReadTimeout | ConnectionLost:
-    """The package's error for one of aiohttp's or asyncio's."""
-    match error:
-        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.InvalidURL():
-            return ConnectError(f"no connection to {endpoint}: {error}")
-        case asyncio.TimeoutError():
-            return ReadTimeout(f"no complete answer from {endpoint} in time")
-        case _:
-            return ConnectionLost(f"connection to {endpoint} broke: {error or type(error).__name__}")
+def translate(error: BaseException, endpoint: str, *, started: bool) -> ConnectError | ReadTimeout | ConnectionLost:
+    """The package's error for one of aiohttp's or asyncio's; `started` says whether bytes may have left."""
+    reason = str(error) or type(error).__name__
+    if not started:
+        return ConnectError(f"no connection to {endpoint}: {reason}")
+    if isinstance(error, TimeoutError):
+        return ReadTimeout(f"no complete answer from {endpoint} in time")
+    return ConnectionLost(f"connection to {endpoint} broke: {reason}")

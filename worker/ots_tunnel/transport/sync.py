@@ -5,6 +5,7 @@ Source: tunnel-protocol 1.1; design section 5, rule 4.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 import threading
@@ -83,12 +84,14 @@ class SyncTransport:
         _limit(connection, deadline)
         answer = connection.getresponse()
         pieces = []
-        while True:
-            _limit(connection, deadline)
-            piece = answer.read1(1 << 20)
-            if not piece:
-                break
-            pieces.append(piece)
+        # Closed in every case: read1 leaves it open at its end, and an open answer blocks the connection.
+        with contextlib.closing(answer):
+            while True:
+                _limit(connection, deadline)
+                piece = answer.read1(1 << 20)
+                if not piece:
+                    break
+                pieces.append(piece)
         if answer.length:
             raise http.client.IncompleteRead(b"", answer.length)
         headers = {name.lower(): value for name, value in answer.getheaders()}
