@@ -51,12 +51,13 @@ def build_images(scenario: Scenario) -> Images:
 def start_local_cluster(scenario: Scenario, images: Images) -> Kube:
     """The real one-node Kubernetes of tests/cluster, with the images in it."""
     cluster = local_cluster.Cluster(scenario.cluster)
+    cluster.down(keep_images=True)  # what an earlier run left would be mistaken for this one's
     cluster.up()
     cluster.load(*(archive for archive in (images.app_archive, images.spark_archive) if archive))
     return Kube.of_local_cluster(cluster.kubeconfig, local_cluster.BIN)
 
 
-def use_context(context: str, images: Images) -> Kube:
+def use_context(context: str, images: Images, namespace: str) -> Kube:
     """A cluster that exists: images go in by the command in LOAD_IMAGES, run once per archive."""
     command = os.environ.get("LOAD_IMAGES", "")
     if not command:
@@ -69,7 +70,16 @@ def use_context(context: str, images: Images) -> Kube:
         if archive and subprocess.run([*shlex.split(command), archive], check=False).returncode:
             raise DemoError(f"LOAD_IMAGES failed for {archive}")
     path = os.pathsep.join((str(local_cluster.BIN), os.environ.get("PATH", "")))
-    return Kube({**os.environ, "PATH": path}, context)
+    kube = Kube({**os.environ, "PATH": path}, context)
+    _remove_earlier_run(kube, namespace)
+    return kube
+
+
+def _remove_earlier_run(kube: Kube, namespace: str) -> None:
+    known = kube.kubectl("api-resources", "--api-group=ots-tunnel.dev", "-o", "name")
+    if "tablestoretunnels" in known:  # while the operator still runs: it has to release its finalizer
+        kube.kubectl("-n", namespace, "delete", "tablestoretunnels", "--all", "--timeout=60s")
+    kube.kubectl("delete", "namespace", namespace, "--ignore-not-found", "--timeout=110s")
 
 
 @contextmanager

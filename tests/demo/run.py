@@ -11,11 +11,11 @@ from typing import Any
 
 from ots_tunnel.compare import Comparison, compare_tables
 from ots_tunnel.credentials import static_credentials
+from ots_tunnel.demo_writer import ChangeWriter
 from ots_tunnel.model import Credentials
 from ots_tunnel.table_client import TableClient
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from tests.demo.load import load_table
 
 from tests.cluster import local_cluster
 from tests.demo import environment, objects
@@ -24,7 +24,7 @@ from tests.demo.environment import Endpoints, Images
 from tests.demo.kube import DemoError, Kube, wait_until
 from tests.demo.progress import Story
 from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
-from tests.demo.workload import Writer
+from tests.demo.workload import Workload
 
 
 @dataclass
@@ -49,6 +49,7 @@ class Demo:
         self._endpoints = endpoints
         self._story = story
         self._admin = EmulatorAdmin(endpoints.admin)
+        self._workload = Workload(scenario, endpoints.data)
         self.result = Result()
 
     def load(self) -> None:
@@ -57,14 +58,15 @@ class Demo:
         self._admin.post("/partitions", instance=scenario.instance, table=scenario.table, count=scenario.partitions)
         columns = (TextColumn("   {task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=self._story.console) as progress:
-            self.result.rows = load_table(scenario, self._endpoints.data, progress)
+            self.result.rows = self._workload.load(progress)
 
     def copy(self) -> None:
         """Apply the object and let the copy live through a split, scaling and a killed worker."""
         scenario, story = self._scenario, self._story
         with ExitStack() as stack:
             hand_overs = stack.enter_context(HandOverCounter(self._admin))
-            writer = stack.enter_context(Writer(scenario, self._endpoints.data))
+            writer = self._workload.writer()
+            writer.start()
             story.command("kubectl", "-n", scenario.namespace, "get", "ott", scenario.name, "--watch")
             stack.enter_context(self._kube.watching("-n", scenario.namespace, "ott", scenario.name, show=story.note))
             self._existing_rows()
@@ -124,19 +126,17 @@ class Demo:
             self.result.recovery_seconds = time.monotonic() - begin
             self._show_spread()
 
-    def _catch_up(self, writer: Writer) -> None:
+    def _catch_up(self, writer: ChangeWriter) -> None:
         with self._story.phase("the writer stops, the copy catches up"):
-            self.result.changes = {}
-            writer.stop()
-            self.result.changes = writer.changes
+            self.result.changes = {str(kind): count for kind, count in writer.stop(timeout=60).items()}
+            stopped = time.time()
             begin = time.monotonic()
-            wait_until("every channel is consumed past the last change", lambda: self._consumed(writer), 120)
+            wait_until("every channel is consumed past the last change", lambda: self._consumed(stopped), 120)
             self._await("the status says caught up", _has_caught_up)
             self.result.catch_up_seconds = time.monotonic() - begin
 
-    def _consumed(self, writer: Writer) -> bool:
-        channels = self._stream_channels()
-        return all(channel["consumePoint"] / 1e9 >= writer.stopped_at for channel in channels)
+    def _consumed(self, moment: float) -> bool:
+        return all(channel["consumePoint"] / 1e9 >= moment for channel in self._stream_channels())
 
     def _stream_channels(self) -> list[dict[str, Any]]:
         return [
@@ -206,7 +206,7 @@ def run(scenario: Scenario, story: Story, context: str = "") -> Result:
         local_cluster.build()
         images = environment.build_images(scenario)
     with story.phase("Kubernetes", f"context {context}" if context else "API server, scheduler, kubelet, containerd"):
-        kube = environment.use_context(context, images) if context else _start(scenario, images)
+        kube = _cluster(scenario, images, context)
     with ExitStack() as stack:
         with story.phase("emulator", "Tablestore and Tunnel Service, in the cluster"):
             endpoints = stack.enter_context(environment.emulator(kube, scenario, images, story))
@@ -223,5 +223,7 @@ def run(scenario: Scenario, story: Story, context: str = "") -> Result:
     return demo.result
 
 
-def _start(scenario: Scenario, images: Images) -> Kube:
+def _cluster(scenario: Scenario, images: Images, context: str) -> Kube:
+    if context:
+        return environment.use_context(context, images, scenario.namespace)
     return environment.start_local_cluster(scenario, images)

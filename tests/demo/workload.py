@@ -1,61 +1,61 @@
-"""The source table and the writer that goes on changing it, in a process of its own.
-
-The writer uses the vendor's SDK, as an application would. It runs outside this process because both the SDK's
-encoder and the demo's own waiting need a core's attention.
-"""
+"""The source table of the demo, and the writer that goes on changing it; both through the vendor's Python SDK."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
-from types import TracebackType
+from itertools import islice
+
+from ots_tunnel.demo_changes import changes
+from ots_tunnel.demo_flights import FLIGHTS, Target, find_flights, flights_schema, load_flights, read_flights, read_keys
+from ots_tunnel.demo_writer import ChangeWriter
+from ots_tunnel.model import Credentials, PrimaryKey
+from rich.progress import Progress
 
 from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
 
+#: Chooses the writer's sequence of changes.
+SEED = 2013
 
-class Writer:
-    """`python -m ots_tunnel.demo_writer` as a context: changes go on until `stop`."""
+
+class Workload:
+    """One table: loaded once, then changed until stopped."""
 
     def __init__(self, scenario: Scenario, endpoint: str) -> None:
-        self._command = [sys.executable, "-m", "ots_tunnel.demo_writer", "--endpoint", endpoint]
-        self._command += ["--instance", scenario.instance, "--table", scenario.table]
-        self._command += ["--rate", str(scenario.changes_per_second)]
-        self._input = f"{ACCESS_KEY_ID}:{ACCESS_KEY_SECRET}\n"
-        self._process: subprocess.Popen[str] | None = None
-        self.changes: dict[str, int] = {}
-        self.stopped_at = 0.0
+        self._scenario = scenario
+        credentials = Credentials(ACCESS_KEY_ID, ACCESS_KEY_SECRET)
+        self._target = Target(endpoint, scenario.instance, credentials, scenario.table)
+        # Versions lie near the present: the source keeps the service's usual check of them.
+        self._version_ms = int(time.time() * 1000)
 
-    def __enter__(self) -> Writer:
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdin is not None
-        self._process.stdin.write(self._input)
-        self._process.stdin.flush()
-        return self
+    def load(self, progress: Progress) -> int:
+        """Create the table anew and load it; the number of rows."""
+        scenario = self._scenario
+        admin = self._target.admin()
+        try:
+            for table in (scenario.table, scenario.destination):
+                if admin.describe(table) is not None:
+                    admin.delete(table)
+            admin.create(flights_schema(scenario.table))
+        finally:
+            admin.close()
+        rows = scenario.rows or FLIGHTS
+        task = progress.add_task("rows loaded", total=rows)
+        return load_flights(
+            self._target,
+            version_ms=self._version_ms,
+            rows=rows,
+            progress=lambda stored: progress.update(task, completed=stored),
+        )
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait(timeout=10)
+    def writer(self) -> ChangeWriter:
+        """A writer that is not started yet."""
+        sequence = changes(SEED, self._keys(), base_version_ms=self._version_ms)
+        rate = float(self._scenario.changes_per_second)
+        return ChangeWriter(self._target.admin(), self._scenario.table, sequence, rate=rate)
 
-    def is_running(self) -> bool:
-        """Whether it still writes; it never ends by itself unless something is wrong."""
-        return self._process is not None and self._process.poll() is None
-
-    def stop(self) -> int:
-        """Stop after the current batch; the number of changes that were acknowledged.
-
-        Raises:
-            RuntimeError: the writer had ended before, or did not end in time.
-        """
-        process = self._process
-        if process is None or process.poll() is not None:
-            raise RuntimeError("the writer ended by itself; its error is above")
-        process.terminate()
-        output, _ = process.communicate(timeout=60)
-        self.stopped_at = time.time()
-        if process.returncode:
-            raise RuntimeError(f"the writer ended with status {process.returncode}; its error is above")
-        self.changes = json.loads(output.strip().splitlines()[-1])
-        return sum(self.changes.values())
+    def _keys(self) -> list[PrimaryKey]:
+        if self._scenario.rows is None:
+            return list(read_keys(find_flights()))
+        # Of the loader's first process, so that the writer meets rows that are there.
+        rows = read_flights(find_flights(), self._version_ms, share=0, shares=2)
+        return [row.primary_key for row in islice(rows, self._scenario.rows // 2)]
