@@ -92,16 +92,19 @@ def find_flights() -> Path:
     return Path(spec.origin).parent / "data" / "flights.csv.zip"
 
 
-def read_flights(path: Path, version_ms: int, *, share: int = 0, shares: int = 1) -> Iterator[RowWrite]:
+def read_flights(
+    path: Path, version_ms: int, *, rows: int = FLIGHTS, share: int = 0, shares: int = 1
+) -> Iterator[RowWrite]:
     """Every flight as a row to put, all cells with one version; missing values are left out.
 
     Args:
         path: zipped CSV file, see `find_flights`.
         version_ms: version of every cell, milliseconds since 1970.
+        rows: how many of the file's rows to consider.
         share: which part to read, 0 to `shares` - 1: every so many-th request's worth of rows.
         shares: number of parts.
     """
-    for index, fields in enumerate(_lines(path)):
+    for index, fields in enumerate(islice(_lines(path), rows)):
         if index // ROWS_PER_REQUEST % shares == share:
             yield _row(fields, version_ms)
 
@@ -169,7 +172,7 @@ def load_flights(
         version_ms: version of every cell, milliseconds since 1970; must be near the service's time.
         progress: told how many rows are stored.
         processes: loaders running at once.
-        rows: load only so many, spread over the file by requests.
+        rows: load only the file's first so many.
 
     Raises:
         SinkError: a loader failed; its text says why.
@@ -180,7 +183,7 @@ def load_flights(
     try:
         for share in range(processes):
             receiver, sender = context.Pipe(duplex=False)
-            arguments = (target, version_ms, share, processes, _part(rows, share, processes), sender)
+            arguments = (target, version_ms, share, processes, rows, sender)
             loader = context.Process(target=_load_share, args=arguments, daemon=True)
             loader.start()
             # Only the loader holds the sending end now, so its death is seen as the end of the pipe.
@@ -195,10 +198,6 @@ def load_flights(
             loader.close()
         for receiver in receivers:
             receiver.close()
-
-
-def _part(rows: int, share: int, shares: int) -> int:
-    return rows // shares + (share < rows % shares)
 
 
 def _collect(receivers: Sequence[Connection], progress: Callable[[int], None] | None) -> int:
@@ -233,7 +232,7 @@ def _load_share(target: Target, version_ms: int, share: int, shares: int, rows: 
     # The terminal's Ctrl-C reaches the whole group; the parent ends its loaders.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     admin = target.admin()
-    source = islice(read_flights(find_flights(), version_ms, share=share, shares=shares), rows)
+    source = read_flights(find_flights(), version_ms, rows=rows, share=share, shares=shares)
     try:
         while request := tuple(islice(source, ROWS_PER_REQUEST)):
             write_all(admin, target.table, request)

@@ -2,7 +2,9 @@
 
 `python -m ots_tunnel.demo_writer --endpoint URL --instance NAME --table NAME` runs it as a process of its own: it reads
 `accessKeyId:accessKeySecret` as one line from standard input, stops on SIGTERM or SIGINT, and prints one JSON object
-with the stored changes by kind as its last line. One thread sends, so the changes of a key stay in order; a request never holds a key twice, and changes that fail for
+with the stored changes by kind as its last line.
+
+One thread sends, so the changes of a key stay in order; a request never holds a key twice, and changes that fail for
 the moment are settled before later ones of their keys are sent.
 """
 
