@@ -1,0 +1,62 @@
+"""Fixtures of the chart's tests: Helm, and an API server of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.operator.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
+
+CHART = ROOT / "charts" / "ots-tunnel-operator"
+
+
+@dataclass(frozen=True)
+class Helm:
+    """The program and our chart."""
+
+    program: Path
+
+    def run(self, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run it; `kubeconfig` where it has to reach a cluster."""
+        environment = os.environ | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
+        command = [str(self.program), *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    def template(self, *settings: str) -> list[dict[str, Any]]:
+        """The rendered objects; a setting is `key=json`."""
+        sets = [part for setting in settings for part in ("--set-json", setting)]
+        done = self.run("template", "ott", str(CHART), "--namespace", "ots", "--kube-version", "1.34", *sets)
+        assert done.returncode == 0, done.stderr
+        return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def _program() -> Path | None:
+    named = os.environ.get("HELM") or shutil.which("helm")
+    built = cache() / "bin" / "helm"
+    return Path(named) if named else built if os.access(built, os.X_OK) else None
+
+
+@pytest.fixture(scope="session")
+def helm() -> Helm:
+    """Helm from HELM, the PATH or the cache."""
+    program = _program()
+    if program is None:
+        pytest.skip("no helm in HELM, on the PATH or in the cache (tests/cluster/build.sh installs it)")
+    return Helm(program)
+
+
+@pytest.fixture(scope="session")
+def empty_api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A real API server without our CRD."""
+    if reason := missing_program("kubeone", "kubectl"):
+        pytest.skip(reason)
+    with running_api_server(tmp_path_factory.mktemp("chart") / "server") as server:
+        yield server

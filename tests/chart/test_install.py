@@ -1,0 +1,116 @@
+"""The chart installed on a real API server: rights as they hold there, pods as its admission sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ots_tunnel_operator import manifests, spark
+from ots_tunnel_operator.api import TablestoreTunnel
+from tests.chart.conftest import CHART, Helm
+from tests.operator.api_server import ApiServer
+from tests.operator.objects import tunnel_object
+
+pytestmark = pytest.mark.api
+
+ACCOUNT = "--as=system:serviceaccount:ots:ott-ots-tunnel-operator"
+UID = "1c6f4d32-0b53-4a0e-9c7b-6f0f5f1f6a11"
+
+
+@pytest.fixture(scope="module")
+def installed(helm: Helm, empty_api_server: ApiServer) -> Iterator[ApiServer]:
+    common = ("ott", "--namespace", "ots")
+    done = helm.run("install", *common, str(CHART), "--create-namespace", kubeconfig=empty_api_server.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    empty_api_server.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    yield empty_api_server
+    done = helm.run("uninstall", *common, kubeconfig=empty_api_server.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    assert "tablestoretunnels.ots-tunnel.dev" in empty_api_server.must("get", "crd")  # kept, as crds.keep says
+
+
+def tunnel(**changes: Any) -> TablestoreTunnel:
+    document = tunnel_object(**changes)
+    document["metadata"]["uid"] = UID
+    return TablestoreTunnel.from_body(document)
+
+
+def test_an_object_is_accepted(installed: ApiServer) -> None:
+    installed.must("create", "--dry-run=server", "-f", "-", document=tunnel_object())
+
+
+def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
+    obj = tunnel()
+    config = manifests.worker_config(obj, "tunnel-1")
+    rendered = [manifests.config_map(obj, config), manifests.deployment(obj, config, "ots-tunnel:1", 2)]
+
+    for document in rendered:
+        installed.must(
+            "apply", "--server-side", "--field-manager=ots-tunnel-operator", ACCOUNT, "-f", "-", document=document
+        )
+        installed.must("delete", document["kind"], document["metadata"]["name"])
+
+
+def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
+    obj = tunnel(engine__baseData="Spark")
+
+    granted = (spark.service_account(obj), spark.role(obj), spark.role_binding(obj))
+
+    for document in granted:
+        installed.must("apply", "--server-side", ACCOUNT, "-f", "-", document=document)
+    for document in granted:
+        installed.must("delete", document["kind"], document["metadata"]["name"])
+
+
+def test_the_operator_may_not_grant_more(installed: ApiServer) -> None:
+    role = spark.role(tunnel(engine__baseData="Spark"))
+    role["rules"] = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]
+
+    done = installed.kubectl("apply", "--server-side", ACCOUNT, "-f", "-", document=role)
+
+    assert done.returncode != 0
+    assert "attempting to grant RBAC permissions not currently held" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "namespace", "allowed"),
+    [
+        ("watch", "tablestoretunnels.ots-tunnel.dev", "shop", "yes"),
+        ("patch", "tablestoretunnels.ots-tunnel.dev/status", "shop", "yes"),
+        ("get", "secrets", "shop", "yes"),
+        ("create", "events", "shop", "yes"),
+        ("update", "leases.coordination.k8s.io", "ots", "yes"),
+        ("list", "secrets", "shop", "no"),
+        ("delete", "tablestoretunnels.ots-tunnel.dev", "shop", "no"),
+        ("update", "leases.coordination.k8s.io", "shop", "no"),
+        ("create", "clusterroles", "", "no"),
+        ("create", "pods/exec", "shop", "no"),
+    ],
+)
+def test_rights_of_the_operator(installed: ApiServer, verb: str, resource: str, namespace: str, allowed: str) -> None:
+    where = ("-n", namespace) if namespace else ()
+    name, _, subresource = resource.partition("/")
+    part = ("--subresource", subresource) if subresource else ()
+
+    done = installed.kubectl("auth", "can-i", verb, name, *part, *where, ACCOUNT)
+
+    assert done.stdout.strip() == allowed
+
+
+def test_pods_keep_to_the_restricted_profile(installed: ApiServer, helm: Helm) -> None:
+    obj = tunnel()
+    worker = manifests.deployment(obj, manifests.worker_config(obj, "tunnel-1"), "ots-tunnel:1", 1)
+    operator = next(item for item in helm.template() if item["kind"] == "Deployment")
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/warn": "restricted"}},
+    }
+    installed.must("apply", "--server-side", "-f", "-", document=namespace)
+
+    for deployment in (worker, operator):
+        deployment["metadata"] = {"name": "strict", "namespace": "strict"}
+        done = installed.kubectl("create", "--dry-run=server", "-f", "-", document=deployment)
+        assert (done.returncode, done.stderr) == (0, "")

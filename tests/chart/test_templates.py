@@ -1,0 +1,178 @@
+"""What the chart renders for its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes_validate import validate
+
+from ots_tunnel_operator import spark
+from ots_tunnel_operator.api import TablestoreTunnel
+from tests.chart.conftest import CHART, Helm
+from tests.operator.objects import tunnel_object
+
+# Helm is built together with the local cluster's programs
+pytestmark = pytest.mark.api
+
+DIGEST = "sha256:" + "0" * 64
+EVERYTHING = (
+    'commonLabels={"team":"shop"}',
+    f'image={{"registry":"kubeone.local","tag":"abc","digest":"{DIGEST}","pullPolicy":"Never"}}',
+    'imagePullSecrets=["pull"]',
+    'watch.namespaces=["shop","lake"]',
+    'serviceAccount={"name":"own","annotations":{"a":"b"}}',
+    'operator={"logLevel":"debug","env":[{"name":"A","value":"1"}]}',
+    'metrics.service={"port":9090,"annotations":{"a":"b"}}',
+    'podAnnotations={"a":"b"}',
+    'podLabels={"c":"d"}',
+    'nodeSelector={"kubernetes.io/arch":"amd64"}',
+    'tolerations=[{"key":"k","operator":"Exists"}]',
+    'affinity={"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[]}}',
+    'priorityClassName="high"',
+)
+
+
+def one(documents: list[dict[str, Any]], kind: str, name: str | None = None) -> dict[str, Any]:
+    found = [item for item in documents if item["kind"] == kind and name in (None, item["metadata"]["name"])]
+    assert len(found) == 1, [(item["kind"], item["metadata"]["name"]) for item in documents]
+    return found[0]
+
+
+def kinds(documents: list[dict[str, Any]]) -> set[str]:
+    return {document["kind"] for document in documents}
+
+
+def environment(documents: list[dict[str, Any]]) -> dict[str, str]:
+    container = one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    return {item["name"]: item.get("value", "") for item in container["env"]}
+
+
+def rights(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_lint_is_strict_and_clean(helm: Helm) -> None:
+    done = helm.run("lint", "--strict", str(CHART))
+
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("settings", [(), EVERYTHING], ids=["defaults", "everything"])
+def test_rendered_objects_are_valid(helm: Helm, settings: tuple[str, ...]) -> None:
+    for document in helm.template(*settings):
+        validate(document, "1.34", strict=True)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "imgae={}",
+        'image.pullPolcy="Always"',
+        'image.pullPolicy="Sometimes"',
+        'image.digest="abc"',
+        'crds.enabled="yes"',
+        'watch.namespaces=["Shop"]',
+        'operator.logLevel="loud"',
+    ],
+)
+def test_a_wrong_value_is_refused(helm: Helm, setting: str) -> None:
+    done = helm.run("template", "ott", str(CHART), "--set-json", setting)
+
+    assert done.returncode != 0
+    assert "values don't meet the specifications" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "operator", "worker", "spark_image"),
+    [
+        ((), "ots-tunnel:0.1.0", "ots-tunnel:0.1.0", "ots-tunnel-spark:0.1.0"),
+        (
+            ('image.registry="kubeone.local"', 'image.tag="a"', 'sparkImage.tag="b"'),
+            "kubeone.local/ots-tunnel:a",
+            "kubeone.local/ots-tunnel:a",
+            "kubeone.local/ots-tunnel-spark:b",
+        ),
+        (
+            (f'image.digest="{DIGEST}"', 'workerImage.tag="w"', 'sparkImage.registry="other"'),
+            f"ots-tunnel@{DIGEST}",
+            "ots-tunnel:w",
+            "other/ots-tunnel-spark:0.1.0",
+        ),
+    ],
+)
+def test_images_reach_operator_and_objects(
+    helm: Helm, settings: tuple[str, ...], operator: str, worker: str, spark_image: str
+) -> None:
+    documents = helm.template(*settings)
+    variables = environment(documents)
+
+    assert one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["image"] == operator
+    assert variables["OTS_OPERATOR_WORKER_IMAGE"] == worker
+    assert variables["OTS_OPERATOR_SPARK_IMAGE"] == spark_image
+
+
+def test_crd_is_that_of_the_models_and_stays(helm: Helm) -> None:
+    committed = yaml.safe_load((CHART.parents[1] / "crds" / "ots-tunnel.dev_tablestoretunnels.yaml").read_text())
+
+    crd = one(helm.template(), "CustomResourceDefinition")
+
+    assert crd["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+    assert crd == committed
+
+
+def test_crd_goes_when_told_so(helm: Helm) -> None:
+    crd = one(helm.template("crds.keep=false"), "CustomResourceDefinition")
+
+    assert "annotations" not in crd["metadata"]
+
+
+def test_switches_leave_objects_out(helm: Helm) -> None:
+    documents = helm.template(
+        "crds.enabled=false", "rbac.create=false", "serviceAccount.create=false", "metrics.service.enabled=false"
+    )
+
+    assert kinds(documents) == {"Deployment"}
+    assert one(documents, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == "default"
+
+
+def test_rights_follow_the_namespaces(helm: Helm) -> None:
+    documents = helm.template('watch.namespaces=["shop","lake"]', "rbac.aggregateClusterRoles=false")
+    roles = {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in documents if item["kind"] == "Role"}
+
+    assert not {"ClusterRole", "ClusterRoleBinding"} & kinds(documents)
+    assert roles == {
+        ("shop", "ott-ots-tunnel-operator"),
+        ("lake", "ott-ots-tunnel-operator"),
+        ("ots", "ott-ots-tunnel-operator-leader"),
+    }
+    assert environment(documents)["OTS_OPERATOR_NAMESPACES"] == "shop,lake"
+
+
+def test_secrets_are_only_read_one_by_one(helm: Helm) -> None:
+    rules = one(helm.template(), "ClusterRole", "ott-ots-tunnel-operator")["rules"]
+
+    assert {verb for _, resource, verb in rights(rules) if resource in {"secrets", "*"}} == {"get"}
+
+
+def test_the_operator_holds_what_the_driver_gets(helm: Helm) -> None:
+    document = tunnel_object(engine__baseData="Spark")
+    document["metadata"]["uid"] = "u"
+    granted = spark.role(TablestoreTunnel.from_body(document))["rules"]
+
+    held = one(helm.template(), "ClusterRole", "ott-ots-tunnel-operator")["rules"]
+
+    assert rights(granted) <= rights(held)
+
+
+def test_only_one_operator_runs(helm: Helm) -> None:
+    spec = one(helm.template(), "Deployment")["spec"]
+
+    assert (spec["replicas"], spec["strategy"]["type"]) == (1, "Recreate")
