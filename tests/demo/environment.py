@@ -141,4 +141,4 @@ def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Stor
 def _image(name: str) -> dict[str, str]:
     repository, _, tag = name.rpartition(":")
     registry, _, path = repository.partition("/")
-    return {"registry": registry, "repository": path, "tag": tag, "pullPolicy": "IfNotPresent"}
+    return {"registry": registry, "repository": path, "tag": tag}
