@@ -279,7 +279,9 @@ def _workers(world: World, replicas: int, settings: Settings) -> tuple[tuple[Act
     try:
         config = manifests.worker_config(world.resource.object, tunnel_id)
         config_map = manifests.config_map(world.resource.object, config)
-        deployment = manifests.deployment(world.resource.object, config, settings.worker_image, replicas)
+        deployment = manifests.deployment(
+            world.resource.object, config, settings.worker_image, replicas, pull_policy=settings.image_pull_policy
+        )
     except ConfigError as error:
         return (), Problem(Reason.INVALID_SPEC, str(error))
     return (ApplyObject(config_map), ApplyObject(deployment)), None
