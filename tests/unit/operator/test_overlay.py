@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 import pytest
-
 from ots_tunnel_operator.overlay import overlay
 
 WORKER = {"name": "worker", "image": "a", "env": [{"name": "A", "value": "1"}]}
