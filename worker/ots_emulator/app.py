@@ -1,0 +1,143 @@
+"""From an HTTP request to its answer: route, authenticate, parse, execute, sign.
+
+Source: tablestore-api 1.5 to 1.8, tunnel-protocol 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import uuid
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError
+from ots_tunnel.errors import CodecError, ConnectionLost
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, Operation, check_text, error_body
+
+from ots_emulator import read_api, table_api, tunnel_api, write_api
+from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, inflate
+from ots_emulator.call import Call
+from ots_emulator.clock import Clock
+from ots_emulator.faults import Faults
+from ots_emulator.instance import Instance
+from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.settings import Settings
+
+_log = logging.getLogger(__name__)
+_SLASHES = re.compile(r"/{2,}")
+
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
+    **table_api.HANDLERS,
+    **write_api.HANDLERS,
+    **read_api.HANDLERS,
+    **tunnel_api.HANDLERS,
+}
+
+
+class Application:
+    """Answers requests; one call at a time touches the state, so every call is atomic.
+
+    Args:
+        instances: by name.
+        clock: the service's time.
+        settings: behaviour.
+        faults: scripted trouble.
+    """
+
+    def __init__(self, instances: Mapping[str, Instance], clock: Clock, settings: Settings, faults: Faults) -> None:
+        self._instances = instances
+        self._clock = clock
+        self._settings = settings
+        self._faults = faults
+        self.calls = 0
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        """Answer one request.
+
+        Raises:
+            ConnectionLost: a fault rule lost the answer; the call has been executed.
+        """
+        self.calls += 1
+        now = self._clock.now()
+        path = route(request.path)
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        caller: Caller | None = None
+        status, dropped = 200, False
+        try:
+            operation = _operation(path)
+            caller = self._caller(path, headers, request.body, now)
+            trouble = self._faults.take(operation.name, now)
+            if trouble is not None:
+                dropped = trouble.drop_response
+                await asyncio.sleep(trouble.latency)
+                if trouble.refusal is not None:
+                    raise trouble.refusal
+                now = self._clock.now()
+            message = parse(operation, inflate(headers, request.body, self._settings.body_limit))
+            body = HANDLERS[operation.name](Call(caller.instance, now), message)
+        except Refusal as refusal:
+            status, body = refusal.status, error_body(refusal.code, refusal.message)
+        except Exception:
+            # The service has a code for its own mistakes; ours belong into the log, not to the client.
+            _log.exception("call failed", extra={"action": "call_failed", "path": path})
+            status, body = 500, error_body("OTSInternalServerError", "Internal server error.")
+        if dropped:
+            raise ConnectionLost(f"answer to {path} lost on purpose")
+        return _answer(path, headers, status, body, now, caller)
+
+    def refuse(self, path: str, refusal: Refusal) -> HttpResponse:
+        """Answer a request that was not even read."""
+        body = error_body(refusal.code, refusal.message)
+        return _answer(route(path), {}, refusal.status, body, self._clock.now(), None)
+
+    def _caller(self, path: str, headers: Mapping[str, str], body: bytes, now: float) -> Caller:
+        caller = authenticate(path, headers, body, self._instances, now=now, skew=self._settings.date_skew)
+        if len(body) > self._settings.body_limit:
+            raise body_too_large()
+        return caller
+
+
+def route(path: str) -> str:
+    """Return the path as clients sign it: single slashes, no prefix (tablestore-api 1.1, tunnel-protocol 1.1)."""
+    path = _SLASHES.sub("/", path)
+    tunnel = path.find("/tunnel/")
+    return path[tunnel:] if tunnel >= 0 else "/" + path.rstrip("/").rpartition("/")[2]
+
+
+def _operation(path: str) -> Operation:
+    operation = OPERATIONS_BY_PATH.get(path)
+    if operation is None or operation.name not in HANDLERS:
+        raise parameter_invalid(f"Unsupported operation: '{path.lstrip('/')}'.")
+    return operation
+
+
+def parse(operation: Operation, body: bytes) -> Any:
+    """Parse the message of a request.
+
+    Raises:
+        Refusal: it is none, or lacks a required field.
+    """
+    try:
+        message = operation.request_type.FromString(body)
+        if not message.IsInitialized():
+            raise CodecError(f"{operation.request_type.__name__} lacks a required field")
+        # Looking into every row of a batch would cost more than executing it; its table names are looked at there.
+        if operation.name != "BatchWriteRow":
+            check_text(message)
+    except (DecodeError, CodecError) as error:
+        raise parameter_invalid("Parse PBMessage from RawString failed.") from error
+    return message
+
+
+def _answer(
+    path: str, headers: Mapping[str, str], status: int, body: bytes, now: float, caller: Caller | None
+) -> HttpResponse:
+    plain_bytes = 0
+    if body and headers.get("x-ots-response-compress-type") == "deflate":
+        plain_bytes, body = len(body), zlib.compress(body)
+    signed = answer_headers(path, body, str(uuid.uuid4()), now, caller, compressed_from=plain_bytes)
+    return HttpResponse(status, signed, body)

@@ -1,0 +1,37 @@
+"""Where the emulator gets its time from; tests inject one they can move."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time of the emulated service."""
+
+    def now(self) -> float:
+        """Return seconds since 1970, UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Return seconds since 1970, UTC."""
+        return time.time()
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        """Return seconds since 1970, UTC."""
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock; a negative number steps it back."""
+        self._now += seconds

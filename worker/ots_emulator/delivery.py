@@ -1,0 +1,175 @@
+"""What channels deliver: where they start, their pages, and what a checkpoint says about time.
+
+Consume points: the token of a page that reached the log's end carries the time of that read, any other the commit
+time of its last record; a checkpoint moves the consume point to its token's time (`design`: consume points).
+
+Source: tunnel-protocol 2.4, 4.1, 4.6, 4.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ots_tunnel.model import FINISHED, Action, ChannelId, StreamConfig, Token, TunnelType
+
+from ots_emulator.cells import HEADER
+from ots_emulator.changelog import ChangeLog, Partition
+from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, Key
+from ots_emulator.refusal import tunnel_expired
+from ots_emulator.settings import Settings
+from ots_emulator.store import Table
+from ots_emulator.tokens import (
+    BaseCursor,
+    StreamCursor,
+    base_token,
+    read_base_token,
+    read_stream_token,
+    stream_token,
+)
+from ots_emulator.tunnels import BaseSlice, Tunnel, TunnelChannel
+from ots_emulator.wire import record_field
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredPage:
+    """One answer to ReadRecords; `records` are finished fields of the message."""
+
+    records: list[bytes]
+    next_token: Token
+    may_more: bool
+
+
+def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:
+    """Cut the table into base channels: by size, and at least as many as it has partitions."""
+    by_size = -(-table.size_bytes // settings.base_split_bytes)
+    starts = [BOTTOM_KEY, *table.quantiles(max(by_size, len(table.partition_starts()), 1))]
+    return [
+        TunnelChannel(
+            ChannelId(f"BaseData_{number}"), BaseSlice(start, end), base_token(table.schema, BaseCursor(start, 0))
+        )
+        for number, (start, end) in enumerate(pairwise([*starts, TOP_KEY]))
+    ]
+
+
+def stream_channels(log: ChangeLog, tunnel_type: TunnelType, config: StreamConfig | None) -> list[TunnelChannel]:
+    """Return a channel for each partition that has something to deliver from the tunnel's start on.
+
+    The stream of a BaseAndStream tunnel starts at its creation, so that nothing written during the base phase is
+    lost; a start in the past is only for Stream tunnels.
+    """
+    past = config if tunnel_type is TunnelType.Stream else None
+    channels = []
+    for partition in log.partitions.values():
+        if past is not None and past.earliest:
+            position = partition.base
+        elif past is not None and past.start_offset_ns:
+            position = partition.position_at(past.start_offset_ns // 1000)
+        else:
+            position = partition.end
+        if partition.closed_us is None or position < partition.end:
+            channels.append(stream_channel(partition, position))
+    return channels
+
+
+def stream_channel(partition: Partition, position: int) -> TunnelChannel:
+    """Return the channel of one partition, starting at a position of its log."""
+    return TunnelChannel(ChannelId(partition.id), partition, stream_token(partition.id, StreamCursor(position, 0, 0)))
+
+
+def read_page(
+    tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table, settings: Settings, now_us: int
+) -> DeliveredPage:
+    """Read the page at a token; reading changes nothing, so tokens can be replayed.
+
+    Raises:
+        Refusal: the token is none of this channel, or what it points at is gone.
+    """
+    if token == FINISHED:
+        return DeliveredPage([], FINISHED, may_more=False)
+    if isinstance(channel.source, BaseSlice):
+        cursor = read_base_token(token, table.schema)
+        return _base_page(channel, channel.source, cursor, table, settings, now_us)
+    return _stream_page(tunnel, channel, channel.source, token, table, settings, now_us)
+
+
+def _base_page(
+    channel: TunnelChannel, part: BaseSlice, cursor: BaseCursor, table: Table, settings: Settings, now_us: int
+) -> DeliveredPage:
+    records: list[bytes] = []
+    size = 0
+    last: Key = ()
+    for key, image in table.scan(max(cursor.key, part.start), part.end, now_us // 1000):
+        records.append(record_field(Action.PUT, HEADER + image))
+        size += len(image)
+        last = key
+        if len(records) >= settings.page_rows or size >= settings.page_bytes:
+            break
+    else:
+        channel.total_rows = cursor.rows + len(records)
+        return DeliveredPage(records, FINISHED, may_more=False)
+    # The key right behind the last row, not the next row: what is inserted between them is still delivered.
+    following = BaseCursor(table.schema.after(last), cursor.rows + len(records))
+    return DeliveredPage(records, base_token(table.schema, following), may_more=True)
+
+
+def _stream_page(
+    tunnel: Tunnel,
+    channel: TunnelChannel,
+    partition: Partition,
+    token: Token,
+    table: Table,
+    settings: Settings,
+    now_us: int,
+) -> DeliveredPage:
+    cursor = read_stream_token(token, partition.id)
+    log = table.log
+    if log is None or partition.id not in log.partitions:
+        raise tunnel_expired()
+    log.expire(now_us)
+    if cursor.position < partition.base:
+        # The log the tunnel needs is beyond its retention: nobody can heal that (tunnel-protocol 4.8).
+        tunnel.expired = True
+        raise tunnel_expired()
+    end_us = _end_us(tunnel)
+    page = log.read(partition, cursor.position, rows=settings.page_rows, size=settings.page_bytes, end_us=end_us)
+    rows = cursor.rows + len(page.entries)
+    until = partition.end if end_us is None else min(partition.end, partition.position_at(end_us))
+    caught_up = page.next_position >= until
+    ended = partition.closed_us is not None or (end_us is not None and max(now_us, log.last_us) >= end_us)
+    if caught_up and ended:
+        channel.total_rows = rows
+        return DeliveredPage(page.entries, FINISHED, may_more=False)
+    time_ns = cursor.time_ns if page.last_us is None else page.last_us * 1000
+    if caught_up and settings.idle_advance:
+        time_ns = max(time_ns, now_us * 1000)
+    following = stream_token(partition.id, StreamCursor(page.next_position, rows, time_ns))
+    return DeliveredPage(page.entries, following, may_more=not caught_up)
+
+
+def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table) -> None:
+    """Move rows and consume point of a channel to what its new checkpoint says.
+
+    Raises:
+        Refusal: the token is none of this channel.
+    """
+    if isinstance(channel.source, BaseSlice):
+        channel.rows = channel.total_rows if token == FINISHED else read_base_token(token, table.schema).rows
+        return
+    if token == FINISHED:
+        channel.rows = channel.total_rows or channel.rows
+        channel.consume_point_ns = max(channel.consume_point_ns, _ended_ns(tunnel, channel.source))
+        return
+    cursor = read_stream_token(token, channel.source.id)
+    channel.rows = cursor.rows
+    channel.consume_point_ns = cursor.time_ns
+
+
+def _end_us(tunnel: Tunnel) -> int | None:
+    offset_ns = tunnel.config.end_offset_ns if tunnel.config is not None else 0
+    return offset_ns // 1000 if offset_ns else None
+
+
+def _ended_ns(tunnel: Tunnel, partition: Partition) -> int:
+    ends = [time_us for time_us in (partition.closed_us, _end_us(tunnel)) if time_us is not None]
+    return min(ends) * 1000 if ends else 0

@@ -1,0 +1,203 @@
+"""The emulator as an object: state, levers, and its two ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+from ots_tunnel.model import ChannelStatus
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+
+from ots_emulator.admin import admin_application
+from ots_emulator.app import Application
+from ots_emulator.clock import Clock, SystemClock
+from ots_emulator.faults import Faults
+from ots_emulator.instance import Instance
+from ots_emulator.keys import Key
+from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.server import Listener, listen, serve_data
+from ots_emulator.settings import Settings
+from ots_emulator.state import state_of
+from ots_emulator.tunnels import Tunnel
+
+DEFAULT_INSTANCES: Mapping[str, Mapping[str, str]] = {"demo": {"test-id": "test-secret"}}
+
+
+class Emulator:
+    """Tablestore and its Tunnel Service in this process.
+
+    Args:
+        instances: AccessKey id to secret, per instance.
+        host: address of both ports.
+        port: data port, 0 chooses a free one.
+        admin_port: admin port, 0 chooses a free one.
+        admin_host: address of the admin port if it differs.
+        settings: behaviour.
+        clock: the service's time.
+    """
+
+    def __init__(
+        self,
+        instances: Mapping[str, Mapping[str, str]] = DEFAULT_INSTANCES,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        admin_port: int = 0,
+        admin_host: str | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.clock = clock or SystemClock()
+        self.faults = Faults()
+        self.instances = {name: Instance(name, dict(keys), self.settings) for name, keys in instances.items()}
+        self._application = Application(self.instances, self.clock, self.settings, self.faults)
+        self._address = (host, port)
+        self._admin_address = (admin_host or host, admin_port)
+        self._data: Listener | None = None
+        self._admin: Listener | None = None
+
+    def __repr__(self) -> str:
+        return f"Emulator({', '.join(self.instances)}, {self.calls} calls)"
+
+    # Running
+
+    async def start(self) -> None:
+        """Open both ports; without this, `handle` still answers in process.
+
+        Raises:
+            OSError: an address cannot be used.
+        """
+        self._data = await serve_data(self._application, *self._address, self.settings.body_limit)
+        try:
+            self._admin = await listen(web.AppRunner(admin_application(self)), *self._admin_address)
+        except OSError:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Finish calls under way and close both ports; the state stays."""
+        listeners = [listener for listener in (self._data, self._admin) if listener is not None]
+        self._data = self._admin = None
+        for listener in listeners:
+            await listener.stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def endpoint(self) -> str:
+        """URL clients connect to."""
+        return _started(self._data).url
+
+    @property
+    def admin_url(self) -> str:
+        """URL of the admin port."""
+        return _started(self._admin).url
+
+    @property
+    def calls(self) -> int:
+        """Requests answered so far."""
+        return self._application.calls
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        """Answer a request in process, exactly as over HTTP.
+
+        Raises:
+            ConnectionLost: a fault rule lost the answer.
+        """
+        return await self._application.handle(request)
+
+    # Levers
+
+    def state(self) -> dict[str, object]:
+        """Return everything there is to see, as JSON values."""
+        return state_of(self)
+
+    def set_partitions(self, instance: str, table: str, count: int) -> None:
+        """Choose how many partitions a table will have; takes effect as it is created or filled.
+
+        Raises:
+            Refusal: no such instance.
+        """
+        found = self._instance(instance)
+        found.partition_aims[table] = count
+        if table in found.tables:
+            found.tables[table].partition_aim = count
+
+    def split(self, instance: str, table: str, partition_id: str | None = None, *, key: Key | None = None) -> list[str]:
+        """Split a partition, by default the one with most rows at its median; return ids of parent and children.
+
+        Raises:
+            Refusal: no such instance, table or partition, or it cannot be split.
+        """
+        parts = self._instance(instance).split(table, self._now_us(), partition_id=partition_id, key=key)
+        return [partition.id for partition in parts]
+
+    def expire_clients(self, instance: str, tunnel: str, client: str | None = None) -> list[str]:
+        """Forget one client, or all, of a tunnel (id or name) as if they had timed out; return their ids.
+
+        Raises:
+            Refusal: no such instance or tunnel.
+        """
+        found = self._tunnel(instance, tunnel)
+        gone = [known for known in found.clients if client in (None, known)]
+        for known in gone:
+            found.shutdown(known)
+        return list(gone)
+
+    def expire_tunnel(self, instance: str, tunnel: str) -> None:
+        """Let a tunnel (id or name) expire.
+
+        Raises:
+            Refusal: no such instance or tunnel.
+        """
+        self._tunnel(instance, tunnel).expired = True
+
+    def trim(self, instance: str, table: str) -> None:
+        """Forget a table's whole change log, as if the retention had passed.
+
+        Raises:
+            Refusal: no such instance or table.
+        """
+        log = self._instance(instance).table(table).log
+        if log is not None:
+            log.trim()
+
+    def rebalance(self, instance: str, tunnel: str, channel_id: str) -> None:
+        """Take an open channel back from its client; the next heartbeats give it away again.
+
+        Raises:
+            Refusal: no such instance, tunnel or channel.
+        """
+        channel = self._tunnel(instance, tunnel).channel(channel_id)
+        if channel.status is ChannelStatus.OPEN:
+            channel.turn(ChannelStatus.CLOSING, channel.owner)
+
+    def _instance(self, name: str) -> Instance:
+        if name not in self.instances:
+            raise parameter_invalid(f"no instance {name!r}, there are: {', '.join(sorted(self.instances))}")
+        return self.instances[name]
+
+    def _tunnel(self, instance: str, tunnel: str) -> Tunnel:
+        for found in self._instance(instance).tunnels.values():
+            if tunnel in (found.id, found.name):
+                return found
+        raise Refusal("OTSParameterInvalid", f"no tunnel {tunnel!r} in instance {instance!r}")
+
+    def _now_us(self) -> int:
+        return int(self.clock.now() * 1_000_000)
+
+
+def _started(listener: Listener | None) -> Listener:
+    if listener is None:
+        raise RuntimeError("the emulator has not been started")
+    return listener

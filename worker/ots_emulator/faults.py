@@ -1,0 +1,82 @@
+"""Scripted trouble: latency, error codes, lost answers, outages; off until a rule is added (admin port only)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ots_emulator.refusal import STATUS, Refusal
+
+
+@dataclass(slots=True, eq=False)
+class FaultRule:
+    """Trouble for matching calls; every call takes one from `count`."""
+
+    operation: str = "*"
+    """Name of the call, such as ``ReadRecords``; ``*`` is every call."""
+    count: int | None = None
+    """How many calls; None is without end."""
+    until: float | None = None
+    """Service time at which the rule ends."""
+    latency: float = 0.0
+    """Seconds before the call is executed."""
+    code: str | None = None
+    """Error code to answer with instead of executing the call."""
+    message: str = "injected fault"
+    status: int | None = None
+    """HTTP status; by default the code's."""
+    drop_response: bool = False
+    """Execute the call, then close the connection without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What befalls one call."""
+
+    latency: float = 0.0
+    refusal: Refusal | None = None
+    drop_response: bool = False
+
+
+class Faults:
+    """The rules in force."""
+
+    def __init__(self) -> None:
+        self._rules: list[FaultRule] = []
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def add(self, rule: FaultRule) -> None:
+        """Put a rule into force."""
+        self._rules.append(rule)
+
+    def clear(self) -> None:
+        """Forget all rules."""
+        self._rules.clear()
+
+    def unavailable(self, seconds: float, now: float) -> None:
+        """Answer every call with 503 for a while."""
+        self.add(FaultRule(until=now + seconds, code="OTSServerUnavailable", message="Server is not available."))
+
+    def take(self, operation: str, now: float) -> Trouble | None:
+        """Return what befalls a call and use up its share of the rules; None is the usual case."""
+        if not self._rules:
+            return None
+        self._rules = [rule for rule in self._rules if rule.until is None or now < rule.until]
+        matching = [rule for rule in self._rules if rule.operation in ("*", operation)]
+        for rule in matching:
+            if rule.count is not None:
+                rule.count -= 1
+        self._rules = [rule for rule in self._rules if rule.count is None or rule.count > 0]
+        if not matching:
+            return None
+        refusals = [
+            Refusal(rule.code, rule.message, STATUS.get(rule.code, 400) if rule.status is None else rule.status)
+            for rule in matching
+            if rule.code is not None
+        ]
+        return Trouble(
+            sum(rule.latency for rule in matching),
+            refusals[0] if refusals else None,
+            any(rule.drop_response for rule in matching),
+        )

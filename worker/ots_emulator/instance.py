@@ -1,0 +1,183 @@
+"""One instance of the service: its keys, tables and tunnels, and the ways they depend on each other."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
+
+from ots_emulator.changelog import ChangeLog, Partition
+from ots_emulator.delivery import base_channels, stream_channel, stream_channels
+from ots_emulator.keys import Key
+from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunnel_missing
+from ots_emulator.settings import Settings
+from ots_emulator.store import Table
+from ots_emulator.tunnels import Tunnel
+
+_TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")
+#: How near to the end of the retention a tunnel may start (tunnel-protocol 4.2).
+_START_MARGIN_NS: Final = 300 * 1_000_000_000
+_HOUR_NS: Final = 3_600_000_000_000
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """Tables and tunnels of one instance; `keys` maps AccessKey ids to secrets."""
+
+    name: str
+    keys: Mapping[str, str] = field(repr=False)
+    settings: Settings = field(default_factory=Settings)
+    tables: dict[str, Table] = field(default_factory=dict)
+    tunnels: dict[TunnelId, Tunnel] = field(default_factory=dict)
+    partition_aims: dict[str, int] = field(default_factory=dict)
+    """Partition counts chosen before their table was created."""
+
+    # Tables
+
+    def table(self, name: str) -> Table:
+        """Return a table.
+
+        Raises:
+            Refusal: OTSObjectNotExist.
+        """
+        table = self.tables.get(name)
+        if table is None:
+            raise table_missing()
+        return table
+
+    def add_table(self, table: Table) -> None:
+        """Add a table.
+
+        Raises:
+            Refusal: it exists, or the quota is used up.
+        """
+        if table.name in self.tables:
+            raise Refusal("OTSObjectAlreadyExist", "Requested table already exists.")
+        if len(self.tables) >= self.settings.table_quota:
+            text = f"Number of tables exceeds the quota:{self.settings.table_quota}."
+            raise Refusal("OTSQuotaExhausted", text)
+        table.on_split = lambda children: self._follow_split(table, children)
+        self.tables[table.name] = table
+
+    def delete_table(self, name: str) -> None:
+        """Delete a table and its tunnels.
+
+        Raises:
+            Refusal: OTSObjectNotExist.
+        """
+        self.table(name)
+        del self.tables[name]
+        for tunnel in self.tunnels_of(name):
+            del self.tunnels[tunnel.id]
+
+    def disable_stream(self, table: Table) -> None:
+        """Drop a table's change log; tunnels that read it expire."""
+        table.disable_stream()
+        for tunnel in self.tunnels_of(table.name):
+            tunnel.expired = tunnel.expired or tunnel.type is not TunnelType.BaseData
+
+    def split(
+        self, table_name: str, now_us: int, *, partition_id: str | None = None, key: Key | None = None
+    ) -> list[Partition]:
+        """Split a partition, by default the one with most rows; return parent and children.
+
+        Raises:
+            Refusal: no such table or partition, or it cannot be split.
+        """
+        table = self.table(table_name)
+        partition = None
+        if table.log is not None and partition_id is not None:
+            partition = table.log.partitions.get(partition_id)
+            if partition is None:
+                raise parameter_invalid(f"table {table_name!r} has no partition {partition_id!r}")
+        elif table.log is not None and key is not None:
+            partition = table.log.locate(key)
+        return table.split(partition, now_us, at=key)
+
+    def _follow_split(self, table: Table, children: tuple[Partition, Partition]) -> None:
+        for tunnel in self.tunnels_of(table.name):
+            if tunnel.type is not TunnelType.BaseData:
+                for child in children:
+                    tunnel.add(stream_channel(child, 0))
+
+    # Tunnels
+
+    def create_tunnel(
+        self, table_name: str, name: str, tunnel_type: TunnelType, config: StreamConfig | None, now: float
+    ) -> Tunnel:
+        """Create a tunnel; its stream part starts at this moment of the log unless the configuration says otherwise.
+
+        Raises:
+            Refusal: no such table, the name is taken or bad, or the configuration contradicts itself.
+        """
+        table = self.tables.get(table_name)
+        if table is None:
+            raise parameter_invalid(f"[tunnelservice] table not exist: {table_name}")
+        if not _TUNNEL_NAME.fullmatch(name):
+            raise parameter_invalid(f"[tunnelservice] invalid tunnel name: '{name}'")
+        if any(tunnel.name == name for tunnel in self.tunnels_of(table_name)):
+            raise Refusal("OTSTunnelExist", f"[tunnelservice] tunnel already exist: {name}")
+        now_us = int(now * 1_000_000)
+        tunnel = Tunnel(
+            TunnelId(str(uuid.uuid4())),
+            name,
+            tunnel_type,
+            table_name,
+            None if tunnel_type is TunnelType.BaseData else config or StreamConfig(),
+            now_us * 1000,
+            now + self.settings.init_delay,
+        )
+        if tunnel_type is not TunnelType.BaseData:
+            hours = table.log.retention_hours if table.log is not None else self.settings.tunnel_retention_hours
+            _check_config(tunnel.config or StreamConfig(), hours, now_us * 1000)
+        if tunnel_type is not TunnelType.Stream:
+            for channel in base_channels(table, self.settings):
+                tunnel.add(channel)
+        if tunnel_type is not TunnelType.BaseData:
+            for channel in stream_channels(self._log_of(table, now_us), tunnel_type, tunnel.config):
+                tunnel.add(channel)
+        self.tunnels[tunnel.id] = tunnel
+        return tunnel
+
+    def tunnel(self, tunnel_id: str) -> Tunnel:
+        """Return a tunnel.
+
+        Raises:
+            Refusal: there is none of this id.
+        """
+        tunnel = self.tunnels.get(TunnelId(tunnel_id))
+        if tunnel is None:
+            raise tunnel_missing()
+        return tunnel
+
+    def find_tunnel(self, table_name: str, name: str, tunnel_id: str) -> Tunnel:
+        """Return a tunnel by id where one is given, else by table and name.
+
+        Raises:
+            Refusal: there is none.
+        """
+        if tunnel_id:
+            return self.tunnel(tunnel_id)
+        for tunnel in self.tunnels_of(table_name):
+            if tunnel.name == name:
+                return tunnel
+        raise tunnel_missing()
+
+    def tunnels_of(self, table_name: str) -> list[Tunnel]:
+        """Return the tunnels of a table, of the whole instance for an empty name."""
+        return [tunnel for tunnel in self.tunnels.values() if not table_name or tunnel.table_name == table_name]
+
+    def _log_of(self, table: Table, now_us: int) -> ChangeLog:
+        return table.log or table.enable_stream(self.settings.tunnel_retention_hours, now_us)
+
+
+def _check_config(config: StreamConfig, hours: int, now_ns: int) -> None:
+    start, end = config.start_offset_ns, config.end_offset_ns
+    if end and end < start:
+        raise parameter_invalid(f"[tunnelservice] end offset {end} is before start offset {start}")
+    if start and not now_ns - hours * _HOUR_NS + _START_MARGIN_NS <= start <= now_ns:
+        raise parameter_invalid(f"[tunnelservice] start offset {start} is not within the last {hours} hours")

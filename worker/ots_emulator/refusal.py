@@ -1,0 +1,81 @@
+"""The errors the emulator answers with, in the service's words (tablestore-api 1.11, tunnel-protocol 1.10)."""
+
+from __future__ import annotations
+
+#: Code -> HTTP status; anything else is 400.
+STATUS = {
+    "OTSAuthFailed": 403,
+    "OTSPermissionDenied": 403,
+    "OTSNoPermissionAccess": 403,
+    "OTSConditionCheckFail": 403,
+    "OTSQuotaExhausted": 403,
+    "OTSCapacityUnitExhausted": 403,
+    "OTSNotEnoughCapacityUnit": 403,
+    "OTSTooFrequentReservedThroughputAdjustment": 403,
+    "OTSObjectNotExist": 404,
+    "OTSTableNotReady": 404,
+    "OTSMethodNotAllowed": 405,
+    "OTSRequestTimeout": 408,
+    "OTSObjectAlreadyExist": 409,
+    "OTSRowOperationConflict": 409,
+    "OTSTunnelExist": 409,
+    "OTSResourceGone": 410,
+    "OTSRequestBodyTooLarge": 413,
+    "OTSFlowControl": 429,
+    "OTSInternalServerError": 500,
+    "OTSServerBusy": 503,
+    "OTSPartitionUnavailable": 503,
+    "OTSTimeout": 503,
+    "OTSServerUnavailable": 503,
+    "OTSTunnelServerUnavailable": 503,
+}
+
+
+class Refusal(Exception):
+    """The service's "no": becomes an error body, or the error of one row.
+
+    Args:
+        code: the service's error code.
+        message: the service's text.
+        status: HTTP status; by default the one that belongs to the code.
+    """
+
+    def __init__(self, code: str, message: str, status: int | None = None) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.status = STATUS.get(code, 400) if status is None else status
+
+
+class RequestRefusal(Refusal):
+    """A refusal that concerns the whole request even when one row is the cause (tablestore-api 2.3)."""
+
+
+def parameter_invalid(message: str) -> Refusal:
+    """Build the refusal of an argument."""
+    return Refusal("OTSParameterInvalid", message)
+
+
+def request_invalid(message: str) -> RequestRefusal:
+    """Build the refusal of an argument that can be judged without the table."""
+    return RequestRefusal("OTSParameterInvalid", message)
+
+
+def table_missing() -> Refusal:
+    """Build the refusal of a row call on a table that does not exist."""
+    return Refusal("OTSObjectNotExist", "Requested table does not exist.")
+
+
+def client_gone() -> Refusal:
+    """Build the refusal of a heartbeat from a client that is unknown or timed out."""
+    return Refusal("OTSResourceGone", "[tunnelservice] client not exist")
+
+
+def tunnel_missing() -> Refusal:
+    """Build the refusal of a call on a tunnel that does not exist."""
+    return Refusal("OTSParameterInvalid", "[tunnelservice] tunnel not exist")
+
+
+def tunnel_expired() -> Refusal:
+    """Build the refusal of a tunnel whose log is gone."""
+    return Refusal("OTSTunnelExpired", "[tunnelservice] tunnel expired: the incremental log is beyond its retention")

@@ -1,0 +1,174 @@
+"""What can be said against a row change without looking at its table; pure (tablestore-api 2.2, 2.3, 2.5).
+
+Everything here refuses the whole request, also when one row of a batch is the cause.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter
+from functools import lru_cache
+from typing import Final
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Action, CellOp, KeyValue
+from ots_tunnel.protocol.spans import CellSpan, RowSpan, check_header, scan_row
+
+from ots_emulator.keys import check_key_values, key_columns
+from ots_emulator.refusal import request_invalid
+
+_U32 = struct.Struct("<I")
+_F64 = struct.Struct("<d")
+_I63_MAX: Final = (1 << 63) - 1
+TIMESTAMP_LIMIT_MS: Final = _I63_MAX // 1000
+NAME_BYTES: Final = 255
+VALUE_BYTES: Final = 2_097_152
+COLUMNS_PER_ROW: Final = 1024
+
+#: Value type -> its whole length; strings and blobs carry theirs.
+_FIXED_BYTES = {0x00: 9, 0x02: 2}
+_DATA_BYTES = {0x00: 8, 0x01: 8, 0x02: 1}
+
+
+def read_change(buffer: bytes, action: Action) -> RowSpan:
+    """Take a row change apart and check it.
+
+    Raises:
+        RequestRefusal: malformed, or wrong whatever the table looks like.
+    """
+    span = _scan(buffer)
+    if action is Action.DELETE:
+        if not span.delete_marker:
+            raise request_invalid("Invalid request of delete row: missing RowDeleteMarker in request.")
+    elif action is Action.UPDATE and not span.cells:
+        raise request_invalid("Attribute column is missing.")
+    if len(span.cells) > COLUMNS_PER_ROW:
+        raise request_invalid(
+            f"The number of attribute columns exceeds the limit, limit count: {COLUMNS_PER_ROW}, "
+            f"column count: {len(span.cells)}."
+        )
+    for cell in span.cells:
+        _check_cell(cell, action)
+    if action is Action.UPDATE:
+        _check_increments(span)
+    return span
+
+
+def _scan(buffer: bytes) -> RowSpan:
+    try:
+        span = scan_row(buffer, check_header(buffer), verify=True)
+    except CodecError as error:
+        if "checksum is" in str(error):
+            raise request_invalid(f"Cell data broken, checksum is mismatch: {error}.") from error
+        raise request_invalid(f"Malformed PlainBuffer row: {error}.") from error
+    if span.end != len(buffer):
+        raise request_invalid(f"Malformed PlainBuffer row: {len(buffer) - span.end} bytes follow it.")
+    return span
+
+
+def check_row_key(span: RowSpan) -> None:
+    """Refuse keys no table can have; needed only where the key did not fit its table or there is none.
+
+    Raises:
+        RequestRefusal: a marker or an over-long value.
+    """
+    check_key_values(key_columns(span.key))
+
+
+def data_bytes(span: RowSpan) -> int:
+    """Return the size of a row as the service counts it (tablestore-api 2.2)."""
+    key = sum(len(name.encode()) + _key_bytes(value) for name, value in key_columns(span.key))
+    return key + sum(len(cell.name) + _value_bytes(cell.value) + 8 for cell in span.cells)
+
+
+def capacity_units(size_bytes: int) -> int:
+    """Return what reading or writing this much costs."""
+    return max(1, -(-size_bytes // 4096))
+
+
+def write_units(span: RowSpan, wire_bytes: int) -> int:
+    """Return the cost of a write; rows that are small on the wire need no counting."""
+    return 1 if wire_bytes <= 4096 else capacity_units(data_bytes(span))
+
+
+def _key_bytes(value: KeyValue) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    return len(value) if isinstance(value, bytes) else 8
+
+
+def _value_bytes(value: bytes | None) -> int:
+    return 0 if value is None else _DATA_BYTES.get(value[0], len(value) - 5)
+
+
+def _check_cell(cell: CellSpan, action: Action) -> None:
+    name, op, timestamp_ms, _, _, value = cell
+    _check_name(name)
+    if op or value is None:
+        _check_op(cell, action)
+    if value is not None:
+        size = len(value)
+        if _FIXED_BYTES.get(value[0] if size else 0xFF) != size:
+            _check_value(name, value)
+    if timestamp_ms is not None and not 0 <= timestamp_ms < TIMESTAMP_LIMIT_MS:
+        raise request_invalid("Timestamp must be in range [0, INT64_MAX/1000).")
+
+
+@lru_cache(maxsize=4096)
+def _check_name(name: bytes) -> None:
+    if not 1 <= len(name) <= NAME_BYTES or name.startswith(b"#"):
+        raise request_invalid(f"Invalid column name: '{name.decode(errors='replace')}'.")
+    try:
+        name.decode()
+    except UnicodeDecodeError as error:
+        raise request_invalid(f"Invalid column name: '{name.decode(errors='replace')}'.") from error
+
+
+def _check_op(cell: CellSpan, action: Action) -> None:
+    name, op, timestamp_ms, _, _, value = cell
+    if op and action is Action.PUT:
+        raise request_invalid(f"OpType cannot be given for column name:{name.decode()} in PutRow.")
+    match op:
+        case CellOp.DELETE_ALL_VERSIONS | CellOp.DELETE_ONE_VERSION if value is not None:
+            raise request_invalid("Column value cannot be given when type is DELETE_ONE_VERSION,DELETE_ALL_VERSION.")
+        case CellOp.DELETE_ONE_VERSION if timestamp_ms is None:
+            raise request_invalid("Timestamp must be given when type is DELETE_ONE_VERSION.")
+        case CellOp.DELETE_ALL_VERSIONS if timestamp_ms is not None:
+            raise request_invalid("Timestamp cannot be given when type is DELETE_ALL_VERSION.")
+        case CellOp.INCREMENT if value is None or value[0] != 0:
+            raise request_invalid(f"The value of column '{name.decode()}' must be an integer when type is INCREMENT.")
+        case CellOp.INCREMENT if timestamp_ms is not None:
+            raise request_invalid("Timestamp cannot be given when type is INCREMENT.")
+        case CellOp.PUT if value is None:
+            raise request_invalid(f"The value of column '{name.decode()}' is missing.")
+        case _:
+            return
+
+
+def _check_value(name: bytes, value: bytes) -> None:
+    kind = value[0] if value else 0xFF
+    match kind:
+        case 0x01 if len(value) == 9:
+            number = _F64.unpack_from(value, 1)[0]
+            if math.isnan(number):
+                raise request_invalid("NaN can't be set to double value.")
+            if math.isinf(number):
+                raise request_invalid("Infinity can't be set to double value.")
+        case 0x03 | 0x07 if len(value) >= 5 and _U32.unpack_from(value, 1)[0] == len(value) - 5:
+            if len(value) - 5 > VALUE_BYTES:
+                raise request_invalid(
+                    f"The length of attribute column: '{name.decode()}' exceeds the MaxLength:{VALUE_BYTES} "
+                    f"with CurrentLength:{len(value) - 5}."
+                )
+        case _:
+            raise request_invalid(f"The value of column '{name.decode()}' has an invalid type or length.")
+
+
+def _check_increments(span: RowSpan) -> None:
+    if not any(cell.op == CellOp.INCREMENT for cell in span.cells):
+        return
+    counts = Counter(cell.name for cell in span.cells)
+    for cell in span.cells:
+        if cell.op == CellOp.INCREMENT and counts[cell.name] > 1:
+            raise request_invalid(f"Duplicated attribute column name: '{cell.name.decode()}' in an increment.")

@@ -1,0 +1,55 @@
+"""Everything that can be set on an emulator, with the real service's value as default where it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Behaviour of one emulator; durations are seconds."""
+
+    partitions: int = 1
+    """Partitions a new table aims at; it splits itself at quantiles of its keys."""
+
+    partition_rows: int = 64
+    """Rows the largest partition must hold before a table with a stream splits itself towards its aim."""
+
+    base_split_bytes: int = 32 << 20
+    """Size of one base channel; there are never fewer of them than partitions (as far as rows suffice)."""
+
+    init_delay: float = 0.05
+    """How long a new tunnel stays in its first stage, without channels (tunnel-protocol 4.1)."""
+
+    page_rows: int = 1000
+    """Most records in one answer to ReadRecords (tunnel-protocol 4.7)."""
+
+    page_bytes: int = 1 << 20
+    """An answer to ReadRecords ends with the record that reaches this size."""
+
+    range_rows: int = 5000
+    """Most rows in one answer to GetRange (tablestore-api 2.2)."""
+
+    range_bytes: int = 4 << 20
+    """An answer to GetRange ends with the row that reaches this size."""
+
+    client_timeout: float = 300.0
+    """Timeout of a client that names none (tunnel-protocol 4.4)."""
+
+    idle_advance: bool = True
+    """Whether a read that reached the log's end moves the consume point to the time of that read."""
+
+    tunnel_retention_hours: int = 168
+    """Retention of a stream that CreateTunnel switches on (tunnel-protocol 4.1)."""
+
+    date_skew: float | None = 900.0
+    """Largest difference between x-ots-date and the clock; None switches the check off."""
+
+    strict_owner: bool = False
+    """Whether data calls of a client that does not own the channel get 410 (tunnel-protocol 4.6)."""
+
+    table_quota: int = 64
+    """Tables per instance (tablestore-api 2.2)."""
+
+    body_limit: int = 5 << 20
+    """Largest request body (tablestore-api 2.2)."""

@@ -1,0 +1,263 @@
+"""Tables: rows in key order, with their versions, and the change log of each.
+
+Rows are kept as the bytes they are read as (see `cells`). Versions beyond the maximum and expired cells are gone for
+every reader at once. Nothing here knows requests or messages.
+
+Source: tablestore-api 2.4 to 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ots_tunnel.model import Action
+from ots_tunnel.protocol.spans import RowSpan
+from sortedcontainers import SortedDict
+
+from ots_emulator.cells import build_image, cells_of, has_versions, newest, scan_image
+from ots_emulator.changelog import ChangeLog, Partition
+from ots_emulator.keys import BOTTOM_KEY, Key, KeySchema
+from ots_emulator.refusal import parameter_invalid
+from ots_emulator.rowchange import apply_update, row_of_put, touched_row
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """What can be changed on a table; `time_to_live` in seconds, -1 is for ever."""
+
+    time_to_live: int = -1
+    max_versions: int = 1
+    max_deviation: int = 86_400
+    allow_update: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedColumn:
+    """A predefined column; the store only remembers it."""
+
+    name: str
+    type: int
+
+
+class Table:
+    """One table.
+
+    Args:
+        now_us: its creation time.
+        partition_aim: number of partitions it splits itself into as rows arrive.
+        partition_rows: rows the largest partition must have before that happens under a running log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        schema: KeySchema,
+        options: TableOptions,
+        *,
+        now_us: int,
+        defined: tuple[DefinedColumn, ...] = (),
+        partition_aim: int = 1,
+        partition_rows: int = 64,
+    ) -> None:
+        self.name = name
+        self.schema = schema
+        self.options = options
+        self.defined = defined
+        self.created_us = now_us
+        self.partition_aim = partition_aim
+        self.log: ChangeLog | None = None
+        # Told of every split, so that tunnels get their new channels in the same moment.
+        self.on_split: Callable[[tuple[Partition, Partition]], None] | None = None
+        self.size_bytes = 0
+        self._partition_rows = partition_rows
+        self._next_split = partition_rows
+        self._rows: SortedDict[Key, bytes] = SortedDict()
+        # Rows that hold more than one version of some column: all others are served as they are.
+        self._versioned: set[Key] = set()
+
+    def __repr__(self) -> str:
+        return f"Table({self.name}, {len(self)} rows, {self.size_bytes} bytes)"
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    # Reading
+
+    def get(self, key: Key, now_ms: int) -> bytes | None:
+        """Return the visible image of a row, None when there is none."""
+        image = self._rows.get(key)
+        return image if image is None or self.options.time_to_live < 0 else self._unexpired(image, now_ms)
+
+    def scan(self, start: Key, end: Key, now_ms: int, *, backward: bool = False) -> Iterator[tuple[Key, bytes]]:
+        """Yield visible rows from `start` (inclusive) to `end` (exclusive); `backward` from high to low keys."""
+        if backward:
+            keys = self._rows.irange(end, start, inclusive=(False, True), reverse=True)
+        else:
+            keys = self._rows.irange(start, end, inclusive=(True, False))
+        rows = self._rows
+        if self.options.time_to_live < 0:
+            for key in keys:
+                yield key, rows[key]
+            return
+        for key in keys:
+            image = self._unexpired(rows[key], now_ms)
+            if image is not None:
+                yield key, image
+
+    def single_versions(self, key: Key) -> bool:
+        """Whether no column of this row has more than one version."""
+        return key not in self._versioned
+
+    def _unexpired(self, image: bytes, now_ms: int) -> bytes | None:
+        span = scan_image(image)
+        cells = cells_of(span)
+        alive = [cell for cell in cells if now_ms - cell.timestamp_ms <= self.options.time_to_live * 1000]
+        if len(alive) == len(cells):
+            return image
+        # A row whose cells have all expired disappears; one that never had any stays (tablestore-api 2.5).
+        return build_image(span, alive) if alive else None
+
+    # Writing
+
+    def put(self, key: Key, span: RowSpan, now_us: int) -> None:
+        """Replace a row."""
+        image, versioned = row_of_put(span, now_us // 1000, self.options.max_versions)
+        self._store(key, image, versioned=versioned)
+        self._logged(key, Action.PUT, image, now_us)
+
+    def update(self, key: Key, span: RowSpan, now_us: int) -> bytes:
+        """Change single columns of a row, creating it if it is missing; return the row of touched cells.
+
+        Raises:
+            Refusal: an increment met a value that is no integer.
+        """
+        now_ms = now_us // 1000
+        image = self.get(key, now_ms)
+        before = cells_of(scan_image(image)) if image is not None else []
+        touched, after = apply_update(before, span, now_ms, self.options.max_versions)
+        self._store(key, build_image(span, after), versioned=has_versions(after))
+        change = touched_row(span, touched)
+        self._logged(key, Action.UPDATE, change, now_us)
+        return change
+
+    def delete(self, key: Key, span: RowSpan, now_us: int) -> None:
+        """Remove a row; that it is missing is no error."""
+        image = self._rows.pop(key, None)
+        if image is not None:
+            self.size_bytes -= len(image)
+            self._versioned.discard(key)
+        self._logged(key, Action.DELETE, build_image(span, (), delete=True), now_us)
+
+    def check_versions(self, span: RowSpan, now_us: int) -> None:
+        """Refuse cell versions too far from the server's time (tablestore-api 2.5).
+
+        Raises:
+            Refusal: OTSParameterInvalid naming the cell.
+        """
+        now = now_us // 1_000_000
+        options = self.options
+        low = now - options.max_deviation
+        if options.time_to_live > 0:
+            low = max(low, now - options.time_to_live)
+        low_ms, high_ms = low * 1000, (now + options.max_deviation) * 1000
+        for cell in span.cells:
+            timestamp_ms = cell.timestamp_ms
+            # Removing a version writes none.
+            if timestamp_ms is not None and not cell.op and not low_ms <= timestamp_ms < high_ms:
+                raise parameter_invalid(f"Invalid timestamp. Cell:{cell.name.decode()}.")
+
+    def change_options(self, options: TableOptions) -> None:
+        """Apply new options; versions beyond a lower maximum are gone at once."""
+        lowered = options.max_versions < self.options.max_versions
+        self.options = options
+        if lowered:
+            for key in list(self._versioned):
+                span = scan_image(self._rows[key])
+                kept = newest(cells_of(span), options.max_versions)
+                self._store(key, build_image(span, kept), versioned=has_versions(kept))
+
+    def _store(self, key: Key, image: bytes, *, versioned: bool) -> None:
+        old = self._rows.get(key)
+        self._rows[key] = image
+        self.size_bytes += len(image) - (0 if old is None else len(old))
+        if versioned:
+            self._versioned.add(key)
+        elif self._versioned:
+            self._versioned.discard(key)
+
+    def _logged(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
+        if self.log is None:
+            return
+        self.log.append(key, action, row, now_us)
+        if len(self._rows) >= self._next_split and len(self.log.open_partitions) < self.partition_aim:
+            self._approach_aim(now_us)
+
+    # Partitions
+
+    def enable_stream(self, retention_hours: int, now_us: int) -> ChangeLog:
+        """Start a new change log; the table is cut into its partitions now."""
+        self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, self.partition_starts())
+        return self.log
+
+    def disable_stream(self) -> None:
+        """Drop the change log."""
+        self.log = None
+
+    def partition_starts(self) -> list[Key]:
+        """Return where the partitions start, in key order; without a log they are quantiles of the rows."""
+        if self.log is not None:
+            return [partition.start for partition in self.log.open_partitions]
+        return [BOTTOM_KEY, *self.quantiles(self.partition_aim)]
+
+    def rows_of(self, partition: Partition) -> int:
+        """Count the rows within an open partition."""
+        first, last = self._span_of(partition)
+        return last - first
+
+    def split(self, partition: Partition | None, now_us: int, *, at: Key | None = None) -> list[Partition]:
+        """Split a partition, by default the one with most rows at its median; return parent and children.
+
+        Raises:
+            Refusal: no log, the partition is closed, or it has fewer than two rows.
+        """
+        log = self.log
+        if log is None:
+            raise parameter_invalid(f"table {self.name!r} has no stream, so its partitions have no history to split")
+        if partition is None:
+            partition = max(log.open_partitions, key=self.rows_of)
+        if partition.closed_us is not None:
+            raise parameter_invalid(f"partition {partition.id} is closed")
+        first, last = self._span_of(partition)
+        if at is None:
+            if last - first < 2:
+                raise parameter_invalid(f"partition {partition.id} has {last - first} rows, at least 2 are needed")
+            at = self._rows.keys()[(first + last) // 2]
+        end = log.end_of(partition)
+        if at <= partition.start or (end is not None and at >= end):
+            raise parameter_invalid(f"split key lies outside of partition {partition.id}")
+        children = log.split(partition, at, now_us)
+        if self.on_split is not None:
+            self.on_split(children)
+        return [partition, *children]
+
+    def quantiles(self, parts: int, start: Key = BOTTOM_KEY) -> list[Key]:
+        """Return up to `parts` - 1 existing keys that cut the rows from `start` on into equal parts."""
+        keys = self._rows.keys()
+        first = self._rows.bisect_left(start)
+        count = len(keys) - first
+        cuts = {first + count * part // parts for part in range(1, parts)}
+        return [keys[cut] for cut in sorted(cuts) if first < cut < len(keys)]
+
+    def _span_of(self, partition: Partition) -> tuple[int, int]:
+        end = self.log.end_of(partition) if self.log is not None else None
+        last = len(self._rows) if end is None else self._rows.bisect_left(end)
+        return self._rows.bisect_left(partition.start), last
+
+    def _approach_aim(self, now_us: int) -> None:
+        assert self.log is not None
+        largest = max(self.log.open_partitions, key=self.rows_of)
+        if self.rows_of(largest) >= self._partition_rows:
+            self.split(largest, now_us)
+        # Doubling would leave small tables behind their aim, every row would cost; one look per some rows it is.
+        self._next_split = len(self._rows) + max(1, self._partition_rows // 4)

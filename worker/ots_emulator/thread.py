@@ -1,0 +1,84 @@
+"""An emulator in a thread of its own, for code without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import TracebackType
+from typing import Any, Self
+
+from ots_emulator.emulator import Emulator
+from ots_emulator.eventloop import new_event_loop
+
+#: Starting and stopping take milliseconds; beyond this something hangs.
+_DEADLINE = 10.0
+
+
+class EmulatorThread:
+    """Runs an `Emulator`; takes its arguments. Levers are called on its thread with `call`."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._emulator = Emulator(*arguments, **options)
+        self._ready = threading.Event()
+        self._stop: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="ots-emulator", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._ready.wait(_DEADLINE):
+            raise TimeoutError(f"the emulator did not start within {_DEADLINE} s")
+        if self._failure is not None:
+            self._thread.join(_DEADLINE)
+            raise self._failure
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(_DEADLINE)
+        if self._thread.is_alive():
+            raise TimeoutError(f"the emulator did not stop within {_DEADLINE} s")
+
+    @property
+    def emulator(self) -> Emulator:
+        """The emulator; touch its state only through `call`."""
+        return self._emulator
+
+    @property
+    def endpoint(self) -> str:
+        """URL clients connect to."""
+        return self._emulator.endpoint
+
+    @property
+    def admin_url(self) -> str:
+        """URL of the admin port."""
+        return self._emulator.admin_url
+
+    def call(self, lever: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the emulator on its own thread and return its result."""
+        assert self._loop is not None
+
+        async def run() -> Any:
+            return getattr(self._emulator, lever)(*arguments, **options)
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(_DEADLINE)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            await self._emulator.start()
+        except OSError as error:
+            self._failure = error
+            self._ready.set()
+            return
+        self._ready.set()
+        await self._stop.wait()
+        await self._emulator.stop()

@@ -1,0 +1,39 @@
+"""The few protobuf pieces that are put together by hand because a page of them must cost nothing.
+
+A message is the concatenation of its fields, so an encoded record is kept as the bytes of one field of its page.
+"""
+
+from __future__ import annotations
+
+
+def varint(value: int) -> bytes:
+    """Encode a non-negative integer."""
+    if value < 0x80:
+        return bytes((value,))
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def bytes_field(number: int, content: bytes) -> bytes:
+    """Encode a length-delimited field."""
+    return bytes((number << 3 | 2,)) + varint(len(content)) + content
+
+
+def record_field(action: int, body: bytes) -> bytes:
+    """Encode one `Record` as an element of ReadRecordsResponse.records (tunnel-protocol 2.2).
+
+    Args:
+        action: 1 put, 2 update, 3 delete.
+        body: PlainBuffer header and row.
+    """
+    length = varint(len(body))
+    return b"".join((b"\x0a", varint(3 + len(length) + len(body)), b"\x08", bytes((action,)), b"\x12", length, body))
+
+
+def page_tail(next_token: str, *, may_more: bool) -> bytes:
+    """Encode the fields of ReadRecordsResponse that follow its records."""
+    return bytes_field(2, next_token.encode()) + (b"\x18\x01" if may_more else b"\x18\x00")
