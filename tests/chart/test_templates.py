@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 import pytest
@@ -176,3 +177,10 @@ def test_only_one_operator_runs(helm: Helm) -> None:
     spec = one(helm.template(), "Deployment")["spec"]
 
     assert (spec["replicas"], spec["strategy"]["type"]) == (1, "Recreate")
+
+
+def test_chart_and_package_share_one_version() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    project = tomllib.loads((CHART.parents[1] / "pyproject.toml").read_text())["project"]
+
+    assert chart["version"] == chart["appVersion"] == project["version"]
