@@ -80,6 +80,7 @@ class Reason(enum.StrEnum):
     ROLLING_WORKERS = "RollingWorkers"
     SUSPENDING = "Suspending"
     DELETING = "Deleting"
+    PREDECESSOR_GOING = "PredecessorGoing"
     # fine
     CONSUMING = "Consuming"
     COMPLETED = "Completed"

@@ -17,6 +17,10 @@ class Settings:
     """Pull policy of every pod the operator renders."""
     poll_seconds: float = 15.0
     """Seconds between two DescribeTunnel calls for one object (one poller per tunnel, operator-anchors 0)."""
+    wait_seconds: float = 2.0
+    """Seconds between two looks while the service or Spark has to finish something."""
+    gap_seconds: float = 1.0
+    """Shortest pause between two passes over one object: events come in bursts."""
     status_seconds: float = 15.0
     """Figures are written at most so often; phase, replicas and conditions at once (design rule 9)."""
     scrape_seconds: float = 2.0

@@ -1,0 +1,125 @@
+"""`ots-tunnel-operator run`: flags, probes, lease, kopf."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+
+import click
+import kopf
+from ots_tunnel.errors import ConfigError
+from pythonjsonlogger.json import JsonFormatter
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.handlers import register
+from ots_tunnel_operator.lease import Lease
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.runtime import Runtime
+from ots_tunnel_operator.server import Health, HealthServer
+from ots_tunnel_operator.settings import Settings
+
+logger = logging.getLogger("ots_tunnel_operator")
+
+#: Name of the Lease.
+LEASE_NAME = "ots-tunnel-operator"
+
+
+@click.group(context_settings={"auto_envvar_prefix": "OTS_OPERATOR"})
+@click.version_option(package_name="ots-tunnel")
+def main() -> None:
+    """Operator of TablestoreTunnel objects."""
+
+
+@main.command()
+@click.option("--namespace", "-n", "namespaces", multiple=True, help="Watch this namespace only; repeatable.")
+@click.option("--worker-image", envvar=names.ENV_WORKER_IMAGE, default="", help="Image of worker pods.")
+@click.option("--spark-image", envvar=names.ENV_SPARK_IMAGE, default="", help="Image of Spark pods.")
+@click.option("--poll-seconds", type=click.FloatRange(0.5, 300), default=15.0, show_default=True)
+@click.option("--status-seconds", type=click.FloatRange(0, 300), default=15.0, show_default=True)
+@click.option("--http-host", default="0.0.0.0", show_default=True, help="Address of probes and metrics.")
+@click.option("--http-port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+@click.option(
+    "--lease-namespace",
+    envvar=["OTS_OPERATOR_LEASE_NAMESPACE", "POD_NAMESPACE"],
+    default="",
+    help="Namespace of the leader election's Lease; empty means no election: then run one replica only.",
+)
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning"]), default="info", show_default=True)
+def run(
+    namespaces: tuple[str, ...],
+    worker_image: str,
+    spark_image: str,
+    poll_seconds: float,
+    status_seconds: float,
+    http_host: str,
+    http_port: int,
+    lease_namespace: str,
+    log_level: str,
+) -> None:
+    """Run until stopped. Exits with 1 when the lease is lost, 2 without a cluster."""
+    configure_logs(log_level)
+    settings = Settings(
+        worker_image=worker_image, spark_image=spark_image, poll_seconds=poll_seconds, status_seconds=status_seconds
+    )
+    metrics = OperatorMetrics()
+    health = Health(metrics)
+    with HealthServer(health, http_host, http_port) as server:
+        logger.info("serving probes and metrics", extra={"port": server.port})
+        try:
+            with leadership(lease_namespace, health) as lost:
+                health.leading = True
+                code = operate(Runtime(settings, metrics), health, namespaces, lost)
+        except ConfigError as error:
+            click.echo(f"ots-tunnel-operator: {error}", err=True)
+            code = 2
+    sys.exit(code)
+
+
+@contextlib.contextmanager
+def leadership(namespace: str, health: Health) -> Iterator[threading.Event]:
+    """Hold the lease, or none where no namespace is given; yields what is set when it is lost."""
+    if not namespace:
+        logger.warning("no leader election: run one replica only")
+        yield threading.Event()
+        return
+    lease = Lease(namespace, LEASE_NAME, f"{socket.gethostname()}_{uuid.uuid4()}", tick=health.tick)
+    lease.start()
+    health.ready = True
+    try:
+        while not lease.leading.wait(1.0):
+            if lease.lost.is_set():
+                raise ConfigError("leader election failed, see the log")
+        yield lease.lost
+    finally:
+        lease.stop()
+
+
+def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...], lost: threading.Event) -> int:
+    """Run kopf until a signal or until the lease is lost; the exit code."""
+    clusterwide = not namespaces
+    kopf.run(
+        registry=register(runtime, health, clusterwide=clusterwide),
+        standalone=True,
+        clusterwide=clusterwide,
+        namespaces=namespaces,
+        stop_flag=lost,
+    )
+    return 1 if lost.is_set() else 0
+
+
+def configure_logs(level: str) -> None:
+    """JSON lines on standard error; libraries only where they warn."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter("{asctime}{levelname}{name}{message}", style="{", timestamp=True))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("ots_tunnel_operator").setLevel(level.upper())
+    logging.getLogger("ots_tunnel").setLevel(level.upper())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Carries out planned actions, in order, each of them idempotent. The only place that changes anything.
+
+An action that fails ends the pass: what follows it relies on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar, assert_never
+
+from ots_tunnel.destination import ensure_destination_async
+from ots_tunnel.errors import ObjectAlreadyExist
+
+from ots_tunnel_operator import KIND, names
+from ots_tunnel_operator.conditions import Problem
+from ots_tunnel_operator.faults import Place, kube_problem, service_problem
+from ots_tunnel_operator.kube import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    TUNNEL,
+    Kube,
+    KubeError,
+    Manifest,
+    NameConflict,
+    is_owned,
+    kind_of,
+    merged,
+)
+from ots_tunnel_operator.memory import Memory
+from ots_tunnel_operator.observe import CALL_ERRORS
+from ots_tunnel_operator.plan import (
+    Action,
+    ApplyObject,
+    CreateTunnel,
+    DeleteObject,
+    EnsureDestination,
+    RecordStatus,
+    ScaleDown,
+)
+from ots_tunnel_operator.world import Resource
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+#: Seconds a creating call may take; a new table needs up to a minute until it answers (tablestore-api 2.4).
+CREATE_SECONDS = 150.0
+
+
+class ActionFailed(Exception):
+    """An action failed; the problem says what it means for the object."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class PredecessorThere(Exception):
+    """A child of a deleted object of the same name is still there; garbage collection is on its way."""
+
+
+class Applier:
+    """Carries out the actions of one object."""
+
+    def __init__(self, kube: Kube, resource: Resource, memory: Memory) -> None:
+        self._kube = kube
+        self._resource = resource
+        self._memory = memory
+
+    async def apply(self, action: Action) -> bool:
+        """Carry out one action; whether anything was changed.
+
+        Raises:
+            ActionFailed: with the problem for the status.
+        """
+        try:
+            return await self._apply(action)
+        except (KubeError, NameConflict) as error:
+            raise ActionFailed(kube_problem(error)) from error
+
+    async def _apply(self, action: Action) -> bool:
+        match action:
+            case RecordStatus(change):
+                await self._record(change)
+            case EnsureDestination():
+                await self._ensure_destination()
+            case CreateTunnel():
+                await self._create_tunnel(action)
+            case ApplyObject(manifest):
+                return await self._apply_object(manifest)
+            case ScaleDown():
+                return await self._scale_down()
+            case DeleteObject(kind, name):
+                await self._delete_object(kind, name)
+            case _:
+                assert_never(action)
+        return True
+
+    async def _record(self, change: Mapping[str, Any]) -> None:
+        patch = {"status": dict(change)}
+        await self._kube.patch(TUNNEL, self._resource.namespace, self._resource.name, patch, "status")
+        # whether the source has a stream may have changed with the tunnel
+        self._memory.source.table = None
+
+    async def _ensure_destination(self) -> None:
+        spec, memory = self._resource.spec, self._memory
+        sink, source, destination = spec.sink.tablestore, memory.source.instance, memory.sink.instance
+        if sink is None or source is None or destination is None:
+            return
+        memory.sink.table = None
+        call = ensure_destination_async(
+            source.tables.admin,
+            destination.tables.admin,
+            spec.source.table,
+            sink.table,
+            create=sink.create_table == "IfMissing",
+        )
+        result = await self._call(call, Place.of_sink(sink))
+        if result.created:
+            self._log("created_destination", table=sink.table)
+
+    async def _create_tunnel(self, action: CreateTunnel) -> None:
+        source, instance = self._resource.spec.source, self._memory.source.instance
+        if instance is None:
+            return
+        call = instance.tunnels.create_tunnel(source.table, source.tunnel.name, action.type, action.stream)
+        try:
+            tunnel_id = await self._call(call, Place.of_source(source))
+        except ObjectAlreadyExist:
+            # an answer of ours was lost, or somebody was faster: the next pass adopts it or says why not
+            return
+        self._log("created_tunnel", tunnel_id=str(tunnel_id))
+
+    async def _call(self, call: Awaitable[R], place: Place) -> R:
+        try:
+            async with asyncio.timeout(CREATE_SECONDS):
+                return await call
+        except ObjectAlreadyExist:
+            raise
+        except CALL_ERRORS as error:
+            raise ActionFailed(service_problem(error, place)) from error
+
+    async def _apply_object(self, manifest: Manifest) -> bool:
+        kind, metadata = kind_of(manifest), manifest["metadata"]
+        existing = await self._kube.get(kind, metadata["namespace"], metadata["name"])
+        key, digest = (kind.kind, metadata["name"]), _digest(manifest)
+        if existing is not None:
+            self._refuse_foreign(existing, manifest)
+            if self._memory.applied.get(key) == (digest, _version(existing)) or _is_current(existing, manifest):
+                return False
+        applied = await self._kube.apply(manifest)
+        self._memory.applied[key] = (digest, _version(applied))
+        self._log("applied_object", kind=kind.kind, object=metadata["name"])
+        return True
+
+    def _refuse_foreign(self, existing: Mapping[str, Any], manifest: Manifest) -> None:
+        metadata = manifest["metadata"]
+        owners = existing["metadata"].get("ownerReferences") or ()
+        if any((owner.get("kind"), owner.get("name")) == (KIND, self._resource.name) for owner in owners) and not any(
+            owner.get("uid") == self._resource.uid for owner in owners
+        ):
+            raise PredecessorThere(f"{manifest['kind']} {metadata['name']!r} of a former object of this name is going")
+        # a record kept from an earlier object of this name carries its labels and no owner
+        labels = {key: metadata["labels"][key] for key in (names.LABEL_NAME, names.LABEL_ROLE)}
+        if is_owned(existing, self._resource.uid, labels):
+            return
+        raise NameConflict(
+            f"{manifest['kind']} {metadata['name']!r} in namespace {metadata['namespace']!r} exists and is not "
+            f"this object's: delete or rename it, or give this object another name"
+        )
+
+    async def _scale_down(self) -> bool:
+        name = names.deployment_name(self._resource.name)
+        existing = await self._kube.get(DEPLOYMENT, self._resource.namespace, name)
+        if existing is None or not is_owned(existing, self._resource.uid, {}):
+            return False
+        if existing["spec"].get("replicas") == 0:
+            return False
+        await self._kube.patch(DEPLOYMENT, self._resource.namespace, name, {"spec": {"replicas": 0}})
+        self._log("scaled_down", object=name)
+        return True
+
+    async def _delete_object(self, kind: str, name: str) -> None:
+        kinds = {CONFIG_MAP.kind: CONFIG_MAP}
+        await self._kube.delete(kinds[kind], self._resource.namespace, name)
+        self._log("deleted_object", kind=kind, object=name)
+
+    def _log(self, action: str, **values: str) -> None:
+        logger.info(
+            "changed something for an object",
+            extra={"action": action, "namespace": self._resource.namespace, "name_": self._resource.name, **values},
+        )
+
+
+def _digest(manifest: Manifest) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _version(existing: Mapping[str, Any]) -> str:
+    """What changes whenever somebody changes what we apply: the generation, where a kind has one."""
+    metadata = existing["metadata"]
+    return f"{metadata.get('uid')}/{metadata.get('generation') or metadata.get('resourceVersion')}"
+
+
+def _is_current(existing: Mapping[str, Any], manifest: Manifest) -> bool:
+    """Whether applying would change nothing.
+
+    Where the manifest carries a hash of itself, others complete the object with defaults and the hash decides.
+    """
+    annotation = (manifest["metadata"].get("annotations") or {}).get(names.ANNOTATION_RENDERED_HASH)
+    owned = bool(manifest["metadata"].get("ownerReferences"))
+    if owned != bool(existing["metadata"].get("ownerReferences")):
+        return False
+    if annotation is None:
+        return merged(existing, manifest)
+    found = existing["metadata"].get("annotations") or {}
+    return bool(found.get(names.ANNOTATION_RENDERED_HASH) == annotation)

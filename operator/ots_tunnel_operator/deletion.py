@@ -1,0 +1,145 @@
+"""What happens before a deleted object may go (operator-anchors 5.6).
+
+Retain keeps the tunnel. Delete deletes it, if this operator created it: workers first, so that no client is left on
+it, then the tunnel; after a while it gives up with a Warning instead of holding the object for ever. Children go by
+garbage collection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api import TablestoreTunnel
+from ots_tunnel_operator.conditions import Notice
+from ots_tunnel_operator.faults import Place, secret_name, service_problem, shortened
+from ots_tunnel_operator.kube import DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL, Kube, KubeError, is_owned
+from ots_tunnel_operator.memory import Memory, Side
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.observe import CALL_ERRORS, read_credentials
+from ots_tunnel_operator.report import Reporter
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Failure, Resource
+
+logger = logging.getLogger(__name__)
+
+
+class NotYet(Exception):
+    """Deletion has to wait for something; the text says what."""
+
+
+class Deleter:
+    """Takes objects to their end; every step may be repeated after a restart."""
+
+    def __init__(
+        self, kube: Kube, settings: Settings, metrics: OperatorMetrics, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._kube = kube
+        self._settings = settings
+        self._clock = clock
+        self._reporter = Reporter(kube, settings, metrics)
+
+    async def finish(self, namespace: str, name: str, memory: Memory) -> None:
+        """Return when the object may go; raises nothing but cancellation."""
+        waiting = ""
+        while True:
+            async with memory.lock:
+                resource = await self._resource(namespace, name)
+                if resource is None or not _deletes_tunnel(resource):
+                    return
+                try:
+                    await self._delete(resource, memory)
+                    return
+                except NotYet as reason:
+                    waiting = str(reason)
+                except KubeError as error:
+                    waiting = shortened(str(error))
+                if self._is_late(resource):
+                    await self._leave_behind(resource, waiting, memory)
+                    return
+            await asyncio.sleep(self._settings.wait_seconds)
+
+    async def _resource(self, namespace: str, name: str) -> Resource | None:
+        while True:
+            try:
+                body = await self._kube.get(TUNNEL, namespace, name)
+            except KubeError as error:
+                logger.warning("a deleted object could not be read", extra={"error": shortened(str(error))})
+                await asyncio.sleep(self._settings.wait_seconds)
+                continue
+            return None if body is None else Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
+
+    def _is_late(self, resource: Resource) -> bool:
+        forced = resource.object.metadata.annotations.get(names.ANNOTATION_FORCE_DELETE) == "true"
+        return forced or self._clock() - (resource.deleted or self._clock()) > self._settings.delete_seconds
+
+    async def _delete(self, resource: Resource, memory: Memory) -> None:
+        await self._stop_consumers(resource)
+        source = resource.spec.source
+        place = Place.of_source(source)
+        await self._read_keys(resource, memory.source, place)
+        credentials = memory.source.credentials
+        if credentials is None:
+            raise NotYet(f"{place.path}.credentials.secretRef.name {place.secret!r} has no keys")
+        instance = await memory.source.connect(source.endpoint, source.instance, credentials)
+        try:
+            async with asyncio.timeout(self._settings.call_seconds):
+                listed = await instance.tunnels.list_tunnels(source.table)
+                same = [tunnel for tunnel in listed if tunnel.tunnel_name == source.tunnel.name]
+                # one of another id was made by somebody else since, and is not ours to delete
+                if any(tunnel.tunnel_id == resource.recorded_tunnel.get("id") for tunnel in same):
+                    await instance.tunnels.delete_tunnel(source.table, source.tunnel.name)
+        except (ParameterInvalid, ObjectNotExist):
+            return
+        except CALL_ERRORS as error:
+            memory.source.forget()
+            raise NotYet(service_problem(error, place).message) from error
+
+    async def _stop_consumers(self, resource: Resource) -> None:
+        name, namespace = names.deployment_name(resource.name), resource.namespace
+        deployment = await self._kube.get(DEPLOYMENT, namespace, name)
+        if deployment is not None and is_owned(deployment, resource.uid, {}):
+            if deployment["spec"].get("replicas"):
+                await self._kube.patch(DEPLOYMENT, namespace, name, {"spec": {"replicas": 0}})
+            pods = await self._kube.list(POD, namespace, names.selector_text(resource.name))
+            alive = [pod["metadata"]["name"] for pod in pods if _is_alive(pod)]
+            if alive:
+                raise NotYet(f"worker {alive[0]} is draining")
+        application = await self._kube.get(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
+        if application is not None and is_owned(application, resource.uid, {}):
+            await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
+            raise NotYet("the snapshot's application is going")
+
+    async def _read_keys(self, resource: Resource, side: Side, place: Place) -> None:
+        if side.credentials is not None:
+            return
+        name = secret_name(resource.spec.source)
+        found = read_credentials(await self._kube.get(SECRET, resource.namespace, name), name, place)
+        if isinstance(found, Failure):
+            raise NotYet(found.problem.message)
+        side.credentials = found
+
+    async def _leave_behind(self, resource: Resource, waiting: str, memory: Memory) -> None:
+        source = resource.spec.source
+        message = (
+            f"tunnel {source.tunnel.name!r} of table {source.table!r} is left behind, it could not be deleted in time: "
+            f"{waiting}: delete it by hand"
+        )
+        logger.warning("a tunnel is left behind", extra={"namespace": resource.namespace, "object": resource.name})
+        await self._reporter.post(resource, Notice("Warning", "TunnelLeftBehind", message), memory, self._clock())
+
+
+def _deletes_tunnel(resource: Resource) -> bool:
+    recorded = resource.recorded_tunnel
+    ours = bool(recorded.get("createdByOperator")) and bool(recorded.get("id"))
+    return resource.spec.deletion_policy == "Delete" and ours
+
+
+def _is_alive(pod: dict[str, object]) -> bool:
+    status = pod.get("status")
+    return not isinstance(status, dict) or status.get("phase") not in ("Succeeded", "Failed")

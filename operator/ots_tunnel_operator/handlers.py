@@ -1,0 +1,107 @@
+"""kopf registrations and nothing else: each body is one call.
+
+A daemon per object is its loop; events only wake it; deletion is a handler, because kopf starts no daemons for objects
+that are being deleted already (operator-anchors 3.2). kopf itself writes the finalizer and one empty annotation when
+an object is created, nothing afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import kopf
+
+from ots_tunnel_operator import GROUP, PLURAL, VERSION, names
+from ots_tunnel_operator.runtime import Identity, Runtime, competitor, eldest, identity
+from ots_tunnel_operator.server import Health
+from ots_tunnel_operator.world import Competitor, Resource
+
+#: Seconds the watch may last and be silent (operator-anchors 3.2).
+WATCH_SECONDS = 300
+WATCH_CLIENT_SECONDS = 330
+CONNECT_SECONDS = 10
+REQUEST_SECONDS = 30
+
+
+def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
+    """Every setting that keeps kopf from writing, blocking or going deaf (operator-anchors 3.2 and 3.3)."""
+    settings.persistence.finalizer = names.FINALIZER
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
+    # the essence becomes {}: with it kopf neither stores specs in annotations nor sees changes
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(
+        prefix=GROUP, key="last-handled", ignored_fields=["spec", "metadata", "status"]
+    )
+    settings.posting.enabled = False
+    settings.watching.server_timeout = WATCH_SECONDS
+    settings.watching.client_timeout = WATCH_CLIENT_SECONDS
+    settings.watching.connect_timeout = CONNECT_SECONDS
+    settings.watching.label_selectors["pods"] = f"{names.LABEL_ROLE}={names.ROLE_WORKER}"
+    settings.watching.label_selectors["deployments"] = f"{names.LABEL_ROLE}={names.ROLE_WORKER}"
+    settings.networking.request_timeout = REQUEST_SECONDS
+    settings.queueing.worker_limit = None
+    settings.scanning.disabled = not clusterwide
+
+
+def register(runtime: Runtime, health: Health, *, clusterwide: bool) -> kopf.OperatorRegistry:
+    """Everything the operator listens to."""
+    registry = kopf.OperatorRegistry()
+    ticking: list[asyncio.Task[None]] = []
+
+    @kopf.on.startup(registry=registry)
+    async def start(settings: kopf.OperatorSettings, **_: Any) -> None:
+        configure(settings, clusterwide=clusterwide)
+        await runtime.open()
+        ticking.append(asyncio.create_task(health.keep_ticking(), name="tick"))
+        health.ready = True
+
+    @kopf.on.cleanup(registry=registry)
+    async def stop(**_: Any) -> None:
+        for task in ticking:
+            task.cancel()
+        await runtime.close()
+
+    @kopf.on.login(registry=registry)
+    def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+
+    _register_objects(registry, runtime)
+    _register_children(registry, runtime)
+    return registry
+
+
+def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None:
+    @kopf.index(GROUP, VERSION, PLURAL, registry=registry)
+    async def consumers(body: kopf.Body, **_: Any) -> dict[Identity, Competitor] | None:
+        found = identity(body.get("spec") or {})
+        return None if found is None else {found: competitor(body)}
+
+    @kopf.daemon(GROUP, VERSION, PLURAL, registry=registry, cancellation_timeout=10)
+    async def loop(namespace: str, name: str, uid: str, consumers: kopf.Index[Identity, Competitor], **_: Any) -> None:
+        def elder(resource: Resource) -> Competitor | None:
+            key = identity(resource.object.spec.model_dump(mode="json", by_alias=True))
+            return eldest(resource, consumers.get(key, ()) if key is not None else ())
+
+        await runtime.reconciler(elder).run(namespace, name, runtime.memory(uid, namespace, name))
+
+    @kopf.on.delete(GROUP, VERSION, PLURAL, registry=registry)
+    async def delete(namespace: str, name: str, uid: str, **_: Any) -> None:
+        await runtime.deleter().finish(namespace, name, runtime.memory(uid, namespace, name))
+
+    @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
+    async def changed(event: Mapping[str, Any], body: kopf.Body, namespace: str, name: str, uid: str, **_: Any) -> None:
+        if event["type"] == "DELETED":
+            await runtime.forget(uid)
+            runtime.wake_all()
+        elif runtime.is_news(body):
+            runtime.wake(namespace, name)
+
+
+def _register_children(registry: kopf.OperatorRegistry, runtime: Runtime) -> None:
+    mine = {names.LABEL_ROLE: names.ROLE_WORKER}
+
+    @kopf.on.event("", "v1", "pods", labels=mine, registry=registry)
+    @kopf.on.event("apps", "v1", "deployments", labels=mine, registry=registry)
+    async def child_changed(labels: Mapping[str, str], namespace: str, **_: Any) -> None:
+        runtime.wake(namespace, labels.get(names.LABEL_NAME, ""))

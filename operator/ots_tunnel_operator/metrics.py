@@ -1,0 +1,93 @@
+"""What the operator counts (operator-anchors 3, style-anchors 4.9); labels are bounded."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+#: Gauges per object: metric -> where in the status.
+_FIGURES = {
+    "lag_seconds": ("lag", "seconds"),
+    "open_channels": ("channels", "open"),
+    "unowned_channels": ("channels", "unowned"),
+    "rows_per_second": ("throughput", "rowsPerSecond"),
+    "ready_workers": ("readyReplicas",),
+}
+
+
+class OperatorMetrics:
+    """Counters of the process and gauges per object; written by the loops, read by the server's thread."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "ots_tunnel_operator_reconcile_seconds", "Duration of a pass over one object.", registry=self.registry
+        )
+        self._errors = Counter(
+            "ots_tunnel_operator_reconcile_errors",
+            "Passes that ended with a problem.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self._writes = Counter("ots_tunnel_operator_status_writes", "Statuses written.", registry=self.registry)
+        self._gauges = {
+            name: Gauge(f"ots_tunnel_{name}", text, ["namespace", "name"], registry=self.registry)
+            for name, text in {
+                "lag_seconds": "Lag of the slowest channel in seconds.",
+                "open_channels": "Channels being read.",
+                "unowned_channels": "Channels that could be read and that no worker has.",
+                "rows_per_second": "Rows per second of all workers.",
+                "ready_workers": "Worker pods that are ready.",
+            }.items()
+        }
+        self._lock = threading.Lock()
+        self._passes: dict[tuple[str, str], float] = {}
+
+    def passed(self, namespace: str, name: str, seconds: float) -> None:
+        """A pass over an object ended."""
+        self._seconds.observe(seconds)
+        with self._lock:
+            self._passes[namespace, name] = time.monotonic()
+
+    def failed(self, reason: str) -> None:
+        """A pass ended with a problem."""
+        self._errors.labels(reason).inc()
+
+    def wrote_status(self) -> None:
+        """A status was written."""
+        self._writes.inc()
+
+    def observed(self, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        """Figures of one object; what is not known has no sample."""
+        for metric, path in _FIGURES.items():
+            value: Any = status
+            for key in path:
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if value is None:
+                self._remove(metric, namespace, name)
+            else:
+                self._gauges[metric].labels(namespace, name).set(value)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The object is gone."""
+        with self._lock:
+            self._passes.pop((namespace, name), None)
+        for metric in _FIGURES:
+            self._remove(metric, namespace, name)
+
+    def oldest_pass(self) -> float:
+        """Seconds since the object that waited longest was looked at; 0 without objects."""
+        with self._lock:
+            return max((time.monotonic() - last for last in self._passes.values()), default=0.0)
+
+    def _remove(self, metric: str, namespace: str, name: str) -> None:
+        # prometheus_client removes what is not there without a word since 0.22
+        self._gauges[metric].remove(namespace, name) if self._has(metric, namespace, name) else None
+
+    def _has(self, metric: str, namespace: str, name: str) -> bool:
+        labels = {"namespace": namespace, "name": name}
+        return any(sample.labels == labels for family in self._gauges[metric].collect() for sample in family.samples)

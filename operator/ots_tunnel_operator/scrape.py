@@ -1,0 +1,78 @@
+"""What a worker pod says of itself: GET http://<pod>:8080/channels. No answer is unknown, never 0."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.world import Pod, WorkerChannel, WorkerReport, parse_time
+
+logger = logging.getLogger(__name__)
+
+#: Longest document accepted: some 10,000 channels.
+MAX_BYTES = 8 * 1024 * 1024
+
+
+async def scrape(session: aiohttp.ClientSession, pods: Sequence[Pod], *, timeout: float) -> tuple[Pod, ...]:
+    """The pods with what their workers said; all are asked at the same time, within `timeout` seconds."""
+
+    async def ask(pod: Pod) -> Pod:
+        if pod.phase != "Running" or not pod.ip:
+            return pod
+        return replace(pod, report=await _ask(session, pod, timeout))
+
+    return tuple(await asyncio.gather(*(ask(pod) for pod in pods)))
+
+
+async def _ask(session: aiohttp.ClientSession, pod: Pod, timeout: float) -> WorkerReport | None:
+    host = f"[{pod.ip}]" if ":" in pod.ip else pod.ip
+    url = f"http://{host}:{names.WORKER_PORT}/channels"
+    try:
+        async with session.get(url, timeout=aiohttp.ClientTimeout(total=timeout)) as answer:
+            if answer.status != 200:
+                return None
+            if (answer.content_length or 0) > MAX_BYTES:
+                return None
+            return parse_report(await answer.json(content_type=None))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError) as error:
+        logger.debug("a worker did not answer", extra={"pod": pod.name, "error": type(error).__name__})
+        return None
+
+
+def parse_report(document: Mapping[str, Any]) -> WorkerReport:
+    """Read the /channels document.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
+    return WorkerReport(
+        client_id=str(document.get("clientId") or ""),
+        time=parse_time(document.get("time")) or 0.0,
+        rows_per_second=float(document["rowsPerSecond"]),
+        busy_percent=int(document["busyPercent"]),
+        hand_overs=int(document.get("handOvers") or 0),
+        error=document.get("error") or None,
+        completed=bool(document.get("completed")),
+        channels=tuple(_channel(item) for item in document["channels"]),
+    )
+
+
+def _channel(item: Mapping[str, Any]) -> WorkerChannel:
+    lag = item.get("lagSeconds")
+    return WorkerChannel(
+        channel_id=str(item["id"]),
+        channel_type=str(item["type"]),
+        state=str(item["state"]),
+        rows=int(item.get("rowsTotal") or 0),
+        caught_up=bool(item.get("caughtUp")),
+        consumed_up_to=parse_time(item.get("consumedUpTo")),
+        lag_seconds=None if lag is None else int(lag),
+        finished=bool(item.get("finished")),
+        error=item.get("error") or None,
+    )

@@ -1,0 +1,106 @@
+"""/livez, /readyz and /metrics, in a thread of their own: they answer even when the event loop does not.
+
+`/livez` is about progress (operator-anchors 3.3): it fails when the loop stands still or an object was not looked at
+for long, so that a deaf operator is restarted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from ots_tunnel_operator.metrics import OperatorMetrics
+
+#: Seconds the event loop may stand still.
+LOOP_SECONDS = 60.0
+#: Seconds between two signs of life of the event loop.
+TICK_SECONDS = 5.0
+#: Seconds an object may go without a pass: the longest back-off, a pass with every timeout, and room.
+PASS_SECONDS = 600.0
+
+
+class Health:
+    """What the probes answer; set by the operator, read by the server's thread."""
+
+    def __init__(self, metrics: OperatorMetrics) -> None:
+        self.metrics = metrics
+        self.ready = False
+        self.leading = False
+        self._tick = time.monotonic()
+
+    def tick(self) -> None:
+        """The event loop, or the wait for the lease, is alive."""
+        self._tick = time.monotonic()
+
+    async def keep_ticking(self) -> None:
+        """Tick for as long as the event loop runs; ends by cancellation."""
+        while True:
+            self.tick()
+            await asyncio.sleep(TICK_SECONDS)
+
+    def live(self) -> str:
+        """Empty when all is well, else what is not."""
+        still = time.monotonic() - self._tick
+        if still > LOOP_SECONDS:
+            return f"no sign of life for {still:.0f} s"
+        oldest = self.metrics.oldest_pass()
+        return f"an object was not looked at for {oldest:.0f} s" if oldest > PASS_SECONDS else ""
+
+
+class HealthServer:
+    """Serves `Health`; a context manager. `port` 0 takes a free one."""
+
+    def __init__(self, health: Health, host: str, port: int) -> None:
+        self._server = ThreadingHTTPServer((host, port), _handler(health))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port that was taken."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """One request."""
+
+        def do_GET(self) -> None:
+            """Answer a probe or a scrape."""
+            match self.path.partition("?")[0]:
+                case "/livez":
+                    wrong = health.live()
+                    self._answer(503 if wrong else 200, (wrong or "ok").encode())
+                case "/readyz":
+                    state = b"leading" if health.leading else b"standing by"
+                    self._answer(200 if health.ready else 503, state if health.ready else b"starting")
+                case "/metrics":
+                    self._answer(200, generate_latest(health.metrics.registry), CONTENT_TYPE_LATEST)
+                case _:
+                    self._answer(404, b"not found")
+
+        def _answer(self, status: int, body: bytes, content: str = "text/plain; charset=utf-8") -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", content)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Probes are no news."""
+
+    return Handler
