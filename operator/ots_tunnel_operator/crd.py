@@ -166,11 +166,14 @@ class _Plain(yaml.SafeDumper):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the files; with --check only say whether they are what the models say."""
+    """Write the files; with --check only say whether they are what the models say. Installed, print the document."""
     parser = argparse.ArgumentParser(prog="python -m ots_tunnel_operator.crd", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 where a file differs")
     check = parser.parse_args(arguments).check
     text = render()
+    if not (_ROOT / "pyproject.toml").exists():
+        print(text, end="")
+        return 0
     stale = [path for path in OUTPUTS if not path.exists() or path.read_text() != text]
     for path in stale:
         if check:

@@ -48,6 +48,15 @@ def test_check_names_a_file_that_differs(
     assert crd.main(["--check"]) == 0
 
 
+def test_without_a_source_tree_it_is_printed(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(crd, "_ROOT", tmp_path)
+
+    assert crd.main([]) == 0
+    assert capsys.readouterr().out == crd.render()
+
+
 def test_it_is_a_valid_object() -> None:
     validate(yaml.safe_load(crd.render()), "1.34", strict=True)
 
