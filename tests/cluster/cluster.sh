@@ -61,13 +61,14 @@ network_down() {
     ip netns del "$NAME" 2>/dev/null || true
   fi
   ip link del "${NAME}0" 2>/dev/null || true
-  ip route del blackhole "$PREFIX.0.0/16" 2>/dev/null || true
+  [[ ! -f $STATE/run/blackhole ]] || ip route del blackhole "$PREFIX.0.0/16" 2>/dev/null || true # ours, not of another cluster
+  rm -f "$STATE"/run/{blackhole,network}
 }
 
 network_up() {
   [[ ! -e /run/netns/$NAME || ! -f $STATE/run/network ]] || return 0
   network_down # a half-made one of an interrupted run
-  ! ip -4 route show "$PREFIX.0.0/16" | grep -q . || fail "this machine already has a route to $PREFIX.0.0/16; set PREFIX"
+  ! ip -4 route show root "$PREFIX.0.0/16" | grep -q . || fail "this machine already has routes within $PREFIX.0.0/16; set PREFIX=10.n"
   ip netns add "$NAME"
   ip link add "${NAME}0" type veth peer name eth0 netns "$NAME"
   ip addr add "$HOST_IP/24" dev "${NAME}0"
@@ -79,6 +80,7 @@ network_up() {
   nsenter --net="/run/netns/$NAME" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.route_localnet=0
   nsenter --net="/run/netns/$NAME" sysctl -qw net.bridge.bridge-nf-call-iptables=1 2>/dev/null || true # absent on some kernels
   # Without the blackhole, packets to pods leave by the default route while the link is down.
+  touch "$STATE/run/blackhole"
   ip route add blackhole "$PREFIX.0.0/16"
   ip route add "$POD_CIDR" via "$NODE_IP"
   ip route add "$SERVICE_CIDR" via "$NODE_IP"
@@ -195,7 +197,7 @@ JSON
   wait_for 30 "containerd (log $STATE/log/containerd.log)" images version
   local archive=$STATE/run/pause.tar # 1.4 MB, so it is simply made anew each time
   if ! images images ls -q | grep -qx kubeone.local/pause:1; then
-    "$HERE/oci.py" kubeone.local/pause:1 "$archive" --file "$BIN/pause" --entrypoint /pause
+    "$HERE/oci.py" pack kubeone.local/pause:1 "$archive" "$BIN/pause"
     images images import "$archive" >>"$STATE/log/images.log" 2>&1
     rm "$archive"
   fi
@@ -314,10 +316,10 @@ load() {
   present=$(images images ls -q)
   for archive; do
     [[ -f $archive ]] || fail "no image archive $archive"
-    name=$("$HERE/oci.py" --name-of "$archive")
+    name=$("$HERE/oci.py" name "$archive")
     ! grep -qxF "$name" <<<"$present" || continue
-    # Layers which are in the store already are skipped, so after a change of our code this takes a second.
-    images images import "$archive" >>"$STATE/log/images.log" 2>&1 ||
+    # Without the layers which are in the store already: after a change of our code that is nearly all of it.
+    images content ls -q | "$HERE/oci.py" thin "$archive" | images images import - >>"$STATE/log/images.log" 2>&1 ||
       { tail -n 3 "$STATE/log/images.log" >&2; fail "importing $archive failed: $STATE/log/images.log"; }
     say "imported $name in $((SECONDS - start)) s"
   done

@@ -19,7 +19,7 @@ PYTHON_BASE=python:3.11-slim-bookworm SUITE=bookworm # as in the Containerfile
 # libstdc++6: every Debian with apt has it, so compiled wheels expect it
 PYTHON_PACKAGES=python3,python3-venv,ca-certificates,tini,libstdc++6
 SPARK_PACKAGES=$PYTHON_PACKAGES,procps,openjdk-17-jre-headless
-KEEP=3                     # archives of one image that stay: several working trees may share the cache
+KEEP=2                     # archives of one image that stay: several working trees may share the cache
 IMAGES=$CACHE/images WHEELS=$CACHE/wheels
 INPUTS=(pyproject.toml uv.lock LICENSE README.md crds operator worker)
 mkdir -p "$IMAGES" "$WHEELS"
@@ -68,7 +68,7 @@ wheels() { # EXTRA...: what uv.lock says, for the image's Python, into one folde
   local list start=$SECONDS extras=() extra
   for extra; do extras+=(--extra "$extra"); done
   list=$CONTEXT/requirements.txt
-  (cd "$CONTEXT" && "$TOOLS/bin/uv" export --quiet --offline --frozen --no-dev --no-emit-project --no-annotate "${extras[@]}" -o "$list")
+  (cd "$CONTEXT" && "$TOOLS/bin/uv" export --quiet --offline --frozen --no-dev --no-emit-project --no-annotate --no-header "${extras[@]}" -o "$list")
   local mark
   mark=$WHEELS/complete-$(sha256sum <"$list" | cut -c1-16)
   if [[ ! -f $mark ]]; then
@@ -92,16 +92,22 @@ build() { # TARGET NAME HASH BUILD-ARGS...
   logged "image-$target" buildah bud --layers --pull-never --isolation oci --network none \
     --volume "$WHEELS:/wheels:ro" --build-arg UV_FIND_LINKS=/wheels --build-arg UV_OFFLINE=1 "$@" \
     --file "$CONTEXT/worker/image/Containerfile" --target "$target" --tag "$name" "$CONTEXT"
+  local pushed=$SECONDS
   # A Docker archive has plain layers; an OCI archive would be zipped, which takes longer than everything else.
   rm -f "$archive.new"
   logged "image-$target-archive" buildah push "$name" "docker-archive:$archive.new:$name"
   mv "$archive.new" "$archive"
-  say "built $name in $((SECONDS - start)) s, $(du -m "$archive" | cut -f1) MiB"
+  pushed=$((SECONDS - pushed))
+  say "built $name in $((SECONDS - start)) s ($pushed s of it for the archive), $(du -m "$archive" | cut -f1) MiB"
   # shellcheck disable=SC2012 # names are ours: no newlines in them
   ls -t "$IMAGES/${archive_stem##*/}"-????????????.tar | tail -n "+$((KEEP + 1))" | while read -r old; do
     rm "$old"
     buildah rmi "${name%:*}:$(basename "$old" .tar | sed 's/.*-//')" >/dev/null 2>&1 || true
   done
+}
+
+tidy() { # every change of our code leaves a few small layers behind
+  [[ $(buildah images --all --quiet | wc -l) -lt 400 ]] || buildah rmi --prune >/dev/null 2>&1 || true
 }
 
 want() { [[ " $TARGETS " == *" $1 "* ]]; }
@@ -133,6 +139,7 @@ if want app; then
     base "$PYTHON_PACKAGES"
     buildah tag "$BASE" "$PYTHON_BASE" # so the Containerfile finds it under the name it asks for
     build app ots-tunnel "$app"
+    tidy
   fi
   echo "APP_IMAGE=kubeone.local/ots-tunnel:$app"
   echo "APP_ARCHIVE=$IMAGES/ots-tunnel-$app.tar"
@@ -142,6 +149,7 @@ if want spark; then
     wheels spark
     base "$SPARK_PACKAGES" "$CACHE/programs/$operator"
     build spark ots-tunnel-spark "$spark" --build-arg "BASE=$BASE"
+    tidy
   fi
   echo "SPARK_IMAGE=kubeone.local/ots-tunnel-spark:$spark"
   echo "SPARK_ARCHIVE=$IMAGES/ots-tunnel-spark-$spark.tar"

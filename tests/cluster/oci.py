@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Small image archives without any tool: pack one program as an image, or tell the name inside an archive.
+"""Image archives without any tool.
 
-oci.py NAME OUT.tar --file PROGRAM --entrypoint /PROGRAM
-oci.py --name-of ARCHIVE.tar
+oci.py pack NAME OUT.tar PROGRAM   one program, at the root of an otherwise empty image
+oci.py name ARCHIVE.tar            the image's full name
+oci.py thin ARCHIVE.tar            to standard output without the layers whose digests come on standard input:
+                                   a store imports every layer it is given, also one it has, and ours are large
 """
 
-import argparse
 import hashlib
 import io
 import json
@@ -19,20 +20,21 @@ MEDIA = "application/vnd.oci.image."
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def name_of(path: str) -> str:
-    """The full name of the one image in a Docker archive (images.sh makes these) or an OCI archive."""
+def read(archive: tarfile.TarFile, name: str) -> bytes:
+    """One member of an archive."""
+    member = archive.extractfile(name)
+    assert member is not None
+    return member.read()
+
+
+def image_name(path: str) -> str:
+    """The full name of the one image in a Docker archive, as images.sh makes them."""
     with tarfile.open(path) as archive:
-        names = archive.getnames()
-        listing = archive.extractfile("manifest.json" if "manifest.json" in names else "index.json")
-        assert listing is not None
-        content = json.load(listing)
-    if isinstance(content, list):
-        found = content[0].get("RepoTags") or []
-    else:
-        found = [content["manifests"][0].get("annotations", {}).get("io.containerd.image.name")]
-    if not found or not found[0]:
-        sys.exit(f"oci.py: {path} does not say the name of its image")
-    return str(found[0])
+        try:
+            names = json.loads(read(archive, "manifest.json"))[0]["RepoTags"]
+        except KeyError:
+            sys.exit(f"oci.py: {path} is no Docker archive with a named image in it")
+    return str(names[0])
 
 
 def add(archive: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> None:
@@ -42,52 +44,73 @@ def add(archive: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> 
     archive.addfile(info, io.BytesIO(data))
 
 
-def pack(name: str, out: str, program: Path, entrypoint: str) -> None:
+def blob(archive: tarfile.TarFile, media: str, data: bytes) -> dict[str, Any]:
+    """One blob, and what a manifest says of it."""
+    digest = hashlib.sha256(data).hexdigest()
+    add(archive, f"blobs/sha256/{digest}", data)
+    return {"mediaType": MEDIA + media, "digest": f"sha256:{digest}", "size": len(data)}
+
+
+def finish(archive: tarfile.TarFile, name: str, config: dict[str, Any], layers: list[dict[str, Any]]) -> None:
+    """Manifest and index, which make an OCI archive of the blobs before them."""
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MEDIA + "manifest.v1+json",
+        "config": config,
+        "layers": layers,
+    }
+    entry = blob(archive, "manifest.v1+json", json.dumps(manifest).encode())
+    entry["annotations"] = {"io.containerd.image.name": name}
+    add(archive, "index.json", json.dumps({"schemaVersion": 2, "manifests": [entry]}).encode())
+    add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+
+
+def pack(name: str, out: str, program: Path) -> None:
     """An image of one layer with one file in it."""
-    layer = io.BytesIO()
-    with tarfile.open(fileobj=layer, mode="w") as tar:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
         add(tar, program.name, program.read_bytes(), 0o755)
     with tarfile.open(out, "w") as archive:
-
-        def blob(media: str, data: bytes) -> dict[str, Any]:
-            digest = hashlib.sha256(data).hexdigest()
-            add(archive, f"blobs/sha256/{digest}", data)
-            return {"mediaType": MEDIA + media, "digest": f"sha256:{digest}", "size": len(data)}
-
-        layers = [blob("layer.v1.tar", layer.getvalue())]
+        layer = blob(archive, "layer.v1.tar", content.getvalue())
         config = {
             "architecture": MACHINES[platform.machine()],
             "os": "linux",
-            "config": {"Entrypoint": [entrypoint]},
-            "rootfs": {"type": "layers", "diff_ids": [layers[0]["digest"]]},
+            "config": {"Entrypoint": [f"/{program.name}"]},
+            "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]},
         }
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": MEDIA + "manifest.v1+json",
-            "config": blob("config.v1+json", json.dumps(config).encode()),
-            "layers": layers,
-        }
-        entry = blob("manifest.v1+json", json.dumps(manifest).encode())
-        entry["annotations"] = {"io.containerd.image.name": name}
-        add(archive, "index.json", json.dumps({"schemaVersion": 2, "manifests": [entry]}).encode())
-        add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+        finish(archive, name, blob(archive, "config.v1+json", json.dumps(config).encode()), [layer])
+
+
+def thin(path: str, present: set[str]) -> None:
+    """The archive as an OCI archive, without the blobs which the store has."""
+    name = image_name(path)
+    with tarfile.open(path) as source, tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+        image = json.loads(read(source, "manifest.json"))[0]
+        config = read(source, image["Config"])
+        layers = []
+        # The layers are plain tars, so a layer's digest is what the configuration calls its diff id.
+        for member, digest in zip(image["Layers"], json.loads(config)["rootfs"]["diff_ids"], strict=True):
+            found = source.getmember(member)
+            if digest not in present:
+                present.add(digest)  # an empty layer may come twice
+                info = tarfile.TarInfo(f"blobs/sha256/{digest.removeprefix('sha256:')}")
+                info.size = found.size
+                archive.addfile(info, source.extractfile(found))
+            layers.append({"mediaType": MEDIA + "layer.v1.tar", "digest": digest, "size": found.size})
+        finish(archive, name, blob(archive, "config.v1+json", config), layers)
 
 
 def main() -> None:
     """Read the arguments and do it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", nargs="?")
-    parser.add_argument("out", nargs="?")
-    parser.add_argument("--file", type=Path)
-    parser.add_argument("--entrypoint")
-    parser.add_argument("--name-of")
-    options = parser.parse_args()
-    if options.name_of:
-        print(name_of(options.name_of))
-    elif options.name and options.out and options.file and options.entrypoint:
-        pack(options.name, options.out, options.file, options.entrypoint)
-    else:
-        parser.error("give NAME OUT --file --entrypoint, or --name-of")
+    match sys.argv[1:]:
+        case ["pack", name, out, program]:
+            pack(name, out, Path(program))
+        case ["name", path]:
+            print(image_name(path))
+        case ["thin", path]:
+            thin(path, set(sys.stdin.read().split()))
+        case _:
+            sys.exit(__doc__)
 
 
 if __name__ == "__main__":
