@@ -203,6 +203,8 @@ class ChannelTask:
             pass  # the drain's limit: what was being written is abandoned unconfirmed
         except BaseExceptionGroup as group:
             raise first_error(group) from group
+        finally:
+            self._limit = None
         await checkpointer.flush_within(around.settings.write_deadline if self._stopping else around.settings.timeout)
         self.progress.finished = finished
         if finished:

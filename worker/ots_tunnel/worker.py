@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Callable
 
@@ -120,7 +121,7 @@ class TunnelWorker:
         while not self._stop.is_set():
             try:
                 client_id = await self._client.connect(
-                    settings.tunnel_id, max(1, round(settings.timeout)), settings.client_tag
+                    settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
                 )
             except (*TERMINAL, AuthFailed):
                 raise
