@@ -1,51 +1,12 @@
-"""An API server that keeps ConfigMaps, with optimistic locking, and can lose answers."""
-
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ots_tunnel.spark.progress import ClusterAccess
 
-
-class ConfigMapServer:
-    """State and behaviour; the handler only carries bytes."""
-
-    def __init__(self) -> None:
-        self.maps: dict[str, dict[str, Any]] = {}
-        self.writes: list[str] = []
-        self.tokens: set[str | None] = set()
-        self.lose_answers = 0
-        self.refuse_with: int | None = None
-        self._version = 0
-        self._lock = threading.Lock()
-
-    def handle(self, method: str, path: str, body: Any) -> tuple[int, dict[str, Any]]:
-        with self._lock:
-            if self.refuse_with is not None:
-                return self.refuse_with, {"reason": "Refused", "message": "not now"}
-            if method == "POST":
-                path = f"{path}/{body['metadata']['name']}"
-                return self._store(path, body, 201) if path not in self.maps else (409, {"message": "exists"})
-            if path not in self.maps:
-                return 404, {"message": "not found"}
-            if method == "GET":
-                return 200, self.maps[path]
-            stored = self.maps[path]["metadata"]["resourceVersion"]
-            if body["metadata"].get("resourceVersion", stored) != stored:
-                return 409, {"message": "the object has been modified"}
-            return self._store(path, body, 200)
-
-    def _store(self, path: str, body: dict[str, Any], status: int) -> tuple[int, dict[str, Any]]:
-        self._version += 1
-        self.writes.append(path)
-        self.maps[path] = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self._version)}}
-        return status, self.maps[path]
+from tests.spark.config_maps import ConfigMapServer, serving
 
 
 @pytest.fixture
@@ -55,34 +16,7 @@ def config_map_server() -> ConfigMapServer:
 
 @pytest.fixture
 def cluster_access(config_map_server: ConfigMapServer, tmp_path: Path) -> Iterator[ClusterAccess]:
-    class Handler(BaseHTTPRequestHandler):
-        def serve(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            config_map_server.tokens.add(self.headers.get("Authorization"))
-            status, answer = config_map_server.handle(self.command, self.path, body)
-            if config_map_server.lose_answers and self.command != "GET":
-                config_map_server.lose_answers -= 1
-                self.close_connection = True
-                return
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = serve  # noqa: N815, RUF100
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
     token = tmp_path / "token"
     token.write_text("secret-token\n")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield ClusterAccess(f"http://127.0.0.1:{server.server_address[1]}", token)
-    server.shutdown()
-    thread.join(timeout=10)
-    server.server_close()
+    with serving(config_map_server) as url:
+        yield ClusterAccess(url, token)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,8 +17,7 @@ from ots_tunnel.snapshot import (
 from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps, ProgressRecord, in_cluster
 from ots_tunnel.spark.splits import SplitList, serialise
 
-if TYPE_CHECKING:
-    from .conftest import ConfigMapServer
+from tests.spark.config_maps import ConfigMapServer
 
 SPLITS = SplitList(("k",), tuple(b"boundary %d" % i for i in range(9)))
 PATH = "/api/v1/namespaces/shop/configmaps/orders-snapshot"

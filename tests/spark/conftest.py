@@ -1,0 +1,118 @@
+"""One local Spark session per run, and an emulator with a table of several splits."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ots_emulator import EmulatorThread
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.model import Action, Column, Credentials, KeyType, Marker, PrimaryKey
+from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_rows, encode_row
+from ots_tunnel.spark.progress import ClusterAccess
+from ots_tunnel.table_calls import RowChange
+from ots_tunnel.table_client import SyncTableClient
+from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+
+from tests.spark.config_maps import ConfigMapServer, serving
+
+CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
+ROWS = 6_000
+KEYS = (KeyColumn("carrier", KeyType.STRING), KeyColumn("flight", KeyType.INTEGER))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("no Java: Spark needs version 17 on the path or in JAVA_HOME")
+    sql = pytest.importorskip("pyspark.sql")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        # four tries per task: local[2] would allow none
+        sql.SparkSession.builder.master("local[2,4]")
+        .appName("ots-tunnel tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An instance of the emulator with tables `flights`, full, and `flights_copy`, empty."""
+
+    endpoint: str
+    client: SyncTableClient
+    secrets: Path
+
+    def rows(self, table: str) -> list[DecodedRow]:
+        low: PrimaryKey = tuple((key.name, Marker.INF_MIN) for key in KEYS)
+        high: PrimaryKey = tuple((key.name, Marker.INF_MAX) for key in KEYS)
+        found: list[DecodedRow] = []
+        start: PrimaryKey | None = low
+        while start is not None:
+            page = self.client.get_range(table, start, high, max_versions=3)
+            found += decode_rows(page.rows)
+            start = page.next_start
+        return found
+
+
+@pytest.fixture
+def emulator() -> Iterator[EmulatorThread]:
+    with EmulatorThread() as running:
+        yield running
+
+
+@pytest.fixture
+def instance(emulator: EmulatorThread, tmp_path: Path) -> Iterator[Instance]:
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / "accessKeyId").write_text("test-id")
+    (secrets / "accessKeySecret").write_text("test-secret")
+    admin = TableAdmin(emulator.endpoint, "demo", CREDENTIALS)
+    for table in ("flights", "flights_copy"):
+        admin.create(TableSchema(table, KEYS, max_versions=3, deviation_seconds=10 * 365 * 86_400))
+    admin.close()
+    client = SyncTableClient(emulator.endpoint, "demo", CREDENTIALS)
+    changes = [RowChange(Action.PUT, row(number)) for number in range(ROWS)]
+    for start in range(0, ROWS, 200):
+        outcomes = client.batch_write("flights", changes[start : start + 200])
+        assert {outcome.code for outcome in outcomes} == {None}
+    yield Instance(emulator.endpoint, client, secrets)
+    client.close()
+
+
+def row(number: int) -> bytes:
+    """A row of up to three versions of a text, an integer, and sometimes nothing but its key."""
+    key: PrimaryKey = (("carrier", f"c{number % 13:02}"), ("flight", number))
+    if number % 500 == 0:
+        return encode_row(key, ())
+    entropy = random.Random(number)
+    versions = range(1_700_000_000_000, 1_700_000_000_000 + number % 3 + 1)
+    cells = [Column("remark", entropy.randbytes(200).hex(), version) for version in versions]
+    return encode_row(key, [*cells, Column("delay", number - 100, 1_700_000_000_000)])
+
+
+@pytest.fixture
+def config_map_server() -> ConfigMapServer:
+    return ConfigMapServer()
+
+
+@pytest.fixture
+def cluster_access(config_map_server: ConfigMapServer, tmp_path: Path) -> Iterator[ClusterAccess]:
+    token = tmp_path / "token"
+    token.write_text("secret-token")
+    with serving(config_map_server) as url:
+        yield ClusterAccess(url, token)

@@ -1,0 +1,132 @@
+"""The snapshot's driver program in a real session: complete, with every version, and continued after a fall."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.snapshot import SnapshotConfig, read_progress
+from ots_tunnel.spark import snapshot
+from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps
+
+from .config_maps import ConfigMapServer
+from .conftest import Instance
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+PATH = "/api/v1/namespaces/shop/configmaps/flights-snapshot"
+
+
+def config_of(instance: Instance, **changes: Any) -> SnapshotConfig:
+    place = {
+        "endpoint": instance.endpoint,
+        "instance": "demo",
+        "credentials": {"directory": str(instance.secrets)},
+    }
+    return SnapshotConfig.model_validate(
+        {
+            "source": {**place, "table": "flights"},
+            "sink": {"tablestore": {**place, "table": "flights_copy"}},
+            "progress": {"namespace": "shop", "configMap": "flights-snapshot", "label": "tunnel-1"},
+            "splits": {"bytesPerSplit": 1_048_576},
+            "delivery": {"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.1}},
+            **changes,
+        }
+    )
+
+
+@pytest.fixture
+def config_maps(cluster_access: ClusterAccess) -> ConfigMaps:
+    return ConfigMaps(cluster_access, "shop")
+
+
+def test_the_copy_equals_the_source_with_every_version(
+    spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
+) -> None:
+    snapshot.run(config_of(instance), spark, config_maps)
+
+    assert instance.rows("flights_copy") == instance.rows("flights")
+    progress = read_progress(config_map_server.maps[PATH])
+    assert progress.complete
+    assert progress.total is not None
+    assert progress.total > 1
+
+
+def test_a_finished_snapshot_is_not_taken_again(
+    spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer, emulator: Any
+) -> None:
+    snapshot.run(config_of(instance), spark, config_maps)
+    calls, writes = emulator.emulator.calls, len(config_map_server.writes)
+
+    snapshot.run(config_of(instance), spark, config_maps)
+
+    assert emulator.emulator.calls == calls
+    assert len(config_map_server.writes) == writes
+
+
+def test_the_list_is_frozen_before_anything_is_read(
+    spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
+) -> None:
+    config_map_server.refuse_with = 403
+
+    with pytest.raises(Exception, match="not now"):
+        snapshot.run(config_of(instance), spark, config_maps)
+    assert instance.rows("flights_copy") == []
+
+
+def test_a_restarted_driver_copies_what_is_left(
+    spark: Any,
+    instance: Instance,
+    config_maps: ConfigMaps,
+    config_map_server: ConfigMapServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = config_of(instance)
+    copy_splits = snapshot.copy_splits
+
+    def stumble(config: SnapshotConfig, spark: Any, record: Any, undone: Any) -> None:
+        copy_splits(config, spark, record, undone[::2])
+        raise OwnershipLost("the driver fell")
+
+    monkeypatch.setattr(snapshot, "copy_splits", stumble)
+    with pytest.raises(OwnershipLost):
+        snapshot.run(config, spark, config_maps)
+    monkeypatch.undo()
+    halfway = read_progress(config_map_server.maps[PATH])
+    assert halfway.total is not None
+    assert 0 < halfway.done < halfway.total
+    left: list[int] = []
+
+    def watch(config: SnapshotConfig, spark: Any, record: Any, undone: Any) -> None:
+        left.extend(undone)
+        copy_splits(config, spark, record, undone)
+
+    monkeypatch.setattr(snapshot, "copy_splits", watch)
+    snapshot.run(config, spark, config_maps)
+
+    assert left == list(range(1, halfway.total, 2))
+    assert instance.rows("flights_copy") == instance.rows("flights")
+
+
+def test_another_label_starts_anew(
+    spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
+) -> None:
+    snapshot.run(config_of(instance), spark, config_maps)
+    place = {"namespace": "shop", "configMap": "flights-snapshot", "label": "tunnel-2"}
+
+    snapshot.run(config_of(instance, progress=place), spark, config_maps)
+
+    progress = read_progress(config_map_server.maps[PATH])
+    assert (progress.label, progress.complete) == ("tunnel-2", True)
+
+
+def test_a_task_that_fails_for_good_leaves_what_is_done_recorded(
+    spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
+) -> None:
+    document = config_of(instance).model_dump(by_alias=True)
+    document["sink"]["tablestore"]["table"] = "nowhere"
+
+    with pytest.raises(snapshot.SnapshotIncomplete, match="OTSObjectNotExist"):
+        snapshot.run(SnapshotConfig.model_validate(document), spark, config_maps)
+    progress = read_progress(config_map_server.maps[PATH])
+    assert (progress.done, progress.complete) == (0, False)
