@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ots_tunnel.model import CellOp, Column, Marker, PrimaryKey, Value
 from ots_tunnel.protocol.plainbuffer import encode_primary_key, encode_row
@@ -24,6 +24,7 @@ with warnings.catch_warnings():
     from tablestore.plainbuffer.plain_buffer_stream import PlainBufferInputStream
 
 pytestmark = pytest.mark.oracle
+patient = settings(deadline=None)
 
 int64 = st.integers(-(2**63), 2**63 - 1)
 timestamps = st.integers(1, 2**53)
@@ -50,6 +51,7 @@ def their_cell(column: Column) -> tuple[Any, ...]:
     return cell if column.timestamp_ms is None else (*cell, column.timestamp_ms)
 
 
+@patient
 @given(keys, puts)
 def test_put_is_encoded_alike(primary_key: PrimaryKey, columns: list[Column]) -> None:
     expected = PlainBufferBuilder.serialize_for_put_row(their_key(primary_key), [their_cell(c) for c in columns])
@@ -57,6 +59,7 @@ def test_put_is_encoded_alike(primary_key: PrimaryKey, columns: list[Column]) ->
     assert encode_row(primary_key, columns).hex() == bytes(expected).hex()
 
 
+@patient
 @given(keys)
 def test_delete_is_encoded_alike(primary_key: PrimaryKey) -> None:
     expected = PlainBufferBuilder.serialize_for_delete_row(their_key(primary_key))
@@ -64,6 +67,7 @@ def test_delete_is_encoded_alike(primary_key: PrimaryKey) -> None:
     assert encode_row(primary_key, delete=True).hex() == bytes(expected).hex()
 
 
+@patient
 @given(
     st.lists(
         st.tuples(names, int64 | texts | st.sampled_from([Marker.INF_MIN, Marker.INF_MAX])), min_size=1, max_size=4
@@ -91,6 +95,7 @@ def test_update_is_encoded_alike(change: dict[str, list[Any]], column: Column) -
     assert encode_row((("pk", "v"),), [column]).hex() == bytes(expected).hex()
 
 
+@patient
 @given(keys, puts)
 def test_what_we_write_is_read_alike(primary_key: PrimaryKey, columns: list[Column]) -> None:
     stream = PlainBufferCodedInputStream(PlainBufferInputStream(encode_row(primary_key, columns)))

@@ -1,0 +1,169 @@
+"""Wire messages to the vocabulary and back."""
+
+from __future__ import annotations
+
+import pytest
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import (
+    Action,
+    Channel,
+    ChannelId,
+    ChannelInfo,
+    ChannelStatus,
+    ChannelType,
+    Checkpoint,
+    ClientId,
+    Stage,
+    StreamConfig,
+    Token,
+    TunnelDescription,
+    TunnelId,
+    TunnelInfo,
+    TunnelType,
+)
+from ots_tunnel.protocol import tunnel_pb2
+from ots_tunnel.protocol.messages import (
+    channel_info_from_wire,
+    channel_info_to_wire,
+    channels_from_wire,
+    channels_to_wire,
+    checkpoint_from_wire,
+    checkpoint_to_wire,
+    create_tunnel_request,
+    description_from_wire,
+    description_to_wire,
+    record_to_wire,
+    records_from_wire,
+    stream_config_to_wire,
+    tunnel_info_from_wire,
+    tunnel_info_to_wire,
+)
+from ots_tunnel.protocol.record import Record
+
+INFO = TunnelInfo(
+    tunnel_id=TunnelId("t"),
+    tunnel_name="copy",
+    tunnel_type=TunnelType.BaseAndStream,
+    table_name="orders",
+    instance_name="shop",
+    stream_id="orders_1",
+    stage=Stage.BASE,
+    expired=True,
+    create_time_ns=1700000000123456789,
+    stream_config=StreamConfig(True, 1, 2),
+)
+CHANNEL = ChannelInfo(
+    channel_id=ChannelId("BaseData_0"),
+    channel_type=ChannelType.BASE,
+    status=ChannelStatus.WAIT,
+    client_id=ClientId(""),
+    consume_point_ns=5,
+    rows=7,
+)
+
+
+def test_description_survives_the_wire() -> None:
+    description = TunnelDescription(INFO, (CHANNEL,), 9)
+
+    wire = description_to_wire(description).SerializeToString()
+
+    assert description_from_wire(tunnel_pb2.DescribeTunnelResponse.FromString(wire)) == description
+
+
+def test_every_string_java_looks_up_is_present() -> None:
+    info, channel = tunnel_info_to_wire(INFO), channel_info_to_wire(CHANNEL)
+
+    assert (info.tunnel_type, info.stage) == ("BaseAndStream", "ProcessBaseData")
+    assert (channel.channel_type, channel.channel_status) == ("BaseData", "WAIT")
+    assert channel.HasField("client_id")
+
+
+def test_tunnel_without_stream_config_has_none() -> None:
+    wire = tunnel_info_to_wire(INFO)
+    wire.ClearField("stream_tunnel_config")
+
+    assert tunnel_info_from_wire(wire).stream_config is None
+
+
+def test_channel_type_printed_as_base_is_base_data() -> None:
+    wire = channel_info_to_wire(CHANNEL)
+    wire.channel_type = "Base"
+
+    assert channel_info_from_wire(wire).channel_type is ChannelType.BASE
+
+
+@pytest.mark.parametrize("field", ["channel_type", "channel_status"])
+@pytest.mark.parametrize("text", ["", "Other"])
+def test_unknown_word_for_a_channel_is_refused(field: str, text: str) -> None:
+    wire = channel_info_to_wire(CHANNEL)
+    setattr(wire, field, text)
+
+    with pytest.raises(CodecError, match="known are"):
+        channel_info_from_wire(wire)
+
+
+def test_unknown_tunnel_type_is_refused() -> None:
+    wire = tunnel_info_to_wire(INFO)
+    wire.tunnel_type = "Other"
+
+    with pytest.raises(CodecError, match="known are BaseData, Stream, BaseAndStream"):
+        tunnel_info_from_wire(wire)
+
+
+@pytest.mark.parametrize("status", [status for status in ChannelStatus if status is not ChannelStatus.WAIT])
+def test_channel_survives_a_heartbeat(status: ChannelStatus) -> None:
+    channel = Channel(ChannelId("c"), 3, status)
+
+    assert channels_from_wire(channels_to_wire([channel])) == (channel,)
+
+
+def test_waiting_channel_has_no_wire_value() -> None:
+    with pytest.raises(CodecError, match="WAIT"):
+        channels_to_wire([Channel(ChannelId("c"), 3, ChannelStatus.WAIT)])
+
+
+def test_checkpoint_survives_the_wire() -> None:
+    checkpoint = Checkpoint(Token("token"), 4)
+
+    assert checkpoint_from_wire(checkpoint_to_wire(checkpoint)) == checkpoint
+
+
+@pytest.mark.parametrize(
+    ("config", "flag", "start", "end"),
+    [
+        (StreamConfig(), tunnel_pb2.LATEST, False, False),
+        (StreamConfig(earliest=True), tunnel_pb2.EARLIEST, False, False),
+        (StreamConfig(earliest=True, end_offset_ns=5), tunnel_pb2.EARLIEST, False, True),
+        (StreamConfig(start_offset_ns=5, end_offset_ns=6), None, True, True),
+    ],
+)
+def test_flag_stays_out_where_a_start_is_given(config: StreamConfig, flag: int | None, start: bool, end: bool) -> None:
+    wire = stream_config_to_wire(config)
+
+    assert (wire.flag if wire.HasField("flag") else None) == flag
+    assert (wire.HasField("startOffset"), wire.HasField("endOffset")) == (start, end)
+
+
+def test_create_request_names_the_tunnel() -> None:
+    request = create_tunnel_request("orders", "copy", TunnelType.Stream, StreamConfig(earliest=True))
+
+    assert (request.tunnel.table_name, request.tunnel.tunnel_name) == ("orders", "copy")
+    assert request.tunnel.tunnel_type == tunnel_pb2.Stream
+    assert request.tunnel.stream_tunnel_config.flag == tunnel_pb2.EARLIEST
+    base = create_tunnel_request("orders", "copy", TunnelType.BaseData)
+    assert not base.tunnel.HasField("stream_tunnel_config")
+
+
+@pytest.mark.parametrize("action", Action)
+def test_record_survives_the_wire(action: Action) -> None:
+    record = Record(action, b"body", b"origin")
+
+    assert records_from_wire([record_to_wire(record)]) == [record]
+
+
+@pytest.mark.parametrize("origin", [None, b""])
+def test_empty_origin_is_never_sent(origin: bytes | None) -> None:
+    wire = record_to_wire(Record(Action.PUT, b"body", origin))
+
+    assert not wire.HasField("origin_record")
+    assert records_from_wire([wire])[0].origin is None
