@@ -9,6 +9,7 @@ import pytest
 import yaml
 from kubernetes_validate import validate
 from ots_tunnel_operator import spark
+from ots_tunnel_operator.__main__ import run
 from ots_tunnel_operator.api import TablestoreTunnel
 
 from tests.chart.conftest import CHART, Helm
@@ -48,6 +49,11 @@ def kinds(documents: list[dict[str, Any]]) -> set[str]:
 def environment(documents: list[dict[str, Any]]) -> dict[str, str]:
     container = one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]
     return {item["name"]: item.get("value", "") for item in container["env"]}
+
+
+def arguments(documents: list[dict[str, Any]]) -> list[str]:
+    words: list[str] = one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+    return words
 
 
 def rights(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
@@ -154,7 +160,7 @@ def test_rights_follow_the_namespaces(helm: Helm) -> None:
         ("lake", "ott-ots-tunnel-operator"),
         ("ots", "ott-ots-tunnel-operator-leader"),
     }
-    assert environment(documents)["OTS_OPERATOR_NAMESPACES"] == "shop,lake"
+    assert arguments(documents)[-2:] == ["--namespace=shop", "--namespace=lake"]
 
 
 def test_secrets_are_only_read_one_by_one(helm: Helm) -> None:
@@ -173,10 +179,37 @@ def test_the_operator_holds_what_the_driver_gets(helm: Helm) -> None:
     assert rights(granted) <= rights(held)
 
 
-def test_only_one_operator_runs(helm: Helm) -> None:
-    spec = one(helm.template(), "Deployment")["spec"]
+def test_operators_take_turns_by_a_lease(helm: Helm) -> None:
+    documents = helm.template("operator.replicas=2")
+    deployment = one(documents, "Deployment")
 
-    assert (spec["replicas"], spec["strategy"]["type"]) == (1, "Recreate")
+    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]["type"]) == (2, "RollingUpdate")
+    assert "OTS_OPERATOR_LEASE_NAMESPACE" in environment(documents)
+
+
+def test_without_a_lease_there_is_one_operator_at_a_time(helm: Helm) -> None:
+    documents = helm.template("operator.leaderElection.enabled=false")
+    deployment = one(documents, "Deployment")
+
+    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]["type"]) == (1, "Recreate")
+    assert "OTS_OPERATOR_LEASE_NAMESPACE" not in environment(documents)
+    assert "Role" not in kinds(documents)
+
+
+def test_two_operators_without_a_lease_are_refused(helm: Helm) -> None:
+    settings = ("--set-json", 'operator={"replicas":2,"leaderElection":{"enabled":false}}')
+    done = helm.run("template", "ott", str(CHART), *settings)
+
+    assert done.returncode != 0
+    assert "operator.replicas above 1 needs operator.leaderElection.enabled" in done.stderr
+
+
+@pytest.mark.parametrize("settings", [(), EVERYTHING], ids=["defaults", "everything"])
+def test_the_operator_understands_its_arguments(helm: Helm, settings: tuple[str, ...]) -> None:
+    program, command, *options = arguments(helm.template(*settings))
+
+    assert (program, command) == ("ots-tunnel-operator", "run")
+    run.make_context("run", options)  # click refuses what it does not know
 
 
 def test_chart_and_package_share_one_version() -> None:
