@@ -41,18 +41,21 @@ class Cell(NamedTuple):
 
 
 class Stamp:
-    """Gives cells that came without a version the server's time."""
+    """Gives cells that came without a version the server's time.
+
+    `endings` and `checksums` are by the checksum the cell came with: its new last bytes, and its new checksum.
+    """
 
     def __init__(self, timestamp_ms: int) -> None:
         self.timestamp_ms = timestamp_ms
         stamp = _I64.pack(timestamp_ms)
         base = crc8(stamp)
-        self._checksums = bytes(base ^ step for step in _ZERO_STEP)
-        self._endings = [b"\x07" + stamp + b"\x0a" + bytes((checksum,)) for checksum in self._checksums]
+        self.checksums = bytes(base ^ step for step in _ZERO_STEP)
+        self.endings = [b"\x07" + stamp + b"\x0a" + bytes((checksum,)) for checksum in self.checksums]
 
     def cell(self, name: bytes, raw: bytes, checksum: int, value: bytes) -> Cell:
         """Return the stamped cell; `raw` must be a put without version."""
-        return Cell(name, self.timestamp_ms, raw[:-2] + self._endings[checksum], self._checksums[checksum], value)
+        return Cell(name, self.timestamp_ms, raw[:-2] + self.endings[checksum], self.checksums[checksum], value)
 
 
 @lru_cache(maxsize=4)

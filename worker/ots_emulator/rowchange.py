@@ -6,12 +6,15 @@ Source: tablestore-api 2.5 (cells and versions).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import lt
 from typing import Final
 
 from ots_tunnel.model import CellOp
 from ots_tunnel.protocol.spans import RowSpan, join_row
+from ots_tunnel.protocol.tags import CELL_CHECKSUM
 
 from ots_emulator.cells import (
+    HEADER,
     Cell,
     build_image,
     has_versions,
@@ -31,21 +34,30 @@ _I63: Final = 1 << 63
 Touched = tuple[bytes, int]
 
 
-def row_of_put(span: RowSpan, now_ms: int, max_versions: int) -> tuple[bytes, bool]:
-    """Return the image a row put leaves, and whether some column of it has several versions."""
+def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tuple[bytes, bool]:
+    """Return the image a row put leaves, and whether some column of it has several versions.
+
+    Args:
+        row: header and row as they came; `span` is its parts.
+        span: the same, taken apart.
+        now_ms: version of the cells that bring none.
+        max_versions: versions kept per column.
+    """
+    cells = span.cells
+    names = [cell.name for cell in cells]
+    if not all(map(lt, names, names[1:])):
+        return _unordered_put(span, now_ms, max_versions)
+    # A row without extension ends in a cell checksum and its own.
+    bare = span.sequence is None and row[-4] == CELL_CHECKSUM
+    if bare and None not in [cell.timestamp_ms for cell in cells]:
+        # Nothing to add and nothing to move: what a replicator sends is what is kept.
+        return row[len(HEADER) :], False
     stamp = stamp_at(now_ms)
-    pairs: list[Touched] = []
-    previous = b""
-    for cell in span.cells:
-        name = cell.name
-        if name <= previous:
-            return _unordered_put(span, now_ms, max_versions)
-        previous = name
-        if cell.timestamp_ms is None:
-            stamped = stamp.cell(name, cell.raw, cell.checksum, b"")
-            pairs.append((stamped.raw, stamped.checksum))
-        else:
-            pairs.append((cell.raw, cell.checksum))
+    endings, checksums = stamp.endings, stamp.checksums
+    pairs = [
+        (raw[:-2] + endings[checksum], checksums[checksum]) if timestamp_ms is None else (raw, checksum)
+        for _, _, timestamp_ms, raw, checksum, _ in cells
+    ]
     return join_row(span.key, span.key_checksums, pairs, header=False), False
 
 

@@ -41,6 +41,8 @@ def read_change(buffer: bytes, action: Action) -> RowSpan:
     if action is Action.DELETE:
         if not span.delete_marker:
             raise request_invalid("Invalid request of delete row: missing RowDeleteMarker in request.")
+    elif span.delete_marker:
+        raise request_invalid("Invalid request: RowDeleteMarker is only allowed in delete row.")
     elif action is Action.UPDATE and not span.cells:
         raise request_invalid("Attribute column is missing.")
     if len(span.cells) > COLUMNS_PER_ROW:
@@ -48,8 +50,7 @@ def read_change(buffer: bytes, action: Action) -> RowSpan:
             f"The number of attribute columns exceeds the limit, limit count: {COLUMNS_PER_ROW}, "
             f"column count: {len(span.cells)}."
         )
-    for cell in span.cells:
-        _check_cell(cell, action)
+    _check_cells(span, action)
     if action is Action.UPDATE:
         _check_increments(span)
     return span
@@ -102,17 +103,18 @@ def _value_bytes(value: bytes | None) -> int:
     return 0 if value is None else _DATA_BYTES.get(value[0], len(value) - 5)
 
 
-def _check_cell(cell: CellSpan, action: Action) -> None:
-    name, op, timestamp_ms, _, _, value = cell
-    _check_name(name)
-    if op or value is None:
-        _check_op(cell, action)
-    if value is not None:
-        size = len(value)
-        if _FIXED_BYTES.get(value[0] if size else 0xFF) != size:
+def _check_cells(span: RowSpan, action: Action) -> None:
+    # Most of a load's time per cell is spent here and in the scan, so nothing is called that need not be.
+    fixed_bytes = _FIXED_BYTES
+    for cell in span.cells:
+        name, op, timestamp_ms, _, _, value = cell
+        _check_name(name)
+        if op or value is None:
+            _check_op(cell, action)
+        if value is not None and (not value or fixed_bytes.get(value[0]) != len(value)):
             _check_value(name, value)
-    if timestamp_ms is not None and not 0 <= timestamp_ms < TIMESTAMP_LIMIT_MS:
-        raise request_invalid("Timestamp must be in range [0, INT64_MAX/1000).")
+        if timestamp_ms is not None and not 0 <= timestamp_ms < TIMESTAMP_LIMIT_MS:
+            raise request_invalid("Timestamp must be in range [0, INT64_MAX/1000).")
 
 
 @lru_cache(maxsize=4096)

@@ -23,13 +23,14 @@ def state_of(emulator: Emulator) -> Document:
         "time": now,
         "calls": emulator.calls,
         "faults": len(emulator.faults),
-        "instances": {name: _instance_state(instance, now) for name, instance in emulator.instances.items()},
+        "instances": [_instance_state(instance, now) for instance in emulator.instances.values()],
     }
 
 
 def _instance_state(instance: Instance, now: float) -> Document:
     return {
-        "tables": {name: _table_state(table) for name, table in sorted(instance.tables.items())},
+        "name": instance.name,
+        "tables": [_table_state(table) for _, table in sorted(instance.tables.items())],
         "tunnels": [_tunnel_state(tunnel, now) for tunnel in instance.tunnels.values()],
     }
 
@@ -49,6 +50,7 @@ def _table_state(table: Table) -> Document:
                 }
             )
     return {
+        "name": table.name,
         "rows": len(table),
         "bytes": table.size_bytes,
         "stream": table.log is not None,

@@ -120,9 +120,9 @@ class Table:
 
     # Writing
 
-    def put(self, key: Key, span: RowSpan, now_us: int) -> None:
-        """Replace a row."""
-        image, versioned = row_of_put(span, now_us // 1000, self.options.max_versions)
+    def put(self, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
+        """Replace a row; `row` is header and row as they came."""
+        image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
         self._store(key, image, versioned=versioned)
         self._logged(key, Action.PUT, image, now_us)
 

@@ -31,10 +31,15 @@ class _Write:
 
     action: Action
     span: RowSpan
-    wire_bytes: int
+    row: bytes
     request: pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowRequest | pb.DeleteRowRequest
     key: Key = ()
     refusal: Refusal | None = None
+
+    @property
+    def wire_bytes(self) -> int:
+        """An upper bound of the row's size."""
+        return len(self.row)
 
 
 def put_row(call: Call, request: pb.PutRowRequest) -> bytes:
@@ -135,7 +140,7 @@ def _check_repeated(rows: Sequence[_Write]) -> None:
 
 
 def _read(action: Action, row: bytes, request: Any) -> _Write:
-    return _Write(action, read_change(row, action), len(row), request)
+    return _Write(action, read_change(row, action), row, request)
 
 
 def _find_key(write: _Write, table: Table | None) -> None:
@@ -191,7 +196,7 @@ def _execute(call: Call, table: Table, write: _Write) -> bytes | None:
         raise parameter_invalid("UpdateRow is not allowed: allow_update of the table is false.")
     _check_condition(table, write, now_us // 1000)
     if action is Action.PUT:
-        table.put(key, span, now_us)
+        table.put(key, write.row, span, now_us)
     elif action is Action.UPDATE:
         table.update(key, span, now_us)
     else:
