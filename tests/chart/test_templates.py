@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -217,3 +218,13 @@ def test_chart_and_package_share_one_version() -> None:
     project = tomllib.loads((CHART.parents[1] / "pyproject.toml").read_text())["project"]
 
     assert chart["version"] == chart["appVersion"] == project["version"]
+
+
+def test_the_operator_reads_its_environment(helm: Helm) -> None:
+    read = {name for option in run.params for name in _names(option.envvar)}
+
+    assert environment(helm.template()).keys() <= read
+
+
+def _names(envvar: str | Sequence[str] | None) -> Sequence[str]:
+    return [envvar] if isinstance(envvar, str) else envvar or []
