@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import socket
 import sys
-import threading
 import uuid
 from collections.abc import Iterator
 
@@ -39,6 +39,14 @@ def main() -> None:
 @click.option("--namespace", "-n", "namespaces", multiple=True, help="Watch this namespace only; repeatable.")
 @click.option("--worker-image", envvar=names.ENV_WORKER_IMAGE, default="", help="Image of worker pods.")
 @click.option("--spark-image", envvar=names.ENV_SPARK_IMAGE, default="", help="Image of Spark pods.")
+@click.option(
+    "--image-pull-policy",
+    envvar="OTS_OPERATOR_IMAGE_PULL_POLICY",
+    type=click.Choice(["Always", "IfNotPresent", "Never"]),
+    default="IfNotPresent",
+    show_default=True,
+    help="Pull policy of worker and Spark pods.",
+)
 @click.option("--poll-seconds", type=click.FloatRange(0.5, 300), default=15.0, show_default=True)
 @click.option("--status-seconds", type=click.FloatRange(0, 300), default=15.0, show_default=True)
 @click.option("--http-host", default="0.0.0.0", show_default=True, help="Address of probes and metrics.")
@@ -50,10 +58,11 @@ def main() -> None:
     help="Namespace of the leader election's Lease; empty means no election: then run one replica only.",
 )
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning"]), default="info", show_default=True)
-def run(
+def run(  # noqa: PLR0913 - click gives one argument per option
     namespaces: tuple[str, ...],
     worker_image: str,
     spark_image: str,
+    image_pull_policy: str,
     poll_seconds: float,
     status_seconds: float,
     http_host: str,
@@ -64,16 +73,20 @@ def run(
     """Run until stopped. Exits with 1 when the lease is lost, 2 without a cluster."""
     configure_logs(log_level)
     settings = Settings(
-        worker_image=worker_image, spark_image=spark_image, poll_seconds=poll_seconds, status_seconds=status_seconds
+        worker_image=worker_image,
+        spark_image=spark_image,
+        image_pull_policy=image_pull_policy,
+        poll_seconds=poll_seconds,
+        status_seconds=status_seconds,
     )
     metrics = OperatorMetrics()
     health = Health(metrics)
     with HealthServer(health, http_host, http_port) as server:
         logger.info("serving probes and metrics", extra={"port": server.port})
         try:
-            with leadership(lease_namespace, health) as lost:
+            with leadership(lease_namespace, health) as lease:
                 health.leading = True
-                code = operate(Runtime(settings, metrics), health, namespaces, lost)
+                code = asyncio.run(operate(Runtime(settings, metrics), health, namespaces, lease))
         except ConfigError as error:
             click.echo(f"ots-tunnel-operator: {error}", err=True)
             code = 2
@@ -81,11 +94,11 @@ def run(
 
 
 @contextlib.contextmanager
-def leadership(namespace: str, health: Health) -> Iterator[threading.Event]:
-    """Hold the lease, or none where no namespace is given; yields what is set when it is lost."""
+def leadership(namespace: str, health: Health) -> Iterator[Lease | None]:
+    """Wait for the lease and hold it; None where no namespace is given."""
     if not namespace:
         logger.warning("no leader election: run one replica only")
-        yield threading.Event()
+        yield None
         return
     lease = Lease(namespace, LEASE_NAME, f"{socket.gethostname()}_{uuid.uuid4()}", tick=health.tick)
     lease.start()
@@ -94,31 +107,48 @@ def leadership(namespace: str, health: Health) -> Iterator[threading.Event]:
         while not lease.leading.wait(1.0):
             if lease.lost.is_set():
                 raise ConfigError("leader election failed, see the log")
-        yield lease.lost
+        yield lease
     finally:
         lease.stop()
 
 
-def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...], lost: threading.Event) -> int:
+async def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...], lease: Lease | None) -> int:
     """Run kopf until a signal or until the lease is lost; the exit code."""
-    clusterwide = not namespaces
-    kopf.run(
+    clusterwide, event_loop = not namespaces, asyncio.get_running_loop()
+    # an event of this loop: kopf would wait for any other flag in a thread that nothing ends
+    stop = asyncio.Event()
+    if lease is not None:
+        lease.when_lost(lambda: _set_soon(event_loop, stop))
+    await kopf.operator(
         registry=register(runtime, health, clusterwide=clusterwide),
         standalone=True,
         clusterwide=clusterwide,
         namespaces=namespaces,
-        stop_flag=lost,
+        stop_flag=stop,
     )
-    return 1 if lost.is_set() else 0
+    if lease is None:
+        return 0
+    lease.when_lost(None)
+    return 1 if lease.lost.is_set() else 0
+
+
+def _set_soon(event_loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """From another thread; an event loop that has ended needs no telling."""
+    with contextlib.suppress(RuntimeError):
+        event_loop.call_soon_threadsafe(stop.set)
 
 
 def configure_logs(level: str) -> None:
     """JSON lines on standard error; libraries only where they warn."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter("{asctime}{levelname}{name}{message}", style="{", timestamp=True))
+    # kopf's records carry its own objects: their type is enough
+    layout = "{asctime}{levelname}{name}{message}"
+    handler.setFormatter(JsonFormatter(layout, style="{", json_default=lambda value: type(value).__name__))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("ots_tunnel_operator").setLevel(level.upper())
     logging.getLogger("ots_tunnel").setLevel(level.upper())
+    # it calls every missing table an error, which for us is an answer
+    logging.getLogger("tablestore-client").setLevel(logging.CRITICAL)
 
 
 if __name__ == "__main__":

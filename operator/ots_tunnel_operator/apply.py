@@ -192,7 +192,7 @@ class Applier:
     def _log(self, action: str, **values: str) -> None:
         logger.info(
             "changed something for an object",
-            extra={"action": action, "namespace": self._resource.namespace, "name_": self._resource.name, **values},
+            extra={"action": action, "namespace": self._resource.namespace, "resource": self._resource.name, **values},
         )
 
 

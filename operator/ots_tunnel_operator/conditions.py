@@ -122,6 +122,17 @@ STALLED = frozenset(
     }
 )
 
+#: Reasons that are on the way to something and no news to warn of.
+PASSING = frozenset(
+    {
+        Reason.CREATING_DESTINATION,
+        Reason.CREATING_TUNNEL,
+        Reason.TUNNEL_INITIALISING,
+        Reason.WORKERS_UNAVAILABLE,
+        Reason.UNKNOWN,
+    }
+)
+
 #: Reasons after which workers could only fail or do harm: they are taken to 0.
 STOPS_WORKERS = frozenset(
     {Reason.TUNNEL_IN_USE, Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED}
@@ -215,7 +226,7 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
         bad = (kind in ("Degraded", "Stalled") and status == "True") or (
             kind in ("CredentialsValid", "SinkReady", "TunnelReady") and status == "False"
         )
-        if bad:
+        if bad and (reason not in PASSING or kind == "Degraded"):
             found[reason] = Notice("Warning", reason, condition["message"])
         elif kind in ("Ready", "Completed", "Suspended") and status == "True":
             found.setdefault(reason, Notice("Normal", reason, condition["message"] or f"{kind} is now {status}"))

@@ -72,30 +72,34 @@ def register(runtime: Runtime, health: Health, *, clusterwide: bool) -> kopf.Ope
 
 
 def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None:
-    @kopf.index(GROUP, VERSION, PLURAL, registry=registry)
+    @kopf.index(GROUP, VERSION, PLURAL, id="consumers", registry=registry)
     async def consumers(body: kopf.Body, **_: Any) -> dict[Identity, Competitor] | None:
         found = identity(body.get("spec") or {})
         return None if found is None else {found: competitor(body)}
 
-    @kopf.daemon(GROUP, VERSION, PLURAL, registry=registry, cancellation_timeout=10)
-    async def loop(namespace: str, name: str, uid: str, consumers: kopf.Index[Identity, Competitor], **_: Any) -> None:
+    @kopf.daemon(GROUP, VERSION, PLURAL, id="loop", registry=registry, cancellation_timeout=10)
+    async def loop(namespace: str | None, name: str, uid: str, consumers: Any = None, **_: Any) -> None:
         def elder(resource: Resource) -> Competitor | None:
             key = identity(resource.object.spec.model_dump(mode="json", by_alias=True))
             return eldest(resource, consumers.get(key, ()) if key is not None else ())
 
-        await runtime.reconciler(elder).run(namespace, name, runtime.memory(uid, namespace, name))
+        place = namespace or ""
+        await runtime.reconciler(elder).run(place, name, runtime.memory(uid, place, name))
 
-    @kopf.on.delete(GROUP, VERSION, PLURAL, registry=registry)
-    async def delete(namespace: str, name: str, uid: str, **_: Any) -> None:
-        await runtime.deleter().finish(namespace, name, runtime.memory(uid, namespace, name))
+    @kopf.on.delete(GROUP, VERSION, PLURAL, id="delete", registry=registry)
+    async def delete(namespace: str | None, name: str, uid: str, **_: Any) -> None:
+        place = namespace or ""
+        await runtime.deleter().finish(place, name, runtime.memory(uid, place, name))
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
-    async def changed(event: Mapping[str, Any], body: kopf.Body, namespace: str, name: str, uid: str, **_: Any) -> None:
+    async def changed(
+        event: kopf.RawEvent, body: kopf.Body, namespace: str | None, name: str, uid: str, **_: Any
+    ) -> None:
         if event["type"] == "DELETED":
             await runtime.forget(uid)
             runtime.wake_all()
         elif runtime.is_news(body):
-            runtime.wake(namespace, name)
+            runtime.wake(namespace or "", name)
 
 
 def _register_children(registry: kopf.OperatorRegistry, runtime: Runtime) -> None:
@@ -103,5 +107,5 @@ def _register_children(registry: kopf.OperatorRegistry, runtime: Runtime) -> Non
 
     @kopf.on.event("", "v1", "pods", labels=mine, registry=registry)
     @kopf.on.event("apps", "v1", "deployments", labels=mine, registry=registry)
-    async def child_changed(labels: Mapping[str, str], namespace: str, **_: Any) -> None:
-        runtime.wake(namespace, labels.get(names.LABEL_NAME, ""))
+    async def child_changed(labels: Mapping[str, str], namespace: str | None, **_: Any) -> None:
+        runtime.wake(namespace or "", labels.get(names.LABEL_NAME, ""))

@@ -43,6 +43,8 @@ class Lease:
         self._seen: tuple[str, float] = ("", 0.0)
         self.leading = threading.Event()
         self.lost = threading.Event()
+        self._lock = threading.Lock()
+        self._listener: Callable[[], None] | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
@@ -52,6 +54,14 @@ class Lease:
     def start(self) -> None:
         """Begin to compete."""
         self._thread.start()
+
+    def when_lost(self, listener: Callable[[], None] | None) -> None:
+        """Call this, in the lease's thread, when the lease is lost; at once if it is already."""
+        with self._lock:
+            self._listener = listener
+            lost = self.lost.is_set()
+        if lost and listener is not None:
+            listener()
 
     def stop(self) -> None:
         """Give the lease up and end."""
@@ -64,7 +74,11 @@ class Lease:
         except ConfigError as error:
             logger.error("no leader election", extra={"error": str(error)})
         finally:
-            self.lost.set()
+            with self._lock:
+                self.lost.set()
+                listener = self._listener
+            if listener is not None:
+                listener()
 
     async def _compete(self) -> None:
         kube = await Kube.connect()
