@@ -24,7 +24,7 @@ from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
 from tests.spark.config_maps import ConfigMapServer, serving
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
-ROWS = 6_000
+ROWS = 1_500
 KEYS = (KeyColumn("carrier", KeyType.STRING), KeyColumn("flight", KeyType.INTEGER))
 
 
@@ -35,10 +35,11 @@ def spark() -> Iterator[Any]:
     sql = pytest.importorskip("pyspark.sql")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
-        # four tries per task: local[2] would allow none
-        sql.SparkSession.builder.master("local[2,4]")
+        # two tries per task: local[2] would allow one
+        sql.SparkSession.builder.master("local[2,2]")
         .appName("ots-tunnel tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.python.unix.domain.socket.enabled", "true")
@@ -101,7 +102,7 @@ def row(number: int) -> bytes:
         return encode_row(key, ())
     entropy = random.Random(number)
     versions = range(1_700_000_000_000, 1_700_000_000_000 + number % 3 + 1)
-    cells = [Column("remark", entropy.randbytes(200).hex(), version) for version in versions]
+    cells = [Column("remark", entropy.randbytes(500).hex(), version) for version in versions]
     return encode_row(key, [*cells, Column("delay", number - 100, 1_700_000_000_000)])
 
 

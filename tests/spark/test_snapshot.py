@@ -123,7 +123,7 @@ def test_another_label_starts_anew(
 def test_a_task_that_fails_for_good_leaves_what_is_done_recorded(
     spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
 ) -> None:
-    document = config_of(instance).model_dump(by_alias=True)
+    document = config_of(instance, splits={}).model_dump(by_alias=True)
     document["sink"]["tablestore"]["table"] = "nowhere"
 
     with pytest.raises(snapshot.SnapshotIncomplete, match="OTSObjectNotExist"):

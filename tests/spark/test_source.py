@@ -75,7 +75,7 @@ def test_a_schema_of_ones_own_decides_the_columns(spark: Any, instance: Instance
 def test_mistakes_are_named(
     spark: Any, instance: Instance, options: dict[str, str], schema: str | None, message: str
 ) -> None:
-    asked = reader(spark, instance, **options)
+    asked = reader(spark, instance, **{"splitBytes": "104857600", **options})
 
     with pytest.raises(Exception, match=r"ots_tunnel\.errors") as caught:
         (asked.schema(schema) if schema else asked).load().collect()
