@@ -8,6 +8,7 @@ import pytest
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, Marker, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import (
+    decode_key_cells,
     decode_primary_key,
     decode_row,
     decode_value,
@@ -87,6 +88,28 @@ def test_range_bounds_are_keys() -> None:
     bound: PrimaryKey = (("pk", Marker.INF_MIN), ("pk2", Marker.INF_MAX))
 
     assert decode_primary_key(encode_primary_key(bound)) == bound
+
+
+@pytest.mark.parametrize("length", range(1, 50))
+def test_truncated_key_is_refused_at_every_length(length: int) -> None:
+    key = scan_row(encode_row((("pk1", "text"), ("pk2", 1)))).key
+    first = len(scan_row(encode_row((("pk1", "text"),))).key)
+    assert len(key) == 50
+    if length == first:
+        assert decode_key_cells(key[:length]) == (("pk1", "text"),)
+        return
+
+    with pytest.raises(CodecError):
+        decode_key_cells(key[:length])
+
+
+@pytest.mark.parametrize("at", [0, 1, 9])
+def test_key_with_another_tag_is_refused(at: int) -> None:
+    key = bytearray(scan_row(encode_row((("pk1", "text"),))).key)
+    key[at] ^= 0x10
+
+    with pytest.raises(CodecError):
+        decode_key_cells(bytes(key))
 
 
 def test_name_is_counted_in_bytes() -> None:

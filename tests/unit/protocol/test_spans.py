@@ -7,8 +7,8 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import CellOp, Column, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.crc8 import crc8
 from ots_tunnel.protocol.plainbuffer import decode_primary_key, decode_row, decode_rows, encode_row
+from ots_tunnel.protocol.sequence import encode_sequence
 from ots_tunnel.protocol.spans import (
-    encode_sequence,
     join_row,
     read_sequence,
     scan_key,
@@ -80,8 +80,9 @@ def test_extension_of_another_shape_is_stripped_whole(extension: bytes, sequence
         b"\x0b\xff\xff\xff\xff",
         b"\x0b\x18\x00\x00\x00\x0c\x13\x00\x00\x00" + b"\x0d" * 19,
         b"\x0b\x05\x00\x00\x00\x0c\x00\x00\x00\x00",
+        b"\x0b\x19\x00\x00\x00\x0c\x14\x00\x00\x00" + encode_sequence(SEQUENCE)[10:] + b"\x00",
     ],
-    ids=["blocks longer", "endless", "wrong inner tags", "empty sequence"],
+    ids=["blocks longer", "endless", "wrong inner tags", "empty sequence", "long sequence"],
 )
 def test_malformed_extension_is_refused(extension: bytes) -> None:
     record = with_extension(extension)
@@ -89,6 +90,16 @@ def test_malformed_extension_is_refused(extension: bytes) -> None:
     for read in (strip_extension, read_sequence, decode_row):
         with pytest.raises(CodecError):
             read(record)
+
+
+def test_extension_whose_unknown_block_ends_like_a_sequence_fails_loudly() -> None:
+    inner = encode_sequence(SEQUENCE)
+    blocks = b"\x20" + len(inner).to_bytes(4, "little") + inner
+    record = with_extension(b"\x0b" + len(blocks).to_bytes(4, "little") + blocks)
+
+    assert decode_row(record).columns == CELLS
+    with pytest.raises(CodecError):
+        decode_row(strip_extension(record))
 
 
 def test_stripping_takes_exactly_one_row() -> None:

@@ -211,12 +211,17 @@ def decode_key_cells(key: bytes) -> PrimaryKey:
     pos = 0
     try:
         while pos < len(key):
-            _, _, length = CELL_START.unpack_from(key, pos)
+            cell_tag, name_tag, length = CELL_START.unpack_from(key, pos)
             value_at = pos + 6 + length
             name = _decode_name(key[pos + 6 : value_at])
-            end = value_at + 5 + TAG_LENGTH.unpack_from(key, value_at)[1]
+            value_tag, value_length = TAG_LENGTH.unpack_from(key, value_at)
+            end = value_at + 5 + value_length
+            if (cell_tag, name_tag, value_tag) != (CELL, CELL_NAME, CELL_VALUE):
+                raise CodecError("a primary key cell is name, value and checksum", pos)
             columns.append((name, decode_key_value_at(key, value_at + 5, end)))
             pos = end + 2
     except struct.error:
         raise CodecError("primary key is truncated", len(key)) from None
+    if pos != len(key):
+        raise CodecError("primary key is truncated", len(key))
     return tuple(columns)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import SequenceInfo
 from ots_tunnel.protocol.crc8 import crc8
+from ots_tunnel.protocol.sequence import encode_sequence, ends_in_sequence, scan_extension
 from ots_tunnel.protocol.tags import (
     CELL,
     CELL_CHECKSUM,
@@ -24,18 +25,10 @@ from ots_tunnel.protocol.tags import (
     CELL_VALUE,
     DELETE_MARKER,
     EXTENSION,
-    FULL_EXTENSION,
-    FULL_EXTENSION_LENGTH,
     HEADER,
     ROW_CHECKSUM,
     ROW_DATA,
     ROW_KEY,
-    SEQUENCE,
-    SEQUENCE_BODY,
-    SEQUENCE_EPOCH,
-    SEQUENCE_LENGTH,
-    SEQUENCE_ROW_INDEX,
-    SEQUENCE_TIMESTAMP,
     TAG_LENGTH,
     TIMESTAMP_END,
 )
@@ -45,9 +38,6 @@ _ROW_DATA = bytes((ROW_DATA,))
 _DELETE_MARKER = bytes((DELETE_MARKER,))
 #: What the checksum covers of a cell's op.
 _OP = {0: b""} | {op: bytes((op,)) for op in CELL_OPS}
-#: First eleven bytes of an extension that holds a sequence block and nothing else.
-_SEQUENCE_START = FULL_EXTENSION.pack(EXTENSION, 24, SEQUENCE, SEQUENCE_LENGTH, SEQUENCE_EPOCH, 0, 0, 0, 0, 0)[:11]
-
 _cell_start = CELL_START.unpack_from
 _tag_length = TAG_LENGTH.unpack_from
 _timestamp_end = TIMESTAMP_END.unpack_from
@@ -209,32 +199,6 @@ def check_cell_checksum(covered: bytes, checksum: int, offset: int) -> None:
         raise CodecError(f"cell checksum is 0x{checksum:02x}, computed 0x{actual:02x}", offset)
 
 
-def scan_extension(buf: bytes, pos: int) -> tuple[int, SequenceInfo | None]:
-    """Offset after the extension at `pos`, and its sequence if it has one.
-
-    Blocks of other tags are skipped by their length, as the vendor's Java reader does (tunnel-protocol 3.4).
-    """
-    end = pos + 5 + _tag_length(buf, pos)[1]
-    pos += 5
-    sequence = None
-    while pos < end:
-        tag, length = _tag_length(buf, pos)
-        if tag == SEQUENCE:
-            sequence = _scan_sequence(buf, pos + 5, length)
-        pos += 5 + length
-    if pos != end:
-        raise CodecError("the blocks of an extension do not add up to its length", end)
-    return end, sequence
-
-
-def _scan_sequence(buf: bytes, pos: int, length: int) -> SequenceInfo:
-    epoch_tag, epoch, timestamp_tag, timestamp_us, index_tag, row_index = SEQUENCE_BODY.unpack_from(buf, pos)
-    tags = (epoch_tag, timestamp_tag, index_tag)
-    if length != SEQUENCE_LENGTH or tags != (SEQUENCE_EPOCH, SEQUENCE_TIMESTAMP, SEQUENCE_ROW_INDEX):
-        raise CodecError("a sequence is 19 bytes: epoch, timestamp and row index", pos)
-    return SequenceInfo(epoch, timestamp_us, row_index)
-
-
 def skip_cells(buf: bytes, offset: int) -> int:
     """Offset after the last cell of the row at `offset`: of its delete marker, extension or checksum.
 
@@ -298,33 +262,14 @@ def _tail(buf: bytes, offset: int) -> tuple[int, int, int, SequenceInfo | None]:
     return start, pos, pos + 2, sequence
 
 
-def _ends_in_sequence(buf: bytes) -> bool:
-    """Whether the last 31 bytes are a full extension and a row checksum, and cannot be anything else.
-
-    A row without extension ends in ``0A crc [08] 09 crc``: its fourth byte from the end is 0A, or its third is
-    08. Value bytes that look like an extension are therefore told apart by these two bytes, which in a real
-    extension belong to the row index; an index above 655,359 merely takes the slow path.
-    A key without cells (``01 [08] 09 crc``) is too short to match, since the section before it is the header.
-    """
-    return (
-        buf[-31:-20] == _SEQUENCE_START
-        and buf[-16] == SEQUENCE_TIMESTAMP
-        and buf[-7] == SEQUENCE_ROW_INDEX
-        and buf[-2] == ROW_CHECKSUM
-        and buf[-4] != CELL_CHECKSUM
-        and buf[-3] != DELETE_MARKER
-    )
-
-
 def read_sequence(buf: bytes) -> SequenceInfo | None:
     """The sequence of a buffer with exactly one row, None where it has none.
 
     Raises:
         CodecError: the bytes are no row or end too early.
     """
-    if _ends_in_sequence(buf):
-        _, epoch, _, timestamp_us, _, row_index = SEQUENCE_BODY.unpack_from(buf, len(buf) - 21)
-        return SequenceInfo(epoch, timestamp_us, row_index)
+    if ends_in_sequence(buf):
+        return scan_extension(buf, len(buf) - 31)[1]
     return _tail(buf, check_header(buf))[3]
 
 
@@ -337,7 +282,7 @@ def strip_extension(buf: bytes) -> bytes:
     Raises:
         CodecError: the bytes are no row or end too early.
     """
-    if _ends_in_sequence(buf):
+    if ends_in_sequence(buf):
         return buf[:-31] + buf[-2:]
     start, end, row_end, _ = _tail(buf, check_header(buf))
     if row_end != len(buf):
@@ -360,29 +305,6 @@ def split_rows(buf: bytes) -> list[bytes]:
         rows.append(buf[pos:end])
         pos = end
     return rows
-
-
-def encode_sequence(sequence: SequenceInfo) -> bytes:
-    """The extension of a stream record, 29 bytes.
-
-    Raises:
-        CodecError: a part does not fit its field.
-    """
-    try:
-        return FULL_EXTENSION.pack(
-            EXTENSION,
-            FULL_EXTENSION_LENGTH - 5,
-            SEQUENCE,
-            SEQUENCE_LENGTH,
-            SEQUENCE_EPOCH,
-            sequence.epoch,
-            SEQUENCE_TIMESTAMP,
-            sequence.timestamp_us,
-            SEQUENCE_ROW_INDEX,
-            sequence.row_index,
-        )
-    except struct.error as error:
-        raise CodecError(f"{sequence} does not fit its fields") from error
 
 
 def join_row(
