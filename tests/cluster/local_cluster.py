@@ -120,7 +120,7 @@ class Cluster(ApiAccess):
 
     def down(self, keep_images: bool = False) -> None:
         """Stop it and remove every trace, but the image store if asked to."""
-        self._script("down", *(["--keep-images"] if keep_images else []), timeout=120)
+        self._script("down", *(["--keep-images"] if keep_images else []), timeout=300)
 
     def is_up(self) -> bool:
         """Whether all its processes run and the API server answers."""
