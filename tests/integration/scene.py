@@ -37,6 +37,7 @@ from ots_tunnel.worker import TunnelWorker
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 TABLE = "events"
+COPY = "events_copy"
 FAST = WorkerSettings(
     TunnelId(""),
     table=TABLE,
@@ -125,10 +126,10 @@ class Scene:
         self.tunnel_id = TunnelId("")
         self.written: dict[str, list[int]] = defaultdict(list)
 
-    async def create_table(self, partitions: int = 1) -> None:
-        self.emulator.set_partitions("demo", TABLE, partitions)
+    async def create_table(self, partitions: int = 1, table: str = TABLE) -> None:
+        self.emulator.set_partitions("demo", table, partitions)
         request = pb.CreateTableRequest()
-        request.table_meta.table_name = TABLE
+        request.table_meta.table_name = table
         request.table_meta.primary_key.add(name="pk", type=pb.STRING)
         request.reserved_throughput.capacity_unit.read = 0
         request.reserved_throughput.capacity_unit.write = 0

@@ -66,9 +66,13 @@ class _Cursor:
 
 
 class ChannelTask:
-    """Runs one channel until it is closed; `run` is its task, everything else is called from the session."""
+    """Runs one channel until it is closed; `run` is its task, everything else is called from the session.
 
-    def __init__(self, around: Surroundings, channel: Channel) -> None:
+    Args:
+        error: what stopped the channel's previous task, so that it stays visible until a page is confirmed.
+    """
+
+    def __init__(self, around: Surroundings, channel: Channel, error: str | None = None) -> None:
         self._around = around
         self._connection = machine.Connection(channel)
         self._events: asyncio.Queue[machine.Event] = asyncio.Queue()
@@ -80,7 +84,7 @@ class ChannelTask:
         self._limit: asyncio.Timeout | None = None
         self._stopping = False
         kind = channel_type(channel.channel_id, FINISHED)  # until the token says it
-        self.progress = ChannelProgress(channel.channel_id, kind)
+        self.progress = ChannelProgress(channel.channel_id, kind, error=error)
 
     def __repr__(self) -> str:
         return f"ChannelTask({self.channel.channel_id}, {self._connection.state.value})"

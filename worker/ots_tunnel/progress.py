@@ -16,6 +16,7 @@ class ChannelProgress:
         consumed_up_to: everything the log had until then is confirmed.
         caught_up_time: the service's time of the last read that reached the log's end, all before it confirmed.
         caught_up: nothing read is unconfirmed, and the last read reached the log's end.
+        error: what stopped the channel last, until a page is confirmed again.
     """
 
     channel_id: ChannelId
@@ -38,6 +39,7 @@ class ChannelProgress:
     def page_confirmed(self, page: Page, last: SequenceInfo | None) -> None:
         """The sink has confirmed a page; `last` is the position of its last record, None where it has none."""
         self.unconfirmed_pages -= 1
+        self.error = None
         self.rows += len(page.records)
         self.size_bytes += page.size_bytes if page.records else 0
         if self.channel_type is not ChannelType.STREAM:

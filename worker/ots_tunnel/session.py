@@ -174,20 +174,21 @@ class Session:
         for channel_id in assignment.vanished:
             self._drop(channel_id)
         for channel_id in assignment.fresh:
-            if channel_id in self._channels:
-                self._drop(channel_id)
+            previous = self._drop(channel_id) if channel_id in self._channels else None
             if not self._draining:
-                task = ChannelTask(self._around, assignment.channels[channel_id])
+                error = previous.progress.error if previous is not None else None
+                task = ChannelTask(self._around, assignment.channels[channel_id], error)
                 self._channels[channel_id] = task
                 tasks.create_task(task.run(), name=f"events {channel_id}")
         for channel_id, task in self._channels.items():
             task.feed(machine.Notified(assignment.channels[channel_id]))
 
-    def _drop(self, channel_id: ChannelId) -> None:
+    def _drop(self, channel_id: ChannelId) -> ChannelTask:
         task = self._channels.pop(channel_id)
         task.feed(machine.Vanished())
         if task.write_in_doubt:
             self._doubtful.append(task)
+        return task
 
     def _leave(self) -> None:
         self._fence.revoke()

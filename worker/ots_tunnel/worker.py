@@ -81,8 +81,9 @@ class TunnelWorker:
             asyncio.Semaphore(parallel) if parallel else None,
         )
         try:
-            await self._sink.open()
+            await self._open_sink()
             while not self._stop.is_set():
+                self.status.error = None
                 client_id = await self._connect()
                 if client_id is not None and not await self._run_session(client_id, shared):
                     return
@@ -114,6 +115,18 @@ class TunnelWorker:
             self.close()
         else:
             self.drain()
+
+    async def _open_sink(self) -> None:
+        """Open the sink; a destination that does not answer for the moment is asked again."""
+        while not self._stop.is_set():
+            try:
+                return await self._sink.open()
+            except TunnelError as error:
+                if not error.retryable:
+                    raise
+                self.status.error = f"{type(error).__name__}: {error}"
+                logger.warning("sink not ready", extra={**self._extra("sink_not_ready"), "error": str(error)})
+            await self._wait(self._reconnect_pause())
 
     async def _connect(self) -> ClientId | None:
         """A new client, or None when told to stop meanwhile."""

@@ -1,0 +1,199 @@
+"""Worker processes that die or are paused beyond the timeout: nothing is lost, nothing old lands on new."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from asyncio.subprocess import Process
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from ots_emulator import Emulator, Settings
+from ots_emulator.faults import FaultRule
+from ots_tunnel.model import FINISHED, Marker, PrimaryKey, Token, TunnelId, TunnelType
+from ots_tunnel.protocol.plainbuffer import decode_rows
+
+from tests.integration.scene import COPY, TABLE, Scene, until
+
+ROOT = Path(__file__).parents[2]
+INTERVAL, TIMEOUT = 0.5, 3.0
+KEYS = [f"k{number:03}" for number in range(100)]
+
+Spawn = Callable[[], Coroutine[None, None, Process]]
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    emulator = Emulator(settings=Settings(page_rows=50, init_delay=0.01))
+    # Writes take a while, so that one is always under way.
+    emulator.faults.add(FaultRule(operation="BatchWriteRow", latency=0.02))
+    async with emulator:
+        yield Scene(emulator)
+
+
+@asynccontextmanager
+async def processes(scene: Scene) -> AsyncIterator[Spawn]:
+    """`spawn()` starts a worker; those still alive at the end are killed."""
+    running: list[Process] = []
+
+    async def spawn() -> Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(ROOT / "tests/integration/worker_process.py"),
+            scene.emulator.endpoint,
+            scene.tunnel_id,
+            COPY,
+            str(INTERVAL),
+            str(TIMEOUT),
+            env={"PYTHONPATH": str(ROOT / "worker")},
+        )
+        running.append(process)
+        return process
+
+    try:
+        yield spawn
+    finally:
+        for process in running:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+async def rows_of(scene: Scene, table: str) -> dict[PrimaryKey, object]:
+    """Every row with its cells."""
+    start: PrimaryKey | None = (("pk", Marker.INF_MIN),)
+    found: dict[PrimaryKey, object] = {}
+    while start is not None:
+        page = await scene.table.get_range(table, start, (("pk", Marker.INF_MAX),), max_versions=1)
+        found.update({row.primary_key: row.columns for row in decode_rows(page.rows)})
+        start = page.next_start
+    return found
+
+
+async def wait_for_copy(scene: Scene) -> None:
+    """Wait until everything written so far was consumed; then the tables must be equal."""
+    now_ns = time.time_ns()
+    tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
+    await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "caught up")
+    assert await rows_of(scene, COPY) == await rows_of(scene, TABLE)
+
+
+class CopyLog:
+    """Every change of the copy, in order, read from its own stream."""
+
+    def __init__(self, scene: Scene, tunnel_id: TunnelId) -> None:
+        self._scene = scene
+        self._tunnel_id = tunnel_id
+        self._tokens: dict[str, Token] = {}
+        self.changes: list[tuple[str, int]] = []
+
+    async def read(self) -> list[tuple[str, int]]:
+        """All changes so far."""
+        client = self._scene.client
+        for channel in (await client.describe_tunnel(COPY, "log")).channels:
+            ids = (self._tunnel_id, "", channel.channel_id)
+            token = self._tokens.get(channel.channel_id) or (await client.get_checkpoint(*ids)).token
+            while token != FINISHED:
+                page = await client.read_records(*ids, token)
+                token = page.next_token
+                self.changes += [(str(r.primary_key[0][1]), int(r.columns[0].value)) for r in page.records]  # type: ignore[arg-type]
+                if not page.records:
+                    break
+            self._tokens[channel.channel_id] = token
+        return self.changes
+
+
+async def prepare(scene: Scene, kind: TunnelType) -> CopyLog:
+    await scene.create_table(partitions=2)
+    await scene.create_table(table=COPY)
+    log = CopyLog(scene, await scene.client.create_tunnel(COPY, "log", TunnelType.Stream))
+    if kind is TunnelType.BaseAndStream:
+        await scene.put([f"base{number:05}" for number in range(3000)])
+    await scene.create_tunnel(kind)
+    await scene.put(KEYS)
+    return log
+
+
+def most_steps_back(changes: list[tuple[str, int]]) -> int:
+    """How often a key went back to an older number, for the worst key."""
+    last: dict[str, int] = {}
+    back: dict[str, int] = defaultdict(int)
+    for key, number in changes:
+        if number < last.get(key, 0):
+            back[key] += 1
+        last[key] = number
+    return max(back.values(), default=0)
+
+
+def allowed_steps_back(kind: TunnelType) -> int:
+    """One rewind to the durable checkpoint, and one from the base data to the stream behind it."""
+    return 2 if kind is TunnelType.BaseAndStream else 1
+
+
+async def some_progress(log: CopyLog, changes: int) -> None:
+    async with asyncio.timeout(25):
+        while len(await log.read()) < changes:  # noqa: ASYNC110 - the other process announces nothing
+            await asyncio.sleep(0.05)
+
+
+async def keep_writing(scene: Scene, stop: asyncio.Event) -> None:
+    number = 1
+    while not stop.is_set():
+        number += 1
+        await scene.put(KEYS[:40], [number])
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("kind", [TunnelType.BaseAndStream, TunnelType.Stream], ids=lambda kind: kind.name)
+@pytest.mark.timeout(120)
+async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, kind: TunnelType) -> None:
+    log = await prepare(scene, kind)
+    stop = asyncio.Event()
+
+    async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
+        first = await spawn()
+        tasks.create_task(keep_writing(scene, stop))
+        await some_progress(log, 300)
+        first.kill()
+        await spawn()
+        await until(lambda: bool(scene.owners()), 20, "taken over")
+        await asyncio.sleep(0.5)
+        stop.set()
+        await wait_for_copy(scene)
+
+    assert most_steps_back(await log.read()) <= allowed_steps_back(kind)
+
+
+@pytest.mark.parametrize("kind", [TunnelType.BaseAndStream, TunnelType.Stream], ids=lambda kind: kind.name)
+@pytest.mark.timeout(120)
+async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: Scene, kind: TunnelType) -> None:
+    log = await prepare(scene, kind)
+    stop = asyncio.Event()
+
+    async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
+        first = await spawn()
+        tasks.create_task(keep_writing(scene, stop))
+        await some_progress(log, 300)
+        asleep = set(scene.owners())
+        first.send_signal(signal.SIGSTOP)
+        await spawn()
+        await until(lambda: bool(scene.owners()) and not asleep & set(scene.owners()), 20, "taken over")
+        stop.set()
+        await wait_for_copy(scene)
+        before = len(await log.read())
+        first.send_signal(signal.SIGCONT)
+        await until(
+            lambda: len(set(scene.owners())) == 2 and not asleep & set(scene.owners()), 20, "back with a new client"
+        )
+
+        after = await log.read()
+        assert after[before:] == []
+        first.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(first.wait(), 20) == 0
+
+    assert most_steps_back(after) <= allowed_steps_back(kind)

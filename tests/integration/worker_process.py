@@ -1,0 +1,51 @@
+"""One worker as a process of its own, with short times, copying into a table; tests kill and stop it.
+
+Usage: worker_process.py ENDPOINT TUNNEL_ID DESTINATION INTERVAL TIMEOUT
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.config import DeliveryConfig, RetryConfig
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.model import Credentials, TunnelId
+from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.sinks.tablestore import TablestoreSink
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.worker import TunnelWorker
+
+
+async def consume(endpoint: str, tunnel_id: str, destination: str, interval: float, timeout: float) -> None:
+    credentials = static_credentials(Credentials("test-id", "test-secret"))
+    settings = WorkerSettings(
+        TunnelId(tunnel_id),
+        client_tag="process",
+        interval=interval,
+        timeout=timeout,
+        checkpoint_interval=0.3,
+        drain=10,
+        early_spacing=0.1,
+        reconnect=(0.05, 0.1),
+    )
+    sink = TablestoreSink(
+        TableClient(endpoint, "demo", credentials),
+        destination,
+        delivery=DeliveryConfig(batch_max_rows=20, retry=RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.2)),
+        lanes=2,
+        deadline=settings.write_deadline,
+    )
+    client = TunnelClient(endpoint, "demo", credentials)
+    worker = TunnelWorker(client, sink, settings)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.interrupt)
+    try:
+        await worker.run()
+    finally:
+        await client.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(consume(*sys.argv[1:4], *map(float, sys.argv[4:6])))
