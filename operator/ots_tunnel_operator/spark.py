@@ -31,7 +31,6 @@ from ots_tunnel.snapshot import (
     SnapshotSource,
     dump_snapshot_config,
 )
-
 from ots_tunnel_operator import API_VERSION, KIND
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.names import (

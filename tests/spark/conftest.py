@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ots_emulator import EmulatorThread
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, Column, Credentials, KeyType, Marker, PrimaryKey
@@ -20,7 +21,6 @@ from ots_tunnel.spark.progress import ClusterAccess
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import SyncTableClient
 from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
-
 from tests.spark.config_maps import ConfigMapServer, serving
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.snapshot import SnapshotConfig, read_progress
 from ots_tunnel.spark import snapshot

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from ots_tunnel.protocol.plainbuffer import decode_row
 from ots_tunnel.spark import register
 

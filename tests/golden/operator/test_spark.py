@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 import yaml
 from kubernetes_validate import validate
+
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.snapshot import PROGRESS_LABEL, load_snapshot_config
 from ots_tunnel_operator import names, spark
 from ots_tunnel_operator.api import TablestoreTunnel
-
 from tests.operator.objects import tunnel_object
 
 FOLDER = Path(__file__).parent

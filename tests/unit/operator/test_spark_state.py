@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from ots_tunnel.snapshot import PROGRESS_LABEL, SnapshotProgress
 from ots_tunnel_operator.spark_state import (
     MAX_MESSAGE,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ots_tunnel.spark.progress import ClusterAccess
 
+from ots_tunnel.spark.progress import ClusterAccess
 from tests.spark.config_maps import ConfigMapServer, serving
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.errors import CodecError
 
 pyarrow = pytest.importorskip("pyarrow")

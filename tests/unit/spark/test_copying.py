@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.model import Action, Column
 from ots_tunnel.protocol.plainbuffer import decode_row, encode_row

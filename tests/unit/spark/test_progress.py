@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.errors import CodecError, ConfigError, ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
 from ots_tunnel.snapshot import (
     PROGRESS_LABEL,
@@ -16,7 +17,6 @@ from ots_tunnel.snapshot import (
 )
 from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps, ProgressRecord, in_cluster
 from ots_tunnel.spark.splits import SplitList, serialise
-
 from tests.spark.config_maps import ConfigMapServer
 
 SPLITS = SplitList(("k",), tuple(b"boundary %d" % i for i in range(9)))

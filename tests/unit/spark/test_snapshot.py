@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ots_tunnel.config import ConfigError
 from ots_tunnel.errors import ConnectionLost, OwnershipLost
 from ots_tunnel.snapshot import SnapshotConfig, dump_snapshot_config, load_snapshot_config

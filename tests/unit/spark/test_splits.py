@@ -6,6 +6,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_primary_key
