@@ -1,4 +1,4 @@
-"""What the emulator shows of itself, as JSON values."""
+"""What the emulator shows of itself, as JSON values; consume points are Unix nanoseconds."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _tunnel_state(tunnel: Tunnel, now: float) -> Document:
         "type": tunnel.type.name,
         "stage": str(tunnel.stage(now)),
         "expired": tunnel.expired,
-        "consumePointNs": tunnel.consume_point_ns(),
+        "consumePoint": tunnel.consume_point_ns(),
         "clients": [
             {"id": client.id, "timeout": client.timeout, "silentFor": now - client.last_seen}
             for client in tunnel.clients.values()
@@ -85,7 +85,7 @@ def _channel_state(channel: TunnelChannel) -> Document:
         "owner": channel.owner,
         "version": channel.version,
         "rows": channel.rows,
-        "consumePointNs": channel.consume_point_ns,
+        "consumePoint": channel.consume_point_ns,
         "sequence": channel.sequence,
         "finished": channel.token == FINISHED,
         "parents": list(channel.parents),

@@ -137,9 +137,7 @@ class Driver:
         self, kind: str = "BaseAndStream", *, name: str = "tunnel", table: str = "t", **config: Any
     ) -> str:
         stream = tunnel_pb2.StreamTunnelConfig(**config) if config else None
-        wanted = tunnel_pb2.Tunnel(
-            table_name=table, tunnel_name=name, tunnel_type=kind, stream_tunnel_config=stream
-        )
+        wanted = tunnel_pb2.Tunnel(table_name=table, tunnel_name=name, tunnel_type=kind, stream_tunnel_config=stream)
         return str((await self.call("CreateTunnel", tunnel=wanted)).tunnel_id)
 
     async def describe(self, tunnel_id: str) -> Any:
@@ -163,9 +161,7 @@ class Driver:
         return await self.call("GetCheckpoint", tunnel_id=tunnel_id, client_id="", channel_id=channel_id)
 
     async def read(self, tunnel_id: str, channel_id: str, token: str) -> Any:
-        return await self.call(
-            "ReadRecords", tunnel_id=tunnel_id, client_id="", channel_id=channel_id, token=token
-        )
+        return await self.call("ReadRecords", tunnel_id=tunnel_id, client_id="", channel_id=channel_id, token=token)
 
     async def checkpoint(self, tunnel_id: str, channel_id: str, token: str, sequence: int) -> None:
         await self.call(
