@@ -1,0 +1,151 @@
+"""The demo's loader and writer against the emulator, through the vendor's SDK."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import ots_tunnel
+from ots_emulator import EmulatorThread
+from ots_tunnel.demo_changes import ChangeKind
+from ots_tunnel.demo_flights import (
+    FLIGHTS,
+    Target,
+    find_flights,
+    flights_schema,
+    load_flights,
+    read_flights,
+    read_keys,
+)
+from ots_tunnel.demo_writer import ChangeWriter, flight_changes
+from ots_tunnel.errors import SinkError, TunnelError
+from ots_tunnel.model import Action, Credentials
+from ots_tunnel.tables import TableAdmin
+
+ROWS = 1_000
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    with EmulatorThread() as emulator:
+        yield Target(emulator.endpoint, "demo", Credentials("test-id", "test-secret"), "flights")
+
+
+@pytest.fixture
+def admin(target: Target) -> Iterator[TableAdmin]:
+    admin = target.admin()
+    admin.create(flights_schema())
+    yield admin
+    admin.close()
+
+
+def test_the_keys_of_the_data_set_are_unique() -> None:
+    keys = list(read_keys(find_flights()))
+
+    assert len(keys) == FLIGHTS
+    assert len(set(keys)) == FLIGHTS
+
+
+def test_rows_are_typed_and_missing_values_left_out() -> None:
+    rows = list(islice(read_flights(find_flights(), 5), 1000))
+    first = rows[0]
+
+    assert first.action is Action.PUT
+    assert first.primary_key == (("carrier", "UA"), ("flight", 1545), ("time_hour", "2013-01-01T10:00:00Z"))
+    cells = {column.name: column.value for column in first.columns}
+    assert cells["dep_delay"] == 2
+    assert cells["tailnum"] == "N14228"
+    assert len(cells) == 16
+    assert {column.timestamp_ms for column in first.columns} == {5}
+    cancelled = [row for row in rows if "dep_time" not in {column.name for column in row.columns}]
+    assert cancelled
+
+
+def test_shares_are_the_whole() -> None:
+    path = find_flights()
+    whole = {row.primary_key for row in read_flights(path, 5, rows=1950)}
+    parts = [[row.primary_key for row in read_flights(path, 5, rows=1950, share=share, shares=3)] for share in range(3)]
+
+    assert sum(map(len, parts)) == len(whole) == 1950
+    assert set().union(*parts) == whole
+
+
+@pytest.mark.timeout(120)
+def test_loading_and_changing(target: Target, admin: TableAdmin) -> None:
+    seen: list[int] = []
+    version = int(time.time() * 1000)
+
+    assert load_flights(target, version_ms=version, rows=ROWS, progress=seen.append) == ROWS
+    assert seen[-1] == ROWS
+    assert admin.first_version("flights", flights_schema()) == version
+
+    writer = ChangeWriter(target.admin(), "flights", flight_changes(admin, "flights", seed=1, rows=ROWS), rate=2000)
+    writer.start()
+    enough = time.monotonic() + 60
+    while writer.total < 1500:
+        assert writer.running
+        assert time.monotonic() < enough
+        threading.Event().wait(0.05)
+    counts = writer.stop()
+
+    assert sum(counts.values()) == writer.total >= 1500
+    assert all(counts[kind] > 0 for kind in ChangeKind)
+
+
+def test_a_table_that_is_missing_fails_the_load(target: Target) -> None:
+    with pytest.raises(SinkError, match="loading 'flights' failed: OTSObjectNotExist"):
+        load_flights(target, version_ms=int(time.time() * 1000), rows=100, processes=1)
+
+
+def test_a_writer_without_its_table_says_so(target: Target, admin: TableAdmin) -> None:
+    changes = flight_changes(admin, "flights", seed=1, rows=ROWS)
+    writer = ChangeWriter(target.admin(), "nothing", changes)
+    writer.start()
+    writer._thread.join(30)
+
+    with pytest.raises(TunnelError, match="OTSObjectNotExist"):
+        writer.stop()
+
+
+@pytest.mark.timeout(120)
+def test_the_writers_process_counts_until_it_is_told_to_stop(target: Target, admin: TableAdmin) -> None:
+    command = [sys.executable, "-m", "ots_tunnel.demo_writer", "--endpoint", target.endpoint]
+    command += ["--instance", "demo", "--table", "flights", "--rows", "500", "--rate", "300"]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": str(Path(ots_tunnel.__file__).parents[1])},
+    )
+    try:
+        assert process.stdin is not None
+        process.stdin.write("test-id:test-secret\n")
+        process.stdin.flush()
+        give_up = time.monotonic() + 60
+        while admin.is_empty("flights", flights_schema()):
+            assert process.poll() is None
+            assert time.monotonic() < give_up
+            threading.Event().wait(0.05)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait(10)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    assert process.returncode == 0
+    counts = json.loads(output.splitlines()[-1])
+    assert set(counts) == {kind.value for kind in ChangeKind}
+    assert sum(counts.values()) > 0

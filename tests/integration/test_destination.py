@@ -1,0 +1,217 @@
+"""Table administration and the destination through the vendor's SDK against the emulator."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ots_emulator import EmulatorThread
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.destination import (
+    ANY_DEVIATION,
+    DestinationResult,
+    ensure_destination,
+    ensure_destination_async,
+    planned_schema,
+)
+from ots_tunnel.errors import (
+    AuthFailed,
+    ConfigError,
+    ConnectError,
+    ObjectAlreadyExist,
+    ObjectNotExist,
+    ServerUnavailable,
+)
+from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyType
+from ots_tunnel.tables import AsyncTableAdmin, KeyColumn, RowWrite, TableAdmin, TableSchema
+
+SOURCE = TableSchema(
+    "orders",
+    (KeyColumn("shop", KeyType.STRING), KeyColumn("number", KeyType.INTEGER, auto_increment=True)),
+    defined_columns=(("price", "DOUBLE"),),
+    ttl_seconds=864_000,
+    max_versions=3,
+)
+
+
+@pytest.fixture
+def emulator() -> Iterator[EmulatorThread]:
+    with EmulatorThread({"demo": {"test-id": "test-secret"}, "other": {"test-id": "test-secret"}}) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def source(emulator: EmulatorThread) -> Iterator[TableAdmin]:
+    admin = connect(emulator.endpoint, "demo")
+    admin.create(SOURCE)
+    yield admin
+    admin.close()
+
+
+@pytest.fixture
+def destination(emulator: EmulatorThread) -> Iterator[TableAdmin]:
+    admin = connect(emulator.endpoint, "other")
+    yield admin
+    admin.close()
+
+
+def connect(endpoint: str, instance: str, secret: str = "test-secret") -> TableAdmin:
+    return TableAdmin(endpoint, instance, static_credentials(Credentials("test-id", secret)))
+
+
+def test_a_table_is_described_as_it_was_created(source: TableAdmin) -> None:
+    assert source.describe("orders") == SOURCE
+    assert source.describe("nothing") is None
+    assert source.list() == ("orders",)
+    source.delete("orders")
+    assert source.list() == ()
+    with pytest.raises(ObjectNotExist):
+        source.delete("orders")
+
+
+def test_the_destination_is_created_once(source: TableAdmin, destination: TableAdmin) -> None:
+    first = ensure_destination(source, destination, "orders", "copy", create=True)
+    second = ensure_destination(source, destination, "orders", "copy", create=True)
+
+    planned = planned_schema(SOURCE, "copy")
+    assert first == DestinationResult(True, planned)
+    assert second == DestinationResult(False, planned)
+    assert planned.deviation_seconds == ANY_DEVIATION
+    assert destination.describe("copy") == planned
+
+
+async def test_as_a_coroutine(source: TableAdmin, destination: TableAdmin) -> None:
+    result = await ensure_destination_async(source, destination, "orders", "copy", create=True)
+
+    assert result.created
+    assert await AsyncTableAdmin(destination).list() == ("copy",)
+    assert await AsyncTableAdmin(destination).is_empty("copy", planned_schema(SOURCE, "copy"))
+
+
+def test_losing_the_race_to_create_is_fine(source: TableAdmin, destination: TableAdmin) -> None:
+    class Slow(TableAdmin):
+        def create(self, schema: TableSchema) -> None:
+            destination.create(schema)
+            super().create(schema)
+
+    slow = Slow(destination.endpoint, "other", static_credentials(Credentials("test-id", "test-secret")))
+    result = ensure_destination(source, slow, "orders", "copy", create=True)
+    slow.close()
+
+    assert result == DestinationResult(False, planned_schema(SOURCE, "copy"))
+
+
+def test_many_at_once_create_it_once(source: TableAdmin, destination: TableAdmin) -> None:
+    results: list[DestinationResult] = []
+
+    def ensure() -> None:
+        results.append(ensure_destination(source, destination, "orders", "copy", create=True))
+
+    threads = [threading.Thread(target=ensure) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert len(results) == 4
+    assert sum(result.created for result in results) == 1
+    assert all(result.problems == () for result in results)
+
+
+def test_an_unfit_table_is_left_as_it_is(source: TableAdmin, destination: TableAdmin) -> None:
+    unfit = replace(planned_schema(SOURCE, "copy"), max_versions=1, deviation_seconds=86_400)
+    destination.create(unfit)
+
+    result = ensure_destination(source, destination, "orders", "copy", create=True)
+
+    assert [problem.field for problem in result.problems] == ["max versions", "max version deviation seconds"]
+    assert destination.describe("copy") == unfit
+
+
+def test_nothing_is_created_where_it_may_not(source: TableAdmin, destination: TableAdmin) -> None:
+    [problem] = ensure_destination(source, destination, "orders", "copy", create=False).problems
+
+    assert problem.field == "table"
+    assert destination.list() == ()
+
+
+def test_a_missing_source_and_the_source_itself_are_refused(source: TableAdmin, destination: TableAdmin) -> None:
+    with pytest.raises(ObjectNotExist, match="source table 'nothing'"):
+        ensure_destination(source, destination, "nothing", "copy", create=True)
+    with pytest.raises(ConfigError, match="is the source itself"):
+        ensure_destination(source, source, "orders", "orders", create=True)
+    assert destination.list() == ()
+
+
+def test_a_table_that_never_answers_ends_at_the_deadline(source: TableAdmin, destination: TableAdmin) -> None:
+    class Unready(TableAdmin):
+        def answers(self, table: str, schema: TableSchema) -> bool:
+            return False
+
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    unready = Unready(destination.endpoint, "other", static_credentials(Credentials("test-id", "test-secret")))
+    with pytest.raises(ServerUnavailable, match="'copy' does not answer"):
+        ensure_destination(source, unready, "orders", "copy", create=True, deadline=30, sleep=sleep, clock=lambda: now)
+    unready.close()
+
+    assert 29 <= now <= 31
+
+
+def test_errors_are_the_packages_own(emulator: EmulatorThread, source: TableAdmin) -> None:
+    with pytest.raises(ObjectAlreadyExist):
+        source.create(SOURCE)
+    with pytest.raises(AuthFailed):
+        connect(emulator.endpoint, "demo", "wrong").list()
+    with pytest.raises(AuthFailed):
+        connect(emulator.endpoint, "nowhere").list()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectError):
+            connect(f"http://127.0.0.1:{free.getsockname()[1]}", "demo").list()
+
+
+def test_changed_credentials_are_used_at_once(emulator: EmulatorThread) -> None:
+    current = Credentials("test-id", "wrong")
+    admin = TableAdmin(emulator.endpoint, "demo", lambda: current)
+    with pytest.raises(AuthFailed):
+        admin.list()
+    current = Credentials("test-id", "test-secret")
+
+    assert admin.list() == ()
+    admin.close()
+
+
+def test_rows_of_every_kind_are_written_with_their_outcomes(source: TableAdmin) -> None:
+    schema = TableSchema("rows", (KeyColumn("pk", KeyType.STRING),), max_versions=3)
+    source.create(schema)
+    assert source.is_empty("rows", schema)
+    version = int(time.time() * 1000)
+    values = ("x", 1, 1.5, True, b"\x00\xff")
+    columns = tuple(Column(f"c{number}", value, version) for number, value in enumerate(values))
+    deletions = (
+        Column("c0", None, version, CellOp.DELETE_ONE_VERSION),
+        Column("c1", None, None, CellOp.DELETE_ALL_VERSIONS),
+    )
+    rows = [
+        RowWrite(Action.UPDATE, (("pk", "a"),), deletions),
+        RowWrite(Action.PUT, (("wrong", "b"),)),
+        RowWrite(Action.DELETE, (("pk", "c"),)),
+        RowWrite(Action.PUT, (("pk", "d"),), columns),
+    ]
+
+    outcomes = source.write("rows", rows)
+
+    assert [outcome and outcome.code for outcome in outcomes] == [None, "OTSInvalidPK", None, None]
+    assert not source.is_empty("rows", schema)
+    source.write("rows", [RowWrite(Action.DELETE, (("pk", "a"),))])
+    assert source.first_version("rows", schema) == version
