@@ -159,7 +159,7 @@ def _lag(world: World, lag: Lag | None) -> Status | None:
     status: Status = {"slowest": slowest, "observedTime": timestamp(world.now)}
     if lag.seconds is not None:
         status["seconds"] = round_lag(lag.seconds)
-        used = _retention_used(world, lag.seconds)
+        used = _retention_used(world, round_lag(lag.seconds))
         if used is not None:
             status["retentionUsedPercent"] = used
     if lag.consumed_up_to is not None:

@@ -51,7 +51,11 @@ def recorded(**changes: Any) -> dict[str, Any]:
     """The status of an object whose tunnel and destination are made."""
     status: dict[str, Any] = {
         "tunnel": {"id": TUNNEL_ID, "createIntentTime": timestamp(NOW - 900), "createdByOperator": True},
-        "destination": {"createIntentTime": timestamp(NOW - 900), "createdByOperator": True, "ensuredTime": "t"},
+        "destination": {
+            "createIntentTime": timestamp(NOW - 900),
+            "createdByOperator": True,
+            "ensuredTime": timestamp(NOW - 890),
+        },
     }
     return status | changes
 
