@@ -20,8 +20,9 @@ def main() -> int:
     parser.add_argument("--engine", choices=("workers", "spark"), default="workers")
     parser.add_argument("--context", default="", help="use the cluster of this kubeconfig context")
     parser.add_argument("--rows", type=int, help="load only so many rows")
+    parser.add_argument("--cluster", choices=("ott-demo", "ott-test"), default="ott-demo", help="local cluster to use")
     options = parser.parse_args()
-    scenario = Scenario(engine=options.engine, rows=options.rows)
+    scenario = Scenario(cluster=options.cluster, engine=options.engine, rows=options.rows)
     story = Story()
     try:
         result = run(scenario, story, options.context)

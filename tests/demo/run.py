@@ -9,14 +9,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
 from ots_tunnel.compare import Comparison, compare_tables
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.demo_writer import ChangeWriter
 from ots_tunnel.model import Credentials
 from ots_tunnel.table_client import TableClient
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
 from tests.cluster import local_cluster
 from tests.demo import environment, objects
 from tests.demo.emulator_admin import EmulatorAdmin, HandOverCounter
@@ -67,8 +67,8 @@ class Demo:
             hand_overs = stack.enter_context(HandOverCounter(self._admin))
             writer = self._workload.writer()
             writer.start()
-            story.command("kubectl", "-n", scenario.namespace, "get", "ott", scenario.name, "--watch")
-            stack.enter_context(self._kube.watching("-n", scenario.namespace, "ott", scenario.name, show=story.note))
+            story.command("kubectl", "-n", scenario.namespace, "get", "ott", "--watch")
+            stack.enter_context(self._kube.watching("-n", scenario.namespace, "ott", show=story.note))
             self._existing_rows()
             self._scale()
             self._kill_a_worker()

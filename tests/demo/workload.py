@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from itertools import islice
 
+from rich.progress import Progress
+
 from ots_tunnel.demo_changes import changes
 from ots_tunnel.demo_flights import FLIGHTS, Target, find_flights, flights_schema, load_flights, read_flights, read_keys
 from ots_tunnel.demo_writer import ChangeWriter
 from ots_tunnel.model import Credentials, PrimaryKey
-from rich.progress import Progress
-
 from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
 
 #: Chooses the writer's sequence of changes.
