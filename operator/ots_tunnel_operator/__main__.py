@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import click
 import kopf
-from ots_tunnel.errors import ConfigError
 from pythonjsonlogger.json import JsonFormatter
 
+from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.handlers import register
 from ots_tunnel_operator.lease import Lease

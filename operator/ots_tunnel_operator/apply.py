@@ -14,7 +14,6 @@ from typing import Any, TypeVar, assert_never
 
 from ots_tunnel.destination import ensure_destination_async
 from ots_tunnel.errors import ObjectAlreadyExist
-
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.conditions import Problem
 from ots_tunnel_operator.faults import Place, kube_problem, service_problem

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 
 from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
-
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.conditions import Notice

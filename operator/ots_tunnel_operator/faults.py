@@ -19,7 +19,6 @@ from ots_tunnel.errors import (
     TransportError,
     TunnelExpired,
 )
-
 from ots_tunnel_operator.api import Source, TablestoreSink
 from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.kube import KubeError, NameConflict

@@ -16,6 +16,7 @@ import aiohttp
 from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+
 from ots_tunnel.errors import ConfigError, TunnelError
 
 FIELD_MANAGER = "ots-tunnel-operator"

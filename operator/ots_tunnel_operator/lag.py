@@ -19,7 +19,6 @@ from ots_tunnel.model import (
     Stage,
     TunnelDescription,
 )
-
 from ots_tunnel_operator.world import Pod, WorkerChannel
 
 NANOSECONDS = 1_000_000_000

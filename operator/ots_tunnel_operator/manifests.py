@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from ots_tunnel.config import WorkerConfig, describe, dump_config
-from ots_tunnel.errors import ConfigError
 from pydantic import ValidationError
 
+from ots_tunnel.config import WorkerConfig, describe, dump_config
+from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.overlay import overlay

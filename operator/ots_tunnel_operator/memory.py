@@ -12,7 +12,6 @@ from ots_tunnel.client import TunnelClient
 from ots_tunnel.model import Credentials
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.tables import AsyncTableAdmin
-
 from ots_tunnel_operator.world import Table
 
 

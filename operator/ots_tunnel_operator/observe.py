@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import aiohttp
+
 from ots_tunnel.errors import ParameterInvalid, ResourceGone, TunnelError
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Credentials, TunnelDescription
-
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api import Source, TablestoreSink
 from ots_tunnel_operator.conditions import Problem, Reason

@@ -13,7 +13,6 @@ from typing import Any
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import ChannelStatus, Stage, StreamConfig, TunnelType
 from ots_tunnel.snapshot import PROGRESS_LABEL
-
 from ots_tunnel_operator import manifests, names, spark
 from ots_tunnel_operator.api import StreamWindow, TablestoreTunnel
 from ots_tunnel_operator.conditions import Problem, Reason, timestamp

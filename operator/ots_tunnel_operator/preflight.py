@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from ots_tunnel.destination import check_destination
 from ots_tunnel.model import TunnelInfo, TunnelType
-
 from ots_tunnel_operator.api import StreamWindow
 from ots_tunnel_operator.conditions import Problem, Reason, timestamp
 from ots_tunnel_operator.faults import RESET_HINT, Place, table_not_found

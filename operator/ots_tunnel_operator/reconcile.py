@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ots_tunnel.config import describe
-from ots_tunnel.protocol.backoff import Backoff
 from pydantic import ValidationError
 
+from ots_tunnel.config import describe
+from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.conditions import Reason

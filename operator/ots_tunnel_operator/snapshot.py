@@ -14,7 +14,6 @@ from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import Stage
 from ots_tunnel.protocol.token import is_stream_token
 from ots_tunnel.snapshot import SnapshotProgress
-
 from ots_tunnel_operator import names
 from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.lag import is_initialised

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ots_tunnel.model import Credentials
-
 from ots_tunnel_operator.conditions import Problem, Reason, Verdict
 from ots_tunnel_operator.lag import Lag, count_channels, is_initialised, round_lag
 from ots_tunnel_operator.plan import Plan

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from ots_tunnel_operator import manifests, spark
 from ots_tunnel_operator.api import TablestoreTunnel
-
 from tests.chart.conftest import CHART, Helm
 from tests.operator.api_server import ApiServer
 from tests.operator.objects import tunnel_object

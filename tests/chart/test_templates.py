@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes_validate import validate
+
 from ots_tunnel_operator import spark
 from ots_tunnel_operator.__main__ import run
 from ots_tunnel_operator.api import TablestoreTunnel
-
 from tests.chart.conftest import CHART, Helm
 from tests.operator.objects import tunnel_object
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import ots_tunnel.protocol
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+
+import ots_tunnel.protocol
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus, Token
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.messages import channels_from_wire, channels_to_wire
 from ots_tunnel.protocol.rpc import error_body
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
-
 from tests.golden import vectors
 
 LIVE_BASE = Token("CAISIQoddQAAAAEDBAMAAABrZXkFBgAAAAMBAAAANQogCa4gAA==")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.crc8 import crc8
@@ -16,7 +17,6 @@ from ots_tunnel.protocol.plainbuffer import (
 )
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.spans import join_row, scan_row, split_rows, strip_extension
-
 from tests.golden import vectors
 from tests.golden.vectors import Vector
 

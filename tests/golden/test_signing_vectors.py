@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
 from ots_tunnel.protocol import tunnel_pb2
 from ots_tunnel.protocol.messages import channels_to_wire

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import pytest
+
 from ots_tunnel.errors import ConnectError, ConnectionLost, OwnershipLost, ReadTimeout
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 from ots_tunnel.transport.aio import AioTransport

@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+
 from ots_emulator import Emulator, Settings
 from ots_emulator.faults import FaultRule
 from ots_tunnel.model import FINISHED, Marker, PrimaryKey, Token, TunnelId, TunnelType
 from ots_tunnel.protocol.plainbuffer import decode_rows
-
 from tests.integration.scene import COPY, TABLE, Scene, until
 
 ROOT = Path(__file__).parents[2]

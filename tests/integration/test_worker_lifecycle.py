@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from ots_emulator import Emulator, Settings
 from ots_emulator.faults import FaultRule
 from ots_tunnel.errors import ParameterInvalid, SinkRejected
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint, ClientId, TunnelType
-
 from tests.integration.scene import TABLE, RecordingSink, Scene, check_order, until
 
 KEYS = [f"k{number:03}" for number in range(200)]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from ots_tunnel_operator.api import TablestoreTunnel
 
+from ots_tunnel_operator.api import TablestoreTunnel
 from tests.operator.api_server import ROOT, ApiServer
 from tests.operator.objects import EMULATOR, changed, tunnel_object
 from tests.operator.statuses import complete_status

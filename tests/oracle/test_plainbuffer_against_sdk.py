@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from ots_tunnel.model import CellOp, Column, Marker, PrimaryKey, Value
 from ots_tunnel.protocol.plainbuffer import encode_primary_key, encode_row
 

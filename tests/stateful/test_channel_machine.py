@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
 from ots_tunnel.protocol.assignment import accept_report, merge
 from ots_tunnel.protocol.channel import (

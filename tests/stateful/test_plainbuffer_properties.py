@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, Marker, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import (

@@ -14,9 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
-from ots_tunnel.errors import CodecError, ConnectionLost
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, Operation, check_text, error_body
 
 from ots_emulator import read_api, table_api, tunnel_api, write_api
 from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, inflate
@@ -26,6 +23,9 @@ from ots_emulator.faults import Faults
 from ots_emulator.instance import Instance
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.settings import Settings
+from ots_tunnel.errors import CodecError, ConnectionLost
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, Operation, check_text, error_body
 
 _log = logging.getLogger(__name__)
 _SLASHES = re.compile(r"/{2,}")

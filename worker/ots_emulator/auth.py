@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ots_emulator.instance import Instance
+from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.signing import (
     content_md5,
@@ -21,9 +23,6 @@ from ots_tunnel.protocol.signing import (
     sign_v4,
     v4_signing_key,
 )
-
-from ots_emulator.instance import Instance
-from ots_emulator.refusal import Refusal, parameter_invalid
 
 _REQUIRED: Final = (
     "x-ots-date",

@@ -15,11 +15,10 @@ from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
 from typing import Final
 
-from ots_tunnel.model import Action
-
 from ots_emulator.cells import HEADER
 from ots_emulator.keys import BOTTOM_KEY, Key
 from ots_emulator.wire import record_field
+from ots_tunnel.model import Action
 
 HOUR_US: Final = 3_600_000_000
 #: Trimming moves lists around, so it waits until this many entries are due.

@@ -12,14 +12,14 @@ from itertools import groupby
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
-from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Marker, Value
-from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.values import decode_value, encode_value
 
 from ots_emulator.cells import Cell, build_image, cells_of, key_image, scan_image
 from ots_emulator.keys import key_columns
 from ots_emulator.refusal import parameter_invalid, request_invalid
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Marker, Value
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.values import decode_value, encode_value
 
 COLUMN_LIMIT: Final = 1024
 _COMPARE: Final[Mapping[int, Callable[[Any, Any], bool]]] = {

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ots_tunnel.model import FINISHED, Action, ChannelId, StreamConfig, Token, TunnelType
-
 from ots_emulator.cells import HEADER
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, Key
@@ -29,6 +27,7 @@ from ots_emulator.tokens import (
 )
 from ots_emulator.tunnels import BaseSlice, Tunnel, TunnelChannel
 from ots_emulator.wire import record_field
+from ots_tunnel.model import FINISHED, Action, ChannelId, StreamConfig, Token, TunnelType
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,6 @@ from types import TracebackType
 from typing import Self
 
 from aiohttp import web
-from ots_tunnel.model import ChannelStatus
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 
 from ots_emulator.admin import admin_application
 from ots_emulator.app import Application
@@ -21,6 +19,8 @@ from ots_emulator.server import Listener, listen, serve_data
 from ots_emulator.settings import Settings
 from ots_emulator.state import state_of
 from ots_emulator.tunnels import Tunnel
+from ots_tunnel.model import ChannelStatus
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 
 DEFAULT_INSTANCES: Mapping[str, Mapping[str, str]] = {"demo": {"test-id": "test-secret"}}
 

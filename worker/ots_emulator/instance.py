@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
-
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.delivery import base_channels, stream_channel, stream_channels
 from ots_emulator.keys import Key
@@ -17,6 +15,7 @@ from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunn
 from ots_emulator.settings import Settings
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Tunnel
+from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
 _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")
 #: How near to the end of the retention a tunnel may start (tunnel-protocol 4.2).

@@ -15,11 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ots_emulator.refusal import Refusal, request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyType, KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import decode_key_cells, decode_primary_key, encode_primary_key
-
-from ots_emulator.refusal import Refusal, request_invalid
 
 _U32 = struct.Struct("<I")
 _I64 = struct.Struct("<q")

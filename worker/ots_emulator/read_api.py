@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ots_tunnel.model import PrimaryKey
-from ots_tunnel.protocol import table_pb2 as pb
-
 from ots_emulator.call import Call
 from ots_emulator.cells import HEADER
 from ots_emulator.columns import Projection, projection_of
@@ -16,6 +13,8 @@ from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, req
 from ots_emulator.rowcheck import capacity_units
 from ots_emulator.store import Table
 from ots_emulator.table_api import key_schema
+from ots_tunnel.model import PrimaryKey
+from ots_tunnel.protocol import table_pb2 as pb
 
 GET_ROWS: Final = 100
 _SPLIT_UNIT: Final = 100 << 20

@@ -9,10 +9,6 @@ from collections.abc import Iterable
 from operator import lt
 from typing import Final
 
-from ots_tunnel.model import CellOp
-from ots_tunnel.protocol.spans import RowSpan, join_row
-from ots_tunnel.protocol.tags import CELL_CHECKSUM
-
 from ots_emulator.cells import (
     HEADER,
     Cell,
@@ -26,6 +22,9 @@ from ots_emulator.cells import (
     stamp_at,
 )
 from ots_emulator.refusal import parameter_invalid
+from ots_tunnel.model import CellOp
+from ots_tunnel.protocol.spans import RowSpan, join_row
+from ots_tunnel.protocol.tags import CELL_CHECKSUM
 
 _U64: Final = 1 << 64
 _I63: Final = 1 << 63

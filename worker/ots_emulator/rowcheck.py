@@ -11,12 +11,11 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
+from ots_emulator.keys import check_key_values, key_columns
+from ots_emulator.refusal import request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, KeyValue
 from ots_tunnel.protocol.spans import CellSpan, RowSpan, check_header, scan_row
-
-from ots_emulator.keys import check_key_values, key_columns
-from ots_emulator.refusal import request_invalid
 
 _U32 = struct.Struct("<I")
 _F64 = struct.Struct("<d")

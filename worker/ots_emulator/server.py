@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
-from ots_tunnel.errors import ConnectionLost
-from ots_tunnel.protocol.http import HttpRequest
 
 from ots_emulator.app import Application
 from ots_emulator.auth import body_too_large
 from ots_emulator.refusal import Refusal
+from ots_tunnel.errors import ConnectionLost
+from ots_tunnel.protocol.http import HttpRequest
 
 #: How long a stop waits for calls under way.
 _STOP_SECONDS = 2.0
@@ -71,10 +71,9 @@ def data_handler(
         if request.method != "POST":
             text = "Only POST method for requests is supported."
             answer = application.refuse(path, Refusal("OTSMethodNotAllowed", text))
-        elif (request.content_length or 0) > body_limit + 1024:
+        elif (body := await _body(request, body_limit)) is None:
             answer = application.refuse(path, body_too_large())
         else:
-            body = await request.content.read()
             try:
                 answer = await application.handle(HttpRequest(path, request.headers, body))
             except ConnectionLost:
@@ -84,3 +83,17 @@ def data_handler(
         return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
 
     return handle
+
+
+async def _body(request: web.BaseRequest, limit: int) -> bytes | None:
+    """Read the body; None when it is longer than any request may be, whatever its headers say."""
+    if (request.content_length or 0) > limit:
+        return None
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.content.iter_any():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            return None
+    return b"".join(chunks)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ots_tunnel.model import FINISHED
-
 from ots_emulator.instance import Instance
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Tunnel, TunnelChannel
+from ots_tunnel.model import FINISHED
 
 if TYPE_CHECKING:
     from ots_emulator.emulator import Emulator

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ots_tunnel.model import Action
-from ots_tunnel.protocol.spans import RowSpan
 from sortedcontainers import SortedDict
 
 from ots_emulator.cells import build_image, cells_of, has_versions, newest, scan_image
@@ -20,6 +18,8 @@ from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.keys import BOTTOM_KEY, Key, KeySchema
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.rowchange import apply_update, row_of_put, touched_row
+from ots_tunnel.model import Action
+from ots_tunnel.protocol.spans import RowSpan
 
 
 @dataclass(frozen=True, slots=True)

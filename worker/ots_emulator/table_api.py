@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ots_tunnel.model import KeyType
-from ots_tunnel.protocol import table_pb2 as pb
-
 from ots_emulator.call import Call
 from ots_emulator.keys import KeyColumn, KeySchema
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.store import DefinedColumn, Table, TableOptions
+from ots_tunnel.model import KeyType
+from ots_tunnel.protocol import table_pb2 as pb
 
 _TABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _DEVIATION_LIMIT: Final = ((1 << 63) - 1) // 1_000_000

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ots_emulator.keys import Key, KeySchema
+from ots_emulator.refusal import parameter_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Token
 from ots_tunnel.protocol.plainbuffer import decode_primary_key
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
-
-from ots_emulator.keys import Key, KeySchema
-from ots_emulator.refusal import parameter_invalid
 
 
 @dataclass(frozen=True, slots=True)

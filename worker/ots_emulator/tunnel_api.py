@@ -6,15 +6,14 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId, StreamConfig, Token, TunnelType
-from ots_tunnel.protocol import tunnel_pb2 as pb
-
 from ots_emulator.call import Call
 from ots_emulator.delivery import read_page, record_checkpoint
 from ots_emulator.refusal import client_gone
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Tunnel, TunnelChannel
 from ots_emulator.wire import page_tail
+from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId, StreamConfig, Token, TunnelType
+from ots_tunnel.protocol import tunnel_pb2 as pb
 
 
 def create_tunnel(call: Call, request: pb.CreateTunnelRequest) -> bytes:

@@ -11,6 +11,10 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ots_emulator.changelog import Partition
+from ots_emulator.keys import Key
+from ots_emulator.refusal import Refusal, client_gone, parameter_invalid, tunnel_expired
+from ots_emulator.scheduler import Seat, schedule
 from ots_tunnel.model import (
     Channel,
     ChannelId,
@@ -23,11 +27,6 @@ from ots_tunnel.model import (
     TunnelId,
     TunnelType,
 )
-
-from ots_emulator.changelog import Partition
-from ots_emulator.keys import Key
-from ots_emulator.refusal import Refusal, client_gone, parameter_invalid, tunnel_expired
-from ots_emulator.scheduler import Seat, schedule
 
 
 @dataclass(slots=True, eq=False)

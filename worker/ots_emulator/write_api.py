@@ -8,10 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from ots_tunnel.model import Action, CellOp
-from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.spans import RowSpan
-
 from ots_emulator.call import Call
 from ots_emulator.cells import HEADER, cells_of, key_image, scan_image
 from ots_emulator.columns import Projection, key_values, passes, read_filter
@@ -20,6 +16,9 @@ from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, req
 from ots_emulator.rowcheck import check_row_key, data_bytes, read_change, write_units
 from ots_emulator.store import Table
 from ots_emulator.wire import bytes_field
+from ots_tunnel.model import Action, CellOp
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.spans import RowSpan
 
 BATCH_ROWS: Final = 200
 BATCH_BYTES: Final = 4_194_304

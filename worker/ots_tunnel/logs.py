@@ -32,7 +32,6 @@ class LogAction(enum.StrEnum):
     WRITE_RETRIED = "write_retried"
     DRAINING = "draining"
     CLOSING_AT_ONCE = "closing_at_once"
-    SHUTDOWN = "shutdown"
     SHUTDOWN_FAILED = "shutdown_failed"
     COMPLETED = "completed"
     TERMINAL_ERROR = "terminal_error"

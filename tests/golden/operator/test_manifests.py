@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes_validate import validate
+
 from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import manifests, names
 from ots_tunnel_operator.api import TablestoreTunnel
-
 from tests.operator.objects import tunnel_object
 
 FOLDER = Path(__file__).parent

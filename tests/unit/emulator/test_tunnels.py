@@ -27,12 +27,6 @@ def keys_of(records: list) -> list[int]:
     return [row.primary_key[0][1] for _, row in records]
 
 
-async def finish(driver: Driver, tunnel: str, client: str) -> None:
-    """Report every channel the client holds as TERMINATED."""
-    held = await driver.heartbeat(tunnel, client)
-    await driver.heartbeat(tunnel, client, *[(id_, version + 1, "TERMINATED") for id_, (version, _) in held.items()])
-
-
 async def test_init_shows_no_channels(make_driver: MakeDriver) -> None:
     driver = make_driver(init_delay=5.0)
     await driver.create_table()

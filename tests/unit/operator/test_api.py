@@ -7,9 +7,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from ots_tunnel_operator.api import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
 from pydantic import ValidationError
 
+from ots_tunnel_operator.api import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
 from tests.operator.objects import tunnel_object
 from tests.operator.statuses import complete_status
 

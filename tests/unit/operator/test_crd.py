@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes_validate import validate
+
 from ots_tunnel_operator import crd
 
 Schema = dict[str, Any]

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+
 from ots_tunnel_operator.overlay import overlay
 
 WORKER = {"name": "worker", "image": "a", "env": [{"name": "A", "value": "1"}]}

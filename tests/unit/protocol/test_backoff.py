@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from ots_tunnel.protocol.backoff import (
     CALL_RETRY,
     FULL_PAGE_BYTES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ots_tunnel.errors import InvalidTransition
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
 from ots_tunnel.protocol.channel import (

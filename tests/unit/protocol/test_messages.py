@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import (
     Action,

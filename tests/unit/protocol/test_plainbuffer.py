@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, Marker, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ots_tunnel import __version__, errors
 from ots_tunnel.errors import CodecError, ServiceError
 from ots_tunnel.model import Credentials

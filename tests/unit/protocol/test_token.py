@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
+
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol import tunnel_pb2

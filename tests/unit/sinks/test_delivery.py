@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.errors import CodecError, ConnectionLost, OwnershipLost, TunnelError, service_error
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.backoff import Backoff

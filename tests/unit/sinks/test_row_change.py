@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.model import Action, CellOp, Column, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
 from ots_tunnel.protocol.record import Record

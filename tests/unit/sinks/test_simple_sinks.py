@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, SequenceInfo

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 
 import pytest
+
 from ots_tunnel.config import RetryConfig
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, SinkRejected, service_error
 from ots_tunnel.model import Action, Column

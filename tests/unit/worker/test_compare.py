@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.compare import Difference, compare_tables
 from ots_tunnel.model import Column, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_row

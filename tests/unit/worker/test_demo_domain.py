@@ -7,6 +7,7 @@ from itertools import islice
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ots_tunnel.demo_changes import COLUMNS, WEIGHTS, ChangeKind, DemoChange, changes
 from ots_tunnel.model import Action, CellOp, PrimaryKey
 

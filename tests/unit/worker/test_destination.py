@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.destination import ANY_DEVIATION, check_destination, planned_schema, refuse_same_table
 from ots_tunnel.errors import ConfigError
