@@ -1,0 +1,188 @@
+"""The emulator's two ports and its command, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ots_emulator import Emulator, EmulatorThread
+from ots_tunnel.protocol import table_pb2
+from ots_tunnel.protocol.http import HttpRequest
+from tests.unit.emulator.driver import Driver
+
+DEADLINE = aiohttp.ClientTimeout(total=10)
+
+
+@pytest.fixture
+async def driver() -> AsyncIterator[Driver]:
+    driver = Driver()
+    async with driver.emulator:
+        yield driver
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(timeout=DEADLINE) as session:
+        yield session
+
+
+async def post(
+    http: aiohttp.ClientSession, driver: Driver, request: HttpRequest
+) -> tuple[int, Mapping[str, str], bytes]:
+    url = driver.emulator.endpoint + request.path
+    async with http.post(url, data=request.body, headers=request.headers) as response:
+        return response.status, response.headers, await response.read()
+
+
+async def captured(driver: Driver, name: str, **fields: Any) -> HttpRequest:
+    """The request the driver would send."""
+    requests: list[HttpRequest] = []
+    handle = driver.emulator.handle
+
+    async def keep(request: HttpRequest) -> Any:
+        requests.append(request)
+        return await handle(request)
+
+    driver.emulator.handle = keep  # type: ignore[method-assign]
+    try:
+        await driver.call(name, **fields)
+    finally:
+        driver.emulator.handle = handle  # type: ignore[method-assign]
+    return requests[0]
+
+
+async def test_a_call_over_http(driver: Driver, http: aiohttp.ClientSession) -> None:
+    await driver.create_table()
+    request = await captured(driver, "ListTable")
+
+    status, headers, body = await post(http, driver, request)
+
+    assert status == 200
+    assert headers["Content-Length"] == "3"
+    assert table_pb2.ListTableResponse.FromString(body).table_names == ["t"]
+
+
+async def test_only_posts_and_no_huge_bodies(driver: Driver, http: aiohttp.ClientSession) -> None:
+    async with http.get(driver.emulator.endpoint + "/ListTable") as response:
+        assert response.status == 405
+        assert response.headers["x-ots-requestid"]
+    async with http.post(driver.emulator.endpoint + "/PutRow", data=io.BytesIO(bytes(6 << 20))) as response:
+        assert table_pb2.Error.FromString(await response.read()).code == "OTSRequestBodyTooLarge"
+        assert response.status == 413
+
+
+async def test_the_data_port_offers_no_levers(driver: Driver, http: aiohttp.ClientSession) -> None:
+    for path in ("/state", "/split", "/faults", "/healthz"):
+        async with http.post(driver.emulator.endpoint + path, json={}) as response:
+            assert table_pb2.Error.FromString(await response.read()).code == "OTSParameterInvalid"
+
+
+async def test_a_lost_answer_breaks_the_connection_after_the_write(driver: Driver, http: aiohttp.ClientSession) -> None:
+    await driver.create_table()
+    request = await captured(driver, "DeleteTable", table_name="t")
+    await driver.create_table()
+    async with http.post(
+        driver.emulator.admin_url + "/faults", json={"operation": "DeleteTable", "count": 1, "drop_response": True}
+    ) as response:
+        assert await response.json() == {"rules": 1}
+
+    with pytest.raises(aiohttp.ClientError):
+        await post(http, driver, request)
+    assert (await driver.call("ListTable")).table_names == []
+
+
+async def test_admin_levers(driver: Driver, http: aiohttp.ClientSession) -> None:
+    async def lever(path: str, **document: Any) -> tuple[int, Any]:
+        async with http.post(driver.emulator.admin_url + path, json=document) as response:
+            return response.status, await response.json()
+
+    await lever("/partitions", instance="demo", table="t", count=2)
+    await driver.create_table()
+    await driver.fill(20)
+    tunnel = await driver.create_tunnel("Stream")
+    client = await driver.connect(tunnel)
+    channel = next(iter(await driver.heartbeat(tunnel, client)))
+
+    status, split = await lever("/split", instance="demo", table="t", partition=channel)
+    async with http.get(driver.emulator.admin_url + "/state") as response:
+        state = await response.json()
+
+    assert (status, split["parent"], len(split["children"])) == (200, channel, 2)
+    (instance,) = state["instances"]
+    (table,) = instance["tables"]
+    assert (instance["name"], table["name"], table["rows"], table["partitionCount"]) == ("demo", "t", 20, 3)
+    (shown,) = instance["tunnels"]
+    assert [c["status"] for c in shown["channels"]] == ["OPEN", "OPEN", "WAIT", "WAIT"]
+    assert {c["owner"] for c in shown["channels"]} == {client, None}
+    assert shown["channels"][0].keys() >= {"id", "type", "version", "rows", "consumePoint", "sequence"}
+    assert await lever("/clients/expire", instance="demo", tunnel="tunnel") == (200, {"expired": [client]})
+    assert await lever("/tunnels/expire", instance="demo", tunnel=tunnel) == (200, {})
+    assert (await driver.describe(tunnel)).tunnel.expired
+
+
+@pytest.mark.parametrize(
+    ("path", "document", "message"),
+    [
+        ("/split", {"instance": "demo"}, "table: found None, a text is needed"),
+        ("/split", {"instance": "other", "table": "t"}, "no instance 'other', there are: demo"),
+        ("/split", {"instance": "demo", "table": "t"}, "Requested table does not exist."),
+        ("/partitions", {"instance": "demo", "table": "t", "count": 0}, "count: found 0"),
+        ("/faults", {"operatoin": "x"}, "operatoin: unknown"),
+        ("/faults", {"count": "many"}, "count: "),
+    ],
+)
+async def test_admin_mistakes_are_named(
+    driver: Driver, http: aiohttp.ClientSession, path: str, document: dict[str, Any], message: str
+) -> None:
+    async with http.post(driver.emulator.admin_url + path, json=document) as response:
+        assert response.status in (400, 404)
+        assert (await response.json())["message"].startswith(message)
+
+
+def test_a_thread_for_code_without_a_loop() -> None:
+    with EmulatorThread({"one": {"id": "secret"}}) as emulator:
+        assert emulator.endpoint.startswith("http://127.0.0.1:")
+        assert emulator.call("state")["instances"][0]["name"] == "one"
+
+
+async def test_a_used_port_is_an_error(driver: Driver) -> None:
+    port = int(driver.emulator.endpoint.rpartition(":")[2])
+
+    with pytest.raises(OSError):
+        await Emulator(port=port).start()
+
+
+async def test_the_command_serves_and_stops_on_sigterm() -> None:
+    arguments = ["-m", "ots_emulator", "serve", "--port", "0", "--admin-port", "0", "--access-key", "a:b"]
+    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        greeting = b""
+        while b"Java" not in greeting:
+            greeting += await process.stdout.readline()
+        found = re.search(r"admin +(http://\S+)", greeting.decode())
+        assert found
+        async with aiohttp.ClientSession() as http, http.get(found[1] + "/healthz") as response:
+            assert response.status == 200
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+
+
+async def test_the_command_refuses_a_used_port(driver: Driver) -> None:
+    port = driver.emulator.endpoint.rpartition(":")[2]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "ots_emulator", "serve", "--port", port, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(20):
+        _, complaint = await process.communicate()
+
+    assert process.returncode == 2
+    assert f"127.0.0.1:{port}".encode() in complaint
