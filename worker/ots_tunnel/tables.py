@@ -58,6 +58,11 @@ with _quiet_import():
 
 R = TypeVar("R")
 
+# The SDK logs every refused call as an error, and below this level formats each request with its rows and headers,
+# whether anybody reads that or not. Whatever goes wrong reaches our callers as an exception.
+_SDK_LOGGER = logging.getLogger("ots_tunnel.tables.sdk")
+_SDK_LOGGER.setLevel(logging.CRITICAL)
+
 #: Threads for blocking calls; table calls are few (the service allows ten a second per instance).
 POOL_THREADS = 4
 
@@ -244,6 +249,7 @@ class TableAdmin:
                 self.instance,
                 sts_token=credentials.security_token,
                 socket_timeout=SOCKET_TIMEOUT,
+                logger_name=_SDK_LOGGER.name,
                 max_connection=POOL_THREADS,
                 retry_policy=policy,
             )
