@@ -1,0 +1,206 @@
+"""The heartbeat under trouble: it waits for nothing, survives hiccups, and knows what is final."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_emulator.faults import FaultRule
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.errors import PermissionDenied, TunnelExpired
+from ots_tunnel.model import FINISHED, ChannelStatus, TunnelType
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker import TunnelWorker
+from tests.integration.scene import CREDENTIALS, RecordingSink, Scene, until
+
+KEYS = [f"k{number:03}" for number in range(100)]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
+
+
+def watched(scene: Scene, worker: TunnelWorker) -> list[tuple[float, str]]:
+    """From now on, when the worker calls what."""
+    calls: list[tuple[float, str]] = []
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        calls.append((time.monotonic(), request.path.rpartition("/")[2]))
+        return await scene.emulator.handle(request)
+
+    worker._client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(handle))
+    return calls
+
+
+def beats(calls: list[tuple[float, str]]) -> list[float]:
+    return [at for at, name in calls if name == "heartbeat"]
+
+
+@pytest.mark.parametrize("operation", ["Checkpoint", "GetCheckpoint", "ReadRecords"])
+async def test_beats_go_on_while_other_calls_hang(scene: Scene, operation: str) -> None:  # G12
+    await scene.create_table(partitions=2)
+    await scene.create_tunnel(TunnelType.Stream)
+    scene.emulator.faults.add(FaultRule(operation=operation, latency=1.2, count=4))
+    sink = RecordingSink()
+    worker = scene.worker(sink, interval=0.1, timeout=2)
+    calls = watched(scene, worker)
+
+    async with scene.running(worker):
+        await scene.put(KEYS)
+        await until(lambda: len(beats(calls)) > 10)
+        await until(lambda: len(sink.written) >= 100, what="all")
+
+    gaps = [later - earlier for earlier, later in itertools.pairwise(beats(calls))]
+    assert max(gaps) < 0.8
+    assert sorted(sink.written) == sorted(scene.everything())
+
+
+async def test_beats_go_on_while_the_sink_hangs(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    gate = asyncio.Event()
+    sink = RecordingSink(gate=gate)
+    worker = scene.worker(sink, interval=0.1)
+    calls = watched(scene, worker)
+
+    async with scene.running(worker):
+        await scene.put(KEYS)
+        await sink.arrived.wait()
+        before = worker.status.client_id
+        seen = len(beats(calls))
+        await until(lambda: len(beats(calls)) > seen + 15)
+        gate.set()
+        await until(lambda: len(sink.written) >= 100)
+        assert worker.status.client_id == before
+
+    assert sorted(sink.written) == sorted(scene.everything())
+
+
+@pytest.mark.parametrize("code", ["OTSTunnelServerUnavailable", "OTSAuthFailed", "OTSServerBusy"])
+async def test_a_hiccup_is_survived_by_the_same_client(scene: Scene, code: str) -> None:  # G14
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    sink = RecordingSink()
+    worker = scene.worker(sink, timeout=5)
+
+    async with scene.running(worker):
+        await until(lambda: worker.status.is_ready)
+        before = worker.status.client_id
+        scene.emulator.faults.add(FaultRule(operation="Heartbeat", count=3, code=code))
+        await scene.put(KEYS)
+        await until(lambda: len(scene.emulator.faults) == 0 and len(sink.written) >= 100)
+        assert worker.status.client_id == before
+
+    assert sorted(sink.written) == sorted(scene.everything())
+
+
+async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_before_it(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    sink = RecordingSink()
+    worker = scene.worker(sink, timeout=1)
+
+    async with scene.running(worker):
+        await until(lambda: worker.status.is_ready)
+        before = worker.status.client_id
+        rule = FaultRule(operation="Heartbeat", code="OTSTunnelServerUnavailable")
+        scene.emulator.faults.add(rule)
+        await asyncio.sleep(0.9)  # beyond timeout - D
+        await scene.put(KEYS)
+        await asyncio.sleep(0.05)
+        written_behind_the_fence = list(sink.written)
+        await until(lambda: worker.status.client_id != before, what="new client")
+        scene.emulator.faults.clear()
+        await until(lambda: len(sink.written) >= 100)
+
+    assert written_behind_the_fence == []
+    assert sorted(sink.written) == sorted(scene.everything())
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error"),
+    [
+        (lambda scene: scene.emulator.expire_tunnel("demo", scene.tunnel_id), TunnelExpired),
+        (
+            lambda scene: scene.emulator.faults.add(FaultRule("Heartbeat", code="OTSPermissionDenied")),
+            PermissionDenied,
+        ),
+        (lambda scene: scene.emulator.faults.add(FaultRule("ReadRecords", code="OTSTunnelExpired")), TunnelExpired),
+    ],
+    ids=["expired", "denied", "expired at a read"],
+)
+async def test_what_no_new_client_can_mend_ends_the_worker(
+    scene: Scene, trouble: Callable[[Scene], None], error: type[Exception]
+) -> None:
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    worker = scene.worker(RecordingSink())
+    running = asyncio.create_task(worker.run())
+    await until(lambda: worker.status.is_ready)
+
+    trouble(scene)
+
+    with pytest.raises(error):
+        await asyncio.wait_for(running, 15)
+    assert worker.status.error is not None
+
+
+async def test_an_end_that_cannot_be_stored_is_reported_as_close(scene: Scene) -> None:  # G6
+    await scene.create_table()
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseData)
+    scene.emulator.faults.add(FaultRule(operation="Checkpoint", code="OTSTunnelServerUnavailable"))
+    sink = RecordingSink()
+    (channel,) = scene.emulator._tunnel("demo", scene.tunnel_id).channels.values()
+
+    async with scene.running(scene.worker(sink, timeout=0.9)):
+        await until(lambda: len(sink.written) >= 200, 20, "read a second time")
+        assert channel.status is not ChannelStatus.TERMINATED
+        scene.emulator.faults.clear()
+        await until(lambda: channel.status is ChannelStatus.TERMINATED)
+
+    assert channel.token == FINISHED
+    assert set(sink.written) == set(scene.everything())
+
+
+async def test_an_ended_channel_is_reported_early(scene: Scene) -> None:
+    await scene.create_table(partitions=2)
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseAndStream)
+    worker = scene.worker(RecordingSink(), interval=20, timeout=60)
+
+    async with scene.running(worker):
+        await until(
+            lambda: (
+                len(worker.status.channels) > 0
+                and all(view.progress.channel_type == "Stream" for view in worker.status.channels.values())
+            ),
+            10,
+            "stream long before the next regular beat",
+        )
+
+
+async def test_a_failing_channel_is_retried_at_the_pace_of_the_heartbeat(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    scene.emulator.faults.add(FaultRule(operation="ReadRecords", code="OTSInternalFailure", count=4))
+    sink = RecordingSink()
+    worker = scene.worker(sink, interval=0.2)
+    calls = watched(scene, worker)
+
+    async with scene.running(worker):
+        await scene.put(KEYS)
+        await until(lambda: len(sink.written) >= 100)
+        (view,) = worker.status.channels.values()
+        assert view.progress.error is None
+
+    opened = [at for at, name in calls if name == "getcheckpoint"]
+    assert min(later - earlier for earlier, later in itertools.pairwise(opened)) > 0.15
+    assert sorted(sink.written) == sorted(scene.everything())

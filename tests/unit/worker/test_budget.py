@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import asyncio
+
+from ots_tunnel.budget import COPIES, LEAST_PAGE_BYTES, ByteBudget
+
+ONE = LEAST_PAGE_BYTES * COPIES
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_read_waits_until_the_largest_page_fits() -> None:
+    budget = ByteBudget(2 * ONE)
+    first = await budget.reserve()
+    await budget.reserve()
+    third = asyncio.create_task(budget.reserve())
+    await settle()
+    assert not third.done()
+
+    first.resize(page_bytes=100)
+    await settle()
+    assert not third.done()  # what is left is less than the largest page
+    first.release()
+    await settle()
+
+    assert third.done()
+    assert budget.used_bytes == 2 * ONE
+
+
+async def test_a_larger_page_raises_what_later_reads_reserve() -> None:
+    budget = ByteBudget(10 * ONE)
+    share = await budget.reserve()
+    share.resize(page_bytes=2 * LEAST_PAGE_BYTES)
+    share.release()
+
+    await budget.reserve()
+
+    assert budget.used_bytes == 2 * ONE
+
+
+async def test_one_page_beyond_the_whole_budget_is_still_read() -> None:
+    budget = ByteBudget(ONE // 2)
+    share = await asyncio.wait_for(budget.reserve(), 1)
+    second = asyncio.create_task(budget.reserve())
+    await settle()
+
+    assert not second.done()
+    share.release()
+    await asyncio.wait_for(second, 1)
+
+
+async def test_waiting_reads_are_served_in_order_and_a_cancelled_one_is_skipped() -> None:
+    budget = ByteBudget(ONE)
+    share = await budget.reserve()
+    order: list[int] = []
+
+    async def reserve(number: int) -> None:
+        (await budget.reserve()).release()
+        order.append(number)
+
+    tasks = [asyncio.create_task(reserve(number)) for number in range(3)]
+    await settle()
+    tasks[0].cancel()
+    await settle()
+    share.release()
+    await asyncio.wait(tasks, timeout=1)
+
+    assert order == [1, 2]
+    assert budget.used_bytes == 0
+
+
+async def test_releasing_twice_gives_back_once() -> None:
+    budget = ByteBudget(ONE)
+    share = await budget.reserve()
+
+    share.release()
+    share.release()
+
+    assert budget.used_bytes == 0

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ots_tunnel.checkpointer import Checkpointer, belongs_to_us
+from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, TunnelError
+from ots_tunnel.model import FINISHED, Checkpoint, Token
+
+START = Checkpoint(Token("t0"), 7)
+
+
+class Store:
+    """The service's rule for sequence numbers, with scripted troubles."""
+
+    def __init__(self, stored: Checkpoint = START) -> None:
+        self.stored = stored
+        self.calls: list[Checkpoint] = []
+        self.lose_answers = 0
+        self.fail: list[TunnelError] = []
+
+    async def get(self) -> Checkpoint:
+        return self.stored
+
+    async def put(self, checkpoint: Checkpoint) -> None:
+        self.calls.append(checkpoint)
+        if self.fail:
+            raise self.fail.pop(0)
+        if checkpoint.sequence_number <= self.stored.sequence_number:
+            raise SequenceNumberMismatch("OTSSequenceNumberNotMatch", "stale")
+        self.stored = checkpoint
+        if self.lose_answers:
+            self.lose_answers -= 1
+            raise ConnectionLost("no answer")
+
+
+async def test_nothing_is_written_before_something_is_confirmed() -> None:
+    store = Store()
+
+    await Checkpointer(store, START, 5).flush()
+
+    assert store.calls == []
+
+
+async def test_the_newest_confirmed_token_is_written_once_with_the_next_number() -> None:
+    store = Store()
+    checkpointer = Checkpointer(store, START, 5)
+    checkpointer.confirmed(Token("t1"))
+    checkpointer.confirmed(Token("t2"))
+
+    await checkpointer.flush()
+    await checkpointer.flush()
+
+    assert store.calls == [Checkpoint(Token("t2"), 8)]
+    assert checkpointer.durable == "t2"
+
+
+@pytest.mark.looptime
+async def test_the_interval_separates_checkpoints() -> None:
+    store = Store()
+    checkpointer = Checkpointer(store, START, 5)
+    running = asyncio.create_task(checkpointer.run())
+
+    for number in range(1, 13):
+        checkpointer.confirmed(Token(f"t{number}"))
+        await asyncio.sleep(1)
+
+    assert [checkpoint.token for checkpoint in store.calls] == ["t5", "t10"]
+    running.cancel()
+
+
+@pytest.mark.looptime
+async def test_a_failed_checkpoint_stays_pending_and_ages() -> None:
+    store = Store()
+    store.fail = [ConnectionLost("down")]
+    checkpointer = Checkpointer(store, START, 5)
+    running = asyncio.create_task(checkpointer.run())
+    checkpointer.confirmed(Token("t1"))
+
+    await asyncio.sleep(6)
+    assert checkpointer.durable == "t0"
+    assert checkpointer.age() == pytest.approx(6)
+    await asyncio.sleep(5)
+
+    assert store.stored == Checkpoint(Token("t1"), 8)
+    assert checkpointer.age() == 0
+    running.cancel()
+
+
+async def test_a_lost_answer_is_recognised_and_the_next_token_is_sent() -> None:
+    store = Store()
+    store.lose_answers = 1
+    checkpointer = Checkpointer(store, START, 5)
+    checkpointer.confirmed(Token("t1"))
+    with pytest.raises(ConnectionLost):
+        await checkpointer.flush()
+    checkpointer.confirmed(Token("t2"))
+
+    await checkpointer.flush()
+
+    assert store.stored == Checkpoint(Token("t2"), 9)
+
+
+async def test_a_raised_number_under_our_own_token_is_adopted() -> None:
+    store = Store()
+    checkpointer = Checkpointer(store, START, 5)
+    store.stored = Checkpoint(Token("t0"), 20)
+    checkpointer.confirmed(Token("t1"))
+
+    await checkpointer.flush()
+
+    assert store.stored == Checkpoint(Token("t1"), 21)
+
+
+async def test_a_foreign_token_means_ownership_is_lost_and_nothing_is_overwritten() -> None:
+    store = Store()
+    checkpointer = Checkpointer(store, START, 5)
+    store.stored = Checkpoint(Token("theirs"), 20)
+    checkpointer.confirmed(Token("t1"))
+
+    with pytest.raises(OwnershipLost):
+        await checkpointer.flush()
+
+    assert store.stored == Checkpoint(Token("theirs"), 20)
+
+
+@pytest.mark.looptime
+async def test_finished_is_tried_until_it_is_durable() -> None:
+    store = Store()
+    store.fail = [ConnectionLost("down")] * 5
+    checkpointer = Checkpointer(store, START, 5)
+    checkpointer.confirmed(FINISHED)
+
+    await checkpointer.flush_within(10)
+
+    assert store.stored == Checkpoint(FINISHED, 8)
+
+
+@pytest.mark.looptime
+async def test_trying_ends_with_the_time_and_says_why() -> None:
+    store = Store()
+    store.fail = [ConnectionLost("down")] * 100
+    checkpointer = Checkpointer(store, START, 5)
+    checkpointer.confirmed(FINISHED)
+
+    with pytest.raises(ConnectionLost):
+        await checkpointer.flush_within(10)
+
+    assert checkpointer.durable == "t0"
+
+
+@pytest.mark.parametrize(
+    ("stored", "ours"), [("durable", True), ("tried", True), ("older", False), ("", False), ("finished", False)]
+)
+def test_only_our_own_tokens_belong_to_us(stored: str, ours: bool) -> None:
+    assert belongs_to_us(Token(stored), Token("durable"), frozenset({Token("tried")})) is ours

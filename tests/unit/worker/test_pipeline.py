@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from ots_tunnel.budget import ByteBudget
+from ots_tunnel.client import Page
+from ots_tunnel.errors import ConnectionLost, SinkRejected
+from ots_tunnel.metrics import WorkerMetrics
+from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, Column, SequenceInfo, Token
+from ots_tunnel.pipeline import Pipeline, Shared, next_idle_attempt
+from ots_tunnel.progress import ChannelProgress
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.rate import RateLimit
+from ots_tunnel.sinks import Batch, Guard
+
+pytestmark = pytest.mark.looptime
+
+
+def page(rows: int, next_token: str, may_more: bool | None = None, at: float | None = 1000.0) -> Page:
+    records = [
+        Record(
+            Action.PUT,
+            encode_row((("pk", f"k{n}"),), (Column("n", n, 1),), sequence=SequenceInfo(0, (900 + n) * 1_000_000, n)),
+        )
+        for n in range(rows)
+    ]
+    return Page(records, Token(next_token), may_more, 1000 * rows, at)
+
+
+@dataclass
+class Script:
+    """A channel whose pages are given by their token, and a sink that takes `write_time` per batch."""
+
+    pages: dict[str, Page]
+    write_time: float = 0
+    error: Exception | None = None
+    events: list[tuple[float, str]] = field(default_factory=list)
+
+    def note(self, event: str) -> None:
+        self.events.append((round(asyncio.get_running_loop().time() - self.began, 3), event))
+
+    def __post_init__(self) -> None:
+        self.began = asyncio.get_running_loop().time()
+
+    async def read(self, token: Token) -> Page:
+        self.note(f"read {token}")
+        await asyncio.sleep(0.001)
+        if token not in self.pages:
+            raise ConnectionLost(f"no page at {token}")
+        return self.pages[token]
+
+    async def open(self) -> None: ...
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        await asyncio.sleep(self.write_time)
+        if self.error is not None:
+            raise self.error
+        self.note(f"wrote {len(batch.records)}")
+
+    async def flush(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def names(self) -> list[str]:
+        return [name for _, name in self.events]
+
+
+def pipeline(
+    script: Script, kind: ChannelType = ChannelType.STREAM, slots: asyncio.Semaphore | None = None
+) -> tuple[Pipeline, list[str], Shared]:
+    confirmed: list[str] = []
+    shared = Shared(script, WorkerMetrics("t"), ByteBudget(1 << 28), RateLimit(0), slots)
+    made = Pipeline(
+        ChannelProgress(ChannelId("c"), kind),
+        Token("t0"),
+        read=script.read,
+        guard=_Open(),
+        confirmed=lambda token: _note(script, confirmed, token),
+        shared=shared,
+        entropy=lambda: 0.5,
+    )
+    return made, confirmed, shared
+
+
+def _note(script: Script, confirmed: list[str], token: Token) -> None:
+    confirmed.append(token)
+    script.note(f"confirmed {token}")
+
+
+class _Open:
+    def check(self) -> None:
+        return None
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(100):
+        while not condition():  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.001)
+
+
+async def test_pages_are_confirmed_in_order_up_to_the_end() -> None:
+    script = Script({"t0": page(3, "t1", True), "t1": page(0, "t2", True), "t2": page(2, FINISHED)})
+    made, confirmed, shared = pipeline(script)
+
+    assert await made.run() is True
+
+    assert confirmed == ["t1", "t2", FINISHED]
+    assert made.progress.rows == 5
+    assert shared.budget.used_bytes == 0
+
+
+async def test_a_channel_resumed_at_its_end_reads_nothing() -> None:
+    script = Script({})
+    made, confirmed, _ = pipeline(script)
+    made._start = FINISHED
+
+    assert await made.run() is True
+    assert script.events == []
+    assert confirmed == []
+
+
+async def test_pages_are_read_while_one_is_written() -> None:
+    script = Script({f"t{n}": page(1, f"t{n + 1}", True) for n in range(5)} | {"t5": page(1, FINISHED)}, write_time=1)
+    made, _, _ = pipeline(script)
+
+    await made.run()
+
+    reads_before_first_write = script.names()[: script.names().index("wrote 1")]
+    assert reads_before_first_write == ["read t0", "read t1", "read t2"]
+
+
+async def test_a_page_is_delivered_before_the_back_off() -> None:  # J2
+    script = Script({"t0": page(1, "t1", False), "t1": page(1, FINISHED)})
+    made, _, _ = pipeline(script)
+
+    await made.run()
+
+    when = {name: at for at, name in script.events}
+    assert script.names()[:4] == ["read t0", "wrote 1", "confirmed t1", "read t1"]
+    assert when["read t1"] == pytest.approx(0.021, abs=0.002)
+
+
+async def test_idle_stream_reads_grow_apart_and_base_reads_do_not() -> None:  # J1
+    pages = {f"t{n}": page(0, f"t{n + 1}", False) for n in range(6)} | {"t6": page(0, FINISHED)}
+    stream, base = Script(dict(pages)), Script(dict(pages))
+
+    await pipeline(stream)[0].run()
+    last = stream.events[-1][0]
+    base.began = asyncio.get_running_loop().time()
+    await pipeline(base, ChannelType.BASE)[0].run()
+
+    assert last == pytest.approx(0.02 + 0.1 + 0.5 + 2.5 + 5 + 5, abs=0.05)
+    assert base.events[-1][0] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("attempt", "rows", "may_more", "following"),
+    [
+        (-1, 0, False, 0),
+        (3, 0, False, 4),
+        (3, 5, False, 1),  # a trickle after silence
+        (1, 5, False, 0),
+        (0, 5, False, 0),
+        (3, 5, True, None),
+        (3, 0, True, None),
+        (-1, 5, None, 0),
+        (-1, 501, None, None),
+    ],
+)
+async def test_pauses_follow_what_pages_bring(
+    attempt: int, rows: int, may_more: bool | None, following: object
+) -> None:
+    assert next_idle_attempt(attempt, page(rows, "t", may_more)) == following
+
+
+async def test_stopping_finishes_the_page_being_written_and_drops_the_rest() -> None:
+    script = Script({f"t{n}": page(1, f"t{n + 1}", True) for n in range(9)}, write_time=1)
+    made, confirmed, shared = pipeline(script)
+    running = asyncio.create_task(made.run())
+    await until(lambda: "read t2" in script.names())
+
+    made.stop()
+
+    assert await running is False
+    assert confirmed == ["t1"]
+    assert not made.write_in_doubt
+    assert shared.budget.used_bytes == 0
+
+
+async def test_a_stopped_idle_channel_ends_at_once() -> None:  # G10
+    script = Script({"t0": page(0, "t0", False)})
+    made, _, _ = pipeline(script)
+    running = asyncio.create_task(made.run())
+    await asyncio.sleep(10)
+    before = asyncio.get_running_loop().time()
+
+    made.stop()
+
+    assert await running is False
+    assert asyncio.get_running_loop().time() == before
+
+
+async def test_a_refused_page_is_not_confirmed_and_its_write_is_in_doubt() -> None:
+    script = Script({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, error=SinkRejected("c", "m"))
+    made, confirmed, shared = pipeline(script)
+
+    with pytest.raises(SinkRejected):
+        await made.run()
+
+    assert confirmed == []
+    assert made.write_in_doubt
+    assert shared.budget.used_bytes == 0
+
+
+async def test_pages_before_a_failed_read_are_not_lost_to_the_sink() -> None:
+    script = Script({"t0": page(1, "t1", True)})
+    made, _, shared = pipeline(script)
+
+    with pytest.raises(ConnectionLost):
+        await made.run()
+
+    assert shared.budget.used_bytes == 0
+
+
+async def test_a_cancelled_write_is_in_doubt() -> None:
+    script = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=60)
+    made, confirmed, shared = pipeline(script)
+    running = asyncio.create_task(made.run())
+    await asyncio.sleep(1)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert made.write_in_doubt
+    assert confirmed == []
+    assert shared.budget.used_bytes == 0
+
+
+async def test_a_slot_is_held_from_the_read_to_the_confirmation() -> None:
+    slots = asyncio.Semaphore(1)
+    one = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=1)
+    two = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=1)
+
+    await asyncio.gather(pipeline(one, slots=slots)[0].run(), pipeline(two, slots=slots)[0].run())
+
+    events = [(at, name) for script in (one, two) for at, name in script.events if name.startswith(("read", "wrote"))]
+    # Sorted by time; at the same moment one channel's write ends before the other's read begins.
+    order = [name.split()[0] for _, name in sorted(events, key=lambda event: (event[0], event[1].startswith("read")))]
+    assert order == ["read", "wrote"] * 4
+
+
+async def test_caught_up_is_the_time_of_the_last_read_that_reached_the_end() -> None:
+    script = Script(
+        {"t0": page(2, "t1", True), "t1": page(0, "t2", False, at=2000.0), "t2": page(1, FINISHED, at=None)}
+    )
+    made, confirmed, _ = pipeline(script)
+    running = asyncio.create_task(made.run())
+    await until(lambda: "t2" in confirmed)
+
+    progress = made.progress
+    assert (progress.caught_up, progress.caught_up_time, progress.consumed_up_to) == (True, 2000.0, 2000.0)
+    assert progress.lag(2007.0) == 7.0
+    await running

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from ots_tunnel.client import Page
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
+from ots_tunnel.progress import ChannelProgress
+from ots_tunnel.protocol.record import Record
+
+
+def page(rows: int, may_more: bool | None, at: float | None) -> Page:
+    return Page([Record(Action.PUT, b"")] * rows, Token("t"), may_more, 10 * rows, at)
+
+
+def stream() -> ChannelProgress:
+    return ChannelProgress(ChannelId("c"), ChannelType.STREAM)
+
+
+def test_nothing_is_known_before_the_first_page() -> None:
+    progress = stream()
+
+    assert (progress.consumed_up_to, progress.caught_up, progress.lag(5.0)) == (None, False, None)
+
+
+def test_the_last_record_of_a_full_page_is_the_consume_point() -> None:
+    progress, full = stream(), page(3, True, 2000.0)
+    progress.page_read(full)
+
+    progress.page_confirmed(full, SequenceInfo(0, 1_500_000_000, 0))
+
+    assert progress.consumed_up_to == 1500.0
+    assert progress.caught_up_time is None
+    assert progress.lag(1600.0) == 100.0
+
+
+def test_an_empty_page_behind_unconfirmed_records_does_not_count_as_caught_up() -> None:
+    progress, full, empty, later = stream(), page(3, True, 2000.0), page(0, False, 2001.0), page(1, True, 2002.0)
+    for read in (full, empty, later):
+        progress.page_read(read)
+
+    progress.page_confirmed(full, SequenceInfo(0, 1_500_000_000, 0))
+    assert not progress.caught_up
+    progress.page_confirmed(empty, None)
+    assert not progress.caught_up  # a later page waits for the sink
+    assert progress.caught_up_time == 2001.0
+
+
+def test_the_consume_point_never_moves_back() -> None:
+    progress, empty, late = stream(), page(0, False, 2000.0), page(1, True, 2001.0)
+    for read in (empty, late):
+        progress.page_read(read)
+        progress.page_confirmed(read, SequenceInfo(0, 1_999_000_000, 0) if read.records else None)
+
+    assert progress.consumed_up_to == 2000.0
+
+
+def test_an_answer_without_a_time_leaves_the_time_unknown() -> None:
+    progress, empty = stream(), page(0, False, None)
+    progress.page_read(empty)
+    progress.page_confirmed(empty, None)
+
+    assert progress.caught_up
+    assert progress.caught_up_time is None
+
+
+def test_base_channels_have_no_lag() -> None:
+    progress = ChannelProgress(ChannelId("BaseData_0"), ChannelType.BASE)
+    full = page(3, False, 2000.0)
+    progress.page_read(full)
+    progress.page_confirmed(full, None)
+
+    assert (progress.lag(3000.0), progress.caught_up, progress.rows) == (None, False, 3)
+
+
+def test_an_error_stays_until_a_page_is_confirmed() -> None:
+    progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, error="ConnectionLost: reset")
+    full = page(1, True, None)
+    progress.page_read(full)
+    assert progress.error
+
+    progress.page_confirmed(full, None)
+
+    assert progress.error is None

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ots_tunnel.client import Page
+from ots_tunnel.errors import ConnectionLost
+from ots_tunnel.logs import LogAction
+from ots_tunnel.metrics import BusyClock, WorkerMetrics
+from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType, Token
+from ots_tunnel.progress import ChannelProgress
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.status import ChannelView, Rate, StatusCollector, WorkerStatus
+
+
+def status() -> WorkerStatus:
+    made = WorkerStatus("tid", "uid-pod", WorkerMetrics("orders", "count"), wall=lambda: 1_700_000_100.0)
+    stream = ChannelProgress(
+        ChannelId("s"),
+        ChannelType.STREAM,
+        rows=5,
+        caught_up=True,
+        caught_up_time=1_700_000_090.5,
+        consumed_up_to=1_700_000_090.5,
+    )
+    base = ChannelProgress(ChannelId("BaseData_0"), ChannelType.BASE, rows=7, finished=True)
+    made.channels = {
+        stream.channel_id: ChannelView(stream, ChannelStatus.OPEN),
+        base.channel_id: ChannelView(base, ChannelStatus.TERMINATED),
+    }
+    return made
+
+
+def test_the_document_is_what_the_operator_reads() -> None:
+    document = status().document()
+
+    assert document == {
+        "tunnelId": "tid",
+        "clientId": None,
+        "clientTag": "uid-pod",
+        "time": "2023-11-14T22:15:00.000Z",
+        "rowsTotal": 0,
+        "bytesTotal": 0,
+        "rowsPerSecond": 0.0,
+        "busyPercent": 0,
+        "handOvers": 0,
+        "lastHeartbeatTime": None,
+        "draining": False,
+        "error": None,
+        "completed": False,
+        "channels": [
+            {
+                "id": "BaseData_0",
+                "type": "BaseData",
+                "state": "TERMINATED",
+                "rowsTotal": 7,
+                "caughtUp": False,
+                "caughtUpTime": None,
+                "consumedUpTo": None,
+                "lagSeconds": None,
+                "finished": True,
+                "error": None,
+            },
+            {
+                "id": "s",
+                "type": "Stream",
+                "state": "OPEN",
+                "rowsTotal": 5,
+                "caughtUp": True,
+                "caughtUpTime": "2023-11-14T22:14:50.500Z",
+                "consumedUpTo": "2023-11-14T22:14:50.500Z",
+                "lagSeconds": 9,
+                "finished": False,
+                "error": None,
+            },
+        ],
+    }
+
+
+def test_metric_names_and_labels_are_an_interface() -> None:
+    made = status()
+    metrics = made.metrics
+    metrics.registry.register(StatusCollector(made))
+    metrics.confirmed(ChannelType.STREAM, Page([Record(Action.PUT, b"")], Token("t"), None, 10, None))
+    metrics.checkpoint_stored(ChannelType.STREAM, 0.1)
+    metrics.handed_over("taken")
+    metrics.call_repeated("ReadRecords", ConnectionLost("reset"))
+    with metrics.reading(ChannelType.STREAM), metrics.writing(ChannelType.STREAM):
+        pass
+
+    found = {
+        family.name: {tuple(sorted(set(sample.labels) - {"le"})) for sample in family.samples}
+        for family in text_string_to_metric_families(generate_latest(metrics.registry).decode())
+        if not family.name.endswith("_created")
+    }
+
+    by_type = ("channel_type", "tunnel")
+    by_channel = ("channel", "channel_type", "tunnel")
+    assert found == {
+        "ots_tunnel_records": {("action", *by_type)},
+        "ots_tunnel_bytes": {by_type},
+        "ots_tunnel_read_seconds": {by_type},
+        "ots_tunnel_sink_seconds": {("channel_type", "sink", "tunnel")},
+        "ots_tunnel_checkpoint_seconds": {by_type},
+        "ots_tunnel_rebalances": {("direction", "tunnel")},
+        "ots_tunnel_retries": {("code", "operation", "tunnel")},
+        "ots_tunnel_busy_ratio": {("tunnel",)},
+        "ots_tunnel_inflight_bytes": {("tunnel",)},
+        "ots_tunnel_channels": {("state", "tunnel")},
+        "ots_tunnel_lag_seconds": {by_channel},
+        "ots_tunnel_caught_up": {by_channel},
+        "ots_tunnel_checkpoint_age_seconds": {by_channel},
+    }
+
+
+def test_log_actions_are_an_interface() -> None:
+    assert sorted(LogAction) == [
+        "call_repeated",
+        "channel_abandoned",
+        "channel_failed",
+        "channel_finished",
+        "channel_opened",
+        "channel_state",
+        "checkpoint_adopted",
+        "checkpoint_failed",
+        "client_gone",
+        "closing_at_once",
+        "completed",
+        "connect_failed",
+        "connected",
+        "draining",
+        "heartbeat_failed",
+        "shutdown_failed",
+        "sink_not_ready",
+        "snapshot_progress",
+        "started",
+        "stopped",
+        "terminal_error",
+        "write_retried",
+    ]
+
+
+def test_a_rate_is_the_mean_over_its_window() -> None:
+    now, rows = [0.0], [0.0]
+    rate = Rate(lambda: rows[0], lambda: now[0])
+    assert rate.sample() == 0.0
+
+    for _ in range(100):
+        now[0] += 1
+        rows[0] += 50
+        rate.sample()
+    assert rate.sample() == 50.0
+    for _ in range(30):
+        now[0] += 1
+        rate.sample()
+
+    assert rate.sample() == 0.0
+
+
+def test_overlapping_work_is_busy_once() -> None:
+    now = [0.0]
+    clock = BusyClock(lambda: now[0])
+
+    with clock.busy():
+        now[0] += 1
+        with clock.busy():
+            now[0] += 2
+        now[0] += 3
+    now[0] += 10
+
+    assert clock.seconds() == 6.0
