@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError, ConnectionLost, OwnershipLost, TunnelError, service_error
@@ -101,6 +101,7 @@ def test_an_answer_of_another_size_is_an_error() -> None:
         delivery.answered([STORED] * 2)
 
 
+@settings(deadline=None)
 @given(bad=st.sets(st.integers(0, 199), max_size=9), count=st.integers(1, 200))
 def test_halving_finds_exactly_the_refused_rows(bad: set[int], count: int) -> None:
     rows = changes(count)

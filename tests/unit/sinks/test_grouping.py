@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.sinks.grouping import Grouping, Limits
@@ -24,6 +24,7 @@ rows = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 60)), max_size=80).m
 )
 
 
+@settings(deadline=None)
 @given(rows=rows, max_rows=st.integers(1, 9), max_bytes=st.integers(20, 200), seed=st.integers())
 def test_every_change_is_taken_once_and_in_order_per_key(
     rows: list[Row], max_rows: int, max_bytes: int, seed: int

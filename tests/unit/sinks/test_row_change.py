@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.model import Action, CellOp, Column, SequenceInfo
@@ -62,6 +62,7 @@ def test_too_many_cells_become_a_put_and_updates(action: Action) -> None:
     assert {piece.key for piece in pieces} == {pieces[0].key}
 
 
+@settings(deadline=None)
 @given(sizes=st.lists(st.integers(1, 900), min_size=1, max_size=30), max_bytes=st.integers(1100, 3000))
 def test_pieces_fit_a_request_and_hold_every_cell_in_order(sizes: list[int], max_bytes: int) -> None:
     columns = tuple(Column(f"c{number}", "x" * size, 5) for number, size in enumerate(sizes))

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.compare import Difference, compare_tables
@@ -74,6 +74,7 @@ def same(a: tuple[Column, ...], b: tuple[Column, ...]) -> bool:
     return sorted(map(repr, a)) == sorted(map(repr, b))
 
 
+@settings(deadline=None)
 @given(a=tables, b=tables, merged=st.booleans(), splits=st.lists(keys, max_size=3, unique=True), seed=st.integers())
 async def test_every_difference_is_found(
     a: Rows, b: Rows, merged: bool, splits: list[tuple[str, int]], seed: int

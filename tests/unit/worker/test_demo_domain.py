@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ots_emulator.keys import KeyColumn, KeySchema
+from ots_emulator.store import Table, TableOptions
 from ots_tunnel.demo_changes import COLUMNS, WEIGHTS, ChangeKind, DemoChange, changes
-from ots_tunnel.model import Action, CellOp, PrimaryKey
+from ots_tunnel.model import Action, CellOp, Column, KeyType, PrimaryKey
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.spans import scan_row
 
 BASE = 1_700_000_000_000
 
@@ -18,6 +22,7 @@ def flight_keys(count: int) -> list[PrimaryKey]:
     return [(("carrier", "UA"), ("flight", number), ("time_hour", "2013-01-01T10:00:00Z")) for number in range(count)]
 
 
+@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(), keys=st.integers(1, 40), max_versions=st.integers(1, 4))
 def test_the_sequence_stays_in_the_domain(seed: int, keys: int, max_versions: int) -> None:
     stream = changes(seed, flight_keys(keys), base_version_ms=BASE, max_versions=max_versions)
@@ -74,3 +79,45 @@ def test_changes_carry_rising_explicit_versions_and_no_empty_update() -> None:
         if change.write.action is Action.UPDATE:
             assert change.write.columns
             assert sum(column.op is CellOp.DELETE_ONE_VERSION for column in change.write.columns) <= 2
+
+
+class Versions:
+    """One column of a row of a real table of the emulator that keeps three versions."""
+
+    def __init__(self) -> None:
+        schema = KeySchema((KeyColumn("pk", KeyType.STRING),))
+        self.table = Table("t", schema, TableOptions(max_versions=3), now_us=0)
+
+    def put(self, version: int) -> None:
+        self.update(Column("c", version, version))
+
+    def delete(self, version: int) -> None:
+        self.update(Column("c", None, version, CellOp.DELETE_ONE_VERSION))
+
+    def update(self, column: Column) -> None:
+        self.table.update((b"a",), scan_row(encode_row((("pk", "a"),), (column,))), 0)
+
+    def kept(self) -> list[int]:
+        image = self.table.get((b"a",), 0)
+        assert image is not None
+        return sorted(cell.timestamp_ms or 0 for cell in scan_row(image, 0).cells)
+
+
+def test_outside_of_the_domain_a_replay_may_trim_a_version_that_the_source_still_has() -> None:
+    # The example of design rule 14: four versions and a delete of one of them since the column was empty.
+    def tail(column: Versions) -> None:
+        column.put(2)
+        column.put(3)
+        column.delete(2)
+        column.put(4)
+
+    source = Versions()
+    source.put(1)
+    tail(source)
+    replayed = Versions()
+    replayed.put(1)
+    tail(replayed)
+    tail(replayed)
+
+    assert source.kept() == [1, 3, 4]
+    assert replayed.kept() == [3, 4]
