@@ -69,10 +69,11 @@ class ChannelTask:
     """Runs one channel until it is closed; `run` is its task, everything else is called from the session.
 
     Args:
-        error: what stopped the channel's previous task, so that it stays visible until a page is confirmed.
+        previous: what this client last had of the channel. Its error stays visible until a page is confirmed, and
+            while a write of it may still take effect nothing is read again.
     """
 
-    def __init__(self, around: Surroundings, channel: Channel, error: str | None = None) -> None:
+    def __init__(self, around: Surroundings, channel: Channel, previous: ChannelTask | None = None) -> None:
         self._around = around
         self._connection = machine.Connection(channel)
         self._events: asyncio.Queue[machine.Event] = asyncio.Queue()
@@ -84,7 +85,9 @@ class ChannelTask:
         self._limit: asyncio.Timeout | None = None
         self._stopping = False
         kind = channel_type(channel.channel_id, FINISHED)  # until the token says it
-        self.progress = ChannelProgress(channel.channel_id, kind, error=error)
+        self._previous = previous
+        error = previous.progress.error if previous is not None else None
+        self.progress: ChannelProgress = ChannelProgress(channel.channel_id, kind, error=error)
 
     def __repr__(self) -> str:
         return f"ChannelTask({self.channel.channel_id}, {self._connection.state.value})"
@@ -216,6 +219,9 @@ class ChannelTask:
         return finished
 
     async def _open(self) -> Checkpoint:
+        if self._previous is not None and self._previous.write_in_doubt:
+            await asyncio.sleep(self._around.settings.write_deadline)
+        self._previous = None
         start = await self._cursor.get()
         self.progress.channel_type = channel_type(self.channel.channel_id, start.token)
         if start.sequence_number > 0:

@@ -77,7 +77,11 @@ class TunnelClient:
         self.endpoint = endpoint
         self.instance = instance
         self._caller = caller or ServiceCaller(
-            transport or AioTransport(endpoint), instance, credentials, on_retry=on_retry
+            # Without a limit: a heartbeat must not wait until a hanging read gives its connection back.
+            transport or AioTransport(endpoint, max_connections=0),
+            instance,
+            credentials,
+            on_retry=on_retry,
         )
 
     def __repr__(self) -> str:

@@ -74,7 +74,7 @@ class Session:
         self._fence = Fence(settings.timeout, settings.interval, clock)
         self._news = asyncio.Event()
         self._channels: dict[ChannelId, ChannelTask] = {}
-        self._doubtful: list[ChannelTask] = []
+        self._doubtful: dict[ChannelId, ChannelTask] = {}
         self._draining = False
         self._drain_until = float("inf")
         #: What ended the worker for good while the session was drained in order.
@@ -96,7 +96,7 @@ class Session:
     @property
     def write_in_doubt(self) -> bool:
         """Whether a write of this client may still take effect."""
-        return any(task.write_in_doubt for task in (*self._channels.values(), *self._doubtful))
+        return any(task.write_in_doubt for task in (*self._channels.values(), *self._doubtful.values()))
 
     async def run(self) -> SessionEnd:
         """Beat until the session ends.
@@ -158,7 +158,7 @@ class Session:
                 return SessionEnd.TIMED_OUT
             if self._clock() > self._drain_until:
                 return SessionEnd.OVERDUE
-            await self._pause(pause)
+            await self._pause(max(self._settings.early_spacing, pause - (self._clock() - sent_at)))
 
     async def _pause(self, seconds: float) -> None:
         least = min(seconds, self._settings.early_spacing)
@@ -174,10 +174,9 @@ class Session:
         for channel_id in assignment.vanished:
             self._drop(channel_id)
         for channel_id in assignment.fresh:
-            previous = self._drop(channel_id) if channel_id in self._channels else None
+            previous = self._drop(channel_id) if channel_id in self._channels else self._doubtful.get(channel_id)
             if not self._draining:
-                error = previous.progress.error if previous is not None else None
-                task = ChannelTask(self._around, assignment.channels[channel_id], error)
+                task = ChannelTask(self._around, assignment.channels[channel_id], previous)
                 self._channels[channel_id] = task
                 tasks.create_task(task.run(), name=f"events {channel_id}")
         for channel_id, task in self._channels.items():
@@ -187,7 +186,7 @@ class Session:
         task = self._channels.pop(channel_id)
         task.feed(machine.Vanished())
         if task.write_in_doubt:
-            self._doubtful.append(task)
+            self._doubtful[channel_id] = task
         return task
 
     def _leave(self) -> None:
