@@ -7,6 +7,7 @@ name that is not ours is never touched (`NameConflict`). Only this module knows 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -127,7 +128,10 @@ class Kube:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         except ConfigException:
             try:
-                await load_kube_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+                # asked now: the library remembers what the variable was when it was imported
+                await load_kube_config(  # type: ignore[no-untyped-call]
+                    config_file=os.environ.get("KUBECONFIG") or None, client_configuration=configuration
+                )
             except (ConfigException, OSError) as error:
                 raise ConfigError(f"no cluster: neither a pod's account nor a kubeconfig: {error}") from error
         return cls(ApiClient(configuration))

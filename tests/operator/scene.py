@@ -1,0 +1,151 @@
+"""An API server, an emulator with a filled table, and the operator's passes over objects, driven step by step."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ots_emulator.thread import EmulatorThread
+from ots_tunnel.model import Action, Column, Credentials, KeyType
+from ots_tunnel.tables import KeyColumn, RowWrite, TableAdmin, TableSchema
+from ots_tunnel_operator.deletion import Deleter
+from ots_tunnel_operator.kube import TUNNEL, Kube
+from ots_tunnel_operator.memory import Memory
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.runtime import Runtime, competitor, eldest, identity
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Competitor, Resource
+from tests.operator.api_server import ApiServer
+from tests.operator.objects import tunnel_object
+
+KEYS = Credentials("test-id", "test-secret")
+SETTINGS = Settings(worker_image="worker:1", wait_seconds=0.05, gap_seconds=0.0, call_seconds=5.0, status_seconds=0.0)
+#: Passes after which a scene has to be where a test wants it.
+PASSES = 40
+
+
+def table_admin(emulator: EmulatorThread) -> TableAdmin:
+    return TableAdmin(emulator.endpoint, "demo", lambda: KEYS)
+
+
+def fill(emulator: EmulatorThread, table: str, rows: int = 10, **options: Any) -> None:
+    admin = table_admin(emulator)
+    admin.create(TableSchema(table, (KeyColumn("pk", KeyType.STRING),), max_versions=3, **options))
+    admin.write(table, [RowWrite(Action.PUT, (("pk", f"k{n}"),), (Column("a", n),)) for n in range(rows)])
+    admin.close()
+
+
+@dataclass
+class Scene:
+    """One namespace, one emulator, one operator."""
+
+    api: ApiServer
+    emulator: EmulatorThread
+    kube: Kube
+    runtime: Runtime
+    namespace: str
+    memories: dict[str, Memory] = field(default_factory=dict)
+
+    def document(self, name: str = "flights-copy", **changes: Any) -> dict[str, Any]:
+        endpoint = {"source__endpoint": self.emulator.endpoint}
+        if "sink__tablestore__endpoint" not in changes:
+            endpoint["sink__tablestore__endpoint"] = self.emulator.endpoint
+        found = tunnel_object(name, **(endpoint | changes))
+        found["metadata"]["namespace"] = self.namespace
+        return found
+
+    def apply(self, name: str = "flights-copy", **changes: Any) -> None:
+        self.api.must("apply", "--server-side", "-f", "-", document=self.document(name, **changes))
+
+    def secret(self, name: str = "ots-credentials", identifier: str = "test-id", value: str = "test-secret") -> None:
+        literals = [f"--from-literal=accessKeyId={identifier}", f"--from-literal=accessKeySecret={value}"]
+        self.api.must("-n", self.namespace, "create", "secret", "generic", name, *literals)
+
+    def read(self, kind: str, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.api.must("-n", self.namespace, "get", kind, name, "-o", "json"))
+        return found
+
+    def names(self, kind: str) -> list[str]:
+        found = json.loads(self.api.must("-n", self.namespace, "get", kind, "-o", "json"))
+        return sorted(item["metadata"]["name"] for item in found["items"])
+
+    def status(self, name: str = "flights-copy") -> dict[str, Any]:
+        return dict(self.read("ott", name).get("status") or {})
+
+    def condition(self, kind: str, name: str = "flights-copy") -> tuple[str, str, str]:
+        found = next(item for item in self.status(name)["conditions"] if item["type"] == kind)
+        return found["status"], found["reason"], found["message"]
+
+    def stored(self) -> dict[str, Any]:
+        """Tables and tunnels of the emulator, by name."""
+        (instance,) = self.emulator.call("state")["instances"]
+        tunnels = sorted(tunnel["name"] for tunnel in instance["tunnels"])
+        return {"tables": sorted(table["name"] for table in instance["tables"]), "tunnels": tunnels}
+
+    async def step(self, name: str = "flights-copy") -> None:
+        """One pass, as the daemon of the object makes it."""
+        body = await self.kube.get(TUNNEL, self.namespace, name)
+        assert body is not None
+        memory = self.memories.setdefault(body["metadata"]["uid"], Memory())
+        others = await self._others()
+
+        def elder(resource: Resource) -> Competitor | None:
+            mine = identity(resource.object.spec.model_dump(mode="json", by_alias=True))
+            return eldest(resource, [other for key, other in others if key == mine and key is not None])
+
+        await self.runtime.reconciler(elder).step(self.namespace, name, memory)
+
+    async def until(self, happened: Callable[[], bool], name: str = "flights-copy") -> None:
+        """Passes until something is so."""
+        for _ in range(PASSES):
+            if happened():
+                return
+            await self.step(name)
+        raise AssertionError(f"not after {PASSES} passes; {json.dumps(self.status(name))}")
+
+    async def running(self, name: str = "flights-copy") -> None:
+        """Passes until the workers' Deployment is there."""
+        await self.until(lambda: name in self.names("deployments"), name)
+        await self.step(name)
+
+    async def delete(self, name: str = "flights-copy", settings: Settings = SETTINGS) -> None:
+        """Ask for deletion, carry out the policy, release the object."""
+        self.api.must("-n", self.namespace, "patch", "ott", name, "--type=merge", "-p", FINALIZER)
+        self.api.must("-n", self.namespace, "delete", "ott", name, "--wait=false")
+        memory = Memory()
+        await Deleter(self.kube, settings, OperatorMetrics()).finish(self.namespace, name, memory)
+        await memory.close()
+        self.api.must("-n", self.namespace, "patch", "ott", name, "--type=merge", "-p", NO_FINALIZER)
+
+    async def close(self) -> None:
+        for memory in self.memories.values():
+            await memory.close()
+
+    async def _others(self) -> list[tuple[Any, Competitor]]:
+        items = await self.kube.list(TUNNEL, self.namespace, "")
+        return [(identity(item["spec"]), competitor(item)) for item in items]
+
+
+FINALIZER = json.dumps({"metadata": {"finalizers": ["ots-tunnel.dev/finalizer"]}})
+NO_FINALIZER = json.dumps({"metadata": {"finalizers": None}})
+
+
+@asynccontextmanager
+async def open_scene(api: ApiServer, emulator: EmulatorThread) -> AsyncIterator[Scene]:
+    """A scene in a namespace of its own, with a Secret and a table `flights`."""
+    namespace = f"t-{uuid.uuid4().hex[:8]}"
+    api.must("create", "namespace", namespace)
+    kube = await Kube.connect()
+    runtime = Runtime(SETTINGS, OperatorMetrics())
+    await runtime.open(kube)
+    scene = Scene(api, emulator, kube, runtime, namespace)
+    try:
+        yield scene
+    finally:
+        await scene.close()
+        await runtime.close()
+        api.kubectl("delete", "namespace", namespace, "--wait=false")

@@ -1,0 +1,339 @@
+"""The operator's passes against a real API server and the emulator; pods do not run here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_emulator.thread import EmulatorThread
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
+from tests.operator.api_server import ApiServer
+from tests.operator.scene import KEYS, SETTINGS, Scene, fill, open_scene, table_admin
+
+pytestmark = pytest.mark.api
+
+
+@pytest.fixture
+async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
+    with EmulatorThread() as emulator:
+        fill(emulator, "flights")
+        async with open_scene(api_server, emulator) as found:
+            yield found
+
+
+async def client_of(scene: Scene) -> TunnelClient:
+    return TunnelClient(scene.emulator.endpoint, "demo", lambda: KEYS)
+
+
+async def test_an_object_becomes_destination_tunnel_and_workers(scene: Scene) -> None:
+    scene.secret()
+    scene.apply(replicas=2)
+
+    await scene.running()
+
+    status = scene.status()
+    assert scene.stored()["tables"] == ["flights", "flights_copy"]
+    assert len(scene.stored()["tunnels"]) == 1
+    assert status["tunnel"]["createdByOperator"] is True
+    assert status["destination"]["createdByOperator"] is True
+    assert len(status["conditions"]) == 11
+    assert scene.condition("TunnelReady")[0] == "True"
+    assert scene.condition("Ready")[:2] == ("False", "StartingWorkers")
+    deployment = scene.read("deployment", "flights-copy")
+    assert deployment["spec"]["replicas"] == 2
+    assert "test-secret" not in str(scene.read("configmap", "flights-copy-config"))
+    assert "test-secret" not in str(status)
+
+
+async def test_a_pass_over_a_settled_object_writes_nothing(scene: Scene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    await scene.until(lambda: scene.status().get("replicas") == 1)
+    await scene.step()
+    before = scene.read("ott", "flights-copy")["metadata"]["resourceVersion"]
+    versions = {kind: scene.read(kind, name)["metadata"]["resourceVersion"] for kind, name in CHILDREN.items()}
+
+    for _ in range(3):
+        await scene.step()
+
+    assert scene.read("ott", "flights-copy")["metadata"]["resourceVersion"] == before
+    assert versions == {kind: scene.read(kind, name)["metadata"]["resourceVersion"] for kind, name in CHILDREN.items()}
+
+
+CHILDREN = {"deployment": "flights-copy", "configmap": "flights-copy-config"}
+
+
+async def test_scale_zero_and_suspend_reach_the_workers(scene: Scene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+
+    scene.api.must("-n", scene.namespace, "scale", "ott/flights-copy", "--replicas=4")
+    await scene.step()
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 4
+
+    scene.api.must("-n", scene.namespace, "scale", "ott/flights-copy", "--replicas=0")
+    await scene.step()
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 0
+    assert scene.condition("Ready")[:2] in {("False", "Scaling"), ("False", "NoWorkersWanted")}
+
+    scene.api.must(
+        "-n", scene.namespace, "patch", "ott", "flights-copy", "--type=merge", "-p", '{"spec":{"replicas":2}}'
+    )
+    await scene.step()
+    scene.api.must("-n", scene.namespace, "patch", "ott", "flights-copy", "--type=merge", "-p", SUSPEND)
+    await scene.until(lambda: scene.read("deployment", "flights-copy")["spec"]["replicas"] == 0)
+    assert scene.status()["phase"] == "Suspended"
+
+
+SUSPEND = '{"spec":{"suspend":true}}'
+
+
+async def test_somebody_else_s_change_of_the_deployment_is_taken_back(scene: Scene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    scene.api.must("-n", scene.namespace, "scale", "deployment/flights-copy", "--replicas=7")
+
+    await scene.step()
+
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 1
+
+
+BAD: list[tuple[str, dict[str, Any], tuple[str, str], str, str, str]] = [
+    ("missing secret", {}, ("", ""), "CredentialsValid", "SecretNotFound", "secretRef.name 'ots-credentials'"),
+    ("wrong id", {}, ("nobody", "x"), "CredentialsValid", "", "spec.source.credentials.secretRef.name"),
+    ("wrong key", {}, ("test-id", "wrong"), "CredentialsValid", "AuthFailed", "accessKeySecret"),
+    (
+        "missing table",
+        {"source__table": "nowhere"},
+        ("test-id", "test-secret"),
+        "TunnelReady",
+        "TableNotFound",
+        "spec.source.table 'nowhere'",
+    ),
+    (
+        "no answer",
+        {"source__endpoint": "http://127.0.0.1:9"},
+        ("test-id", "test-secret"),
+        "TunnelReady",
+        "EndpointUnreachable",
+        "spec.source.endpoint 'http://127.0.0.1:9'",
+    ),
+    (
+        "no answer from the sink",
+        {"sink__tablestore__endpoint": "http://127.0.0.1:9"},
+        ("test-id", "test-secret"),
+        "SinkReady",
+        "EndpointUnreachable",
+        "spec.sink.tablestore.endpoint",
+    ),
+    (
+        "unknown instance",
+        {"source__instance": "other"},
+        ("test-id", "test-secret"),
+        "TunnelReady",
+        "",
+        "spec.source",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys", "kind", "reason", "text"), [case[1:] for case in BAD], ids=[c[0] for c in BAD]
+)
+async def test_bad_input_is_named_and_leaves_everything_as_it_was(
+    scene: Scene, changes: dict[str, Any], keys: tuple[str, str], kind: str, reason: str, text: str
+) -> None:
+    if keys[0]:
+        scene.secret(identifier=keys[0], value=keys[1])
+    scene.apply(**changes)
+    before = scene.stored(), [scene.names(kind) for kind in ("configmaps", "deployments", "serviceaccounts")]
+
+    for _ in range(2):
+        await scene.step()
+
+    status, found, message = scene.condition(kind)
+    assert (status, reason or found) == ("False", found)
+    assert text in message
+    assert scene.condition("Ready")[:2] == ("False", found)
+    assert "x" * 3 not in message
+    events = [item for item in scene.names("events") if item.startswith("flights-copy.")]
+    assert len(events) == 1
+    after = scene.stored(), [scene.names(kind) for kind in ("configmaps", "deployments", "serviceaccounts")]
+    assert after == before
+
+
+async def test_an_object_heals_when_its_secret_comes(scene: Scene) -> None:
+    scene.apply()
+    await scene.step()
+    assert scene.condition("CredentialsValid")[:2] == ("False", "SecretNotFound")
+
+    scene.secret()
+    await scene.running()
+
+    assert scene.condition("CredentialsValid")[0] == "True"
+
+
+async def test_rows_in_the_destination_are_refused_and_nothing_is_made(scene: Scene) -> None:
+    fill(scene.emulator, "flights_copy", deviation_seconds=9_223_372_036_854)
+    scene.secret()
+    scene.apply()
+
+    await scene.step()
+
+    assert scene.condition("SinkReady")[:2] == ("False", "DestinationNotEmpty")
+    assert scene.stored()["tunnels"] in ([], {})
+
+
+async def test_delete_with_retain_keeps_the_tunnel_and_a_second_object_adopts_it(scene: Scene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    first = scene.status()["tunnel"]["id"]
+
+    await scene.delete()
+    assert len(scene.stored()["tunnels"]) == 1
+    scene.apply("another")
+    await scene.running("another")
+
+    tunnel = scene.status("another")["tunnel"]
+    assert (tunnel["id"], tunnel["createdByOperator"]) == (first, False)
+
+
+async def test_delete_deletes_the_tunnel_it_created_and_no_other(scene: Scene) -> None:
+    scene.secret()
+    scene.apply(deletionPolicy="Delete", replicas=0)
+    await scene.running()
+
+    await scene.delete()
+
+    assert scene.stored()["tunnels"] in ([], {})
+    assert "flights_copy" in scene.stored()["tables"]
+
+
+async def test_delete_leaves_an_adopted_tunnel(scene: Scene) -> None:
+    scene.secret()
+    client = await client_of(scene)
+    await client.create_tunnel("flights", "flights-copy", TunnelType.BaseAndStream)
+    await client.close()
+    scene.apply(deletionPolicy="Delete", replicas=0)
+    await scene.running()
+    assert scene.status()["tunnel"]["createdByOperator"] is False
+
+    await scene.delete()
+
+    assert len(scene.stored()["tunnels"]) == 1
+
+
+async def test_deletion_gives_up_with_a_warning(scene: Scene) -> None:
+    scene.secret()
+    scene.apply(deletionPolicy="Delete", replicas=0)
+    await scene.running()
+    scene.api.must("-n", scene.namespace, "delete", "secret", "ots-credentials")
+
+    await scene.delete(settings=replace(SETTINGS, delete_seconds=-1.0))
+
+    events = scene.api.must("-n", scene.namespace, "get", "events", "-o", "jsonpath={.items[*].reason}")
+    assert "TunnelLeftBehind" in events
+    assert len(scene.stored()["tunnels"]) == 1
+
+
+async def test_a_tunnel_of_another_type_is_not_adopted(scene: Scene) -> None:
+    scene.secret()
+    client = await client_of(scene)
+    await client.create_tunnel("flights", "flights-copy", TunnelType.Stream)
+    await client.close()
+    scene.apply()
+
+    await scene.step()
+
+    assert scene.condition("TunnelReady")[:2] == ("False", "SpecMismatch")
+    assert scene.stored()["tables"] == ["flights"]
+
+
+async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene: Scene) -> None:
+    scene.secret()
+    client = await client_of(scene)
+    tunnel_id = await client.create_tunnel("flights", "flights-copy", TunnelType.BaseAndStream)
+    for _ in range(200):
+        found = await client.describe_tunnel("flights", "flights-copy")
+        if found.channels:
+            break
+    channel = ChannelId(found.channels[0].channel_id)
+    reader = ClientId("somebody")
+    token = (await client.get_checkpoint(tunnel_id, reader, channel)).token
+    await client.checkpoint(tunnel_id, reader, channel, Checkpoint(token, 1))
+    await client.close()
+    scene.apply()
+
+    await scene.step()
+
+    assert scene.condition("Stalled")[:2] == ("True", "DestinationBehindTunnel")
+    assert scene.stored()["tables"] == ["flights"]
+
+
+async def test_a_tunnel_that_vanished_is_never_made_anew(scene: Scene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    client = await client_of(scene)
+    await client.delete_tunnel("flights", "flights-copy")
+    await client.close()
+
+    for _ in range(3):
+        await scene.step()
+
+    assert scene.condition("Stalled")[:2] == ("True", "TunnelNotFound")
+    assert "reset" in scene.condition("Stalled")[2]
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 0
+    assert scene.stored()["tunnels"] in ([], {})
+
+
+async def test_the_younger_of_two_objects_waits_and_takes_over(scene: Scene) -> None:
+    scene.secret()
+    scene.apply("elder")
+    await scene.running("elder")
+    scene.apply("younger", sink__tablestore__table="flights_other")
+    await scene.step("younger")
+
+    names = sorted(["elder", "younger"])
+    stalled = [name for name in names if scene.condition("Stalled", name)[:2] == ("True", "TunnelInUse")]
+    if (
+        scene.read("ott", "elder")["metadata"]["creationTimestamp"]
+        != scene.read("ott", "younger")["metadata"]["creationTimestamp"]
+    ):
+        assert stalled == ["younger"]
+    assert "flights_other" not in scene.stored()["tables"]
+
+    await scene.delete("elder")
+    await scene.running("younger")
+
+    assert scene.condition("Stalled", "younger")[0] == "False"
+
+
+async def test_a_foreign_deployment_of_our_name_is_not_touched(scene: Scene) -> None:
+    scene.secret()
+    scene.api.must("-n", scene.namespace, "create", "deployment", "flights-copy", "--image=other:1")
+    before = scene.read("deployment", "flights-copy")["metadata"]["generation"]
+    scene.apply()
+
+    await scene.until(lambda: bool(scene.status().get("tunnel", {}).get("id")))
+    for _ in range(2):
+        await scene.step()
+
+    assert scene.condition("Stalled")[:2] == ("True", "NameConflict")
+    assert scene.read("deployment", "flights-copy")["metadata"]["generation"] == before
+
+
+async def test_the_admin_sees_what_a_scene_sees(scene: Scene) -> None:
+    admin = table_admin(scene.emulator)
+
+    assert set(admin.list()) == set(scene.stored()["tables"])
+    admin.close()
