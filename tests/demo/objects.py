@@ -98,6 +98,11 @@ def tablestore_tunnel(scenario: Scenario) -> Manifest:
         spec["spark"] = {
             "driver": {"cores": 1, "memory": "1g"},
             "executor": {"instances": 1, "cores": 1, "memory": "1g"},
+            # Requests, not limits: beside the control plane two cores are all there is.
+            "conf": {
+                "spark.kubernetes.driver.request.cores": "200m",
+                "spark.kubernetes.executor.request.cores": "200m",
+            },
         }
     return {
         "apiVersion": "ots-tunnel.dev/v1alpha1",
