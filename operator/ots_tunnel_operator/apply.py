@@ -15,11 +15,12 @@ from typing import Any, TypeVar, assert_never
 from ots_tunnel.destination import ensure_destination_async
 from ots_tunnel.errors import ObjectAlreadyExist
 from ots_tunnel_operator import KIND, names
-from ots_tunnel_operator.conditions import Problem
+from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.faults import Place, kube_problem, service_problem
 from ots_tunnel_operator.kube import (
     CONFIG_MAP,
     DEPLOYMENT,
+    SPARK_APPLICATION,
     TUNNEL,
     Kube,
     KubeError,
@@ -151,7 +152,12 @@ class Applier:
             self._refuse_foreign(existing, manifest)
             if self._memory.applied.get(key) == (digest, _version(existing)) or _is_current(existing, manifest):
                 return False
-        applied = await self._kube.apply(manifest)
+        try:
+            applied = await self._kube.apply(manifest)
+        except KubeError as error:
+            if error.status == 404 and kind is SPARK_APPLICATION:
+                raise ActionFailed(_spark_missing(metadata["namespace"])) from error
+            raise
         self._memory.applied[key] = (digest, _version(applied))
         self._log("applied_object", kind=kind.kind, object=metadata["name"])
         return True
@@ -193,6 +199,14 @@ class Applier:
             "changed something for an object",
             extra={"action": action, "namespace": self._resource.namespace, "resource": self._resource.name, **values},
         )
+
+
+def _spark_missing(namespace: str) -> Problem:
+    return Problem(
+        Reason.SPARK_OPERATOR_MISSING,
+        "spec.engine.baseData Spark: the cluster does not know SparkApplication: install the kubeflow spark-operator "
+        f"(helm chart spark-operator) with spark.jobNamespaces={{{namespace}}}, or use engine Workers in a new object",
+    )
 
 
 def _digest(manifest: Manifest) -> str:

@@ -23,6 +23,8 @@ WATCH_SECONDS = 300
 WATCH_CLIENT_SECONDS = 330
 CONNECT_SECONDS = 10
 REQUEST_SECONDS = 30
+#: Seconds a loop has to notice by itself that its object is being deleted; then it is cancelled, which is harmless.
+GRACE_SECONDS = 3
 
 
 def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
@@ -77,7 +79,15 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
         found = identity(body.get("spec") or {})
         return None if found is None else {found: competitor(body)}
 
-    @kopf.daemon(GROUP, VERSION, PLURAL, id="loop", registry=registry, cancellation_timeout=10)
+    @kopf.daemon(
+        GROUP,
+        VERSION,
+        PLURAL,
+        id="loop",
+        registry=registry,
+        cancellation_backoff=GRACE_SECONDS,
+        cancellation_timeout=10,
+    )
     async def loop(namespace: str | None, name: str, uid: str, consumers: Any = None, **_: Any) -> None:
         def elder(resource: Resource) -> Competitor | None:
             key = identity(resource.object.spec.model_dump(mode="json", by_alias=True))

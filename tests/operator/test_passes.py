@@ -337,3 +337,16 @@ async def test_the_admin_sees_what_a_scene_sees(scene: Scene) -> None:
 
     assert set(admin.list()) == set(scene.stored()["tables"])
     admin.close()
+
+
+async def test_a_snapshot_is_prepared_and_a_missing_spark_operator_is_named(scene: Scene) -> None:
+    scene.secret()
+    scene.apply(engine__baseData="Spark")
+
+    await scene.until(lambda: "flights-copy-spark" in scene.names("roles"))
+    await scene.until(lambda: scene.condition("Degraded")[0] == "True")
+
+    assert scene.condition("Degraded")[:2] == ("True", "SparkOperatorMissing")
+    assert scene.status()["tunnel"]["type"] == "Stream"
+    assert "flights-copy" not in scene.names("deployments")
+    assert "flights-copy-snapshot" in scene.names("configmaps")

@@ -1,0 +1,95 @@
+"""The operator as a process under kopf: it finds objects, deletes, stays silent when idle, and ends on a signal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ots_emulator.thread import EmulatorThread
+from tests.operator.api_server import ROOT, ApiServer
+from tests.operator.objects import tunnel_object
+from tests.operator.scene import fill
+
+pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
+
+NAMESPACE = "process"
+#: Seconds a silent object is watched: many polls.
+SILENCE = 6.0
+
+
+@contextmanager
+def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The operator out of the cluster; ends by SIGTERM within seconds."""
+    command = [sys.executable, "-m", "ots_tunnel_operator", "run", "--namespace", NAMESPACE, "--http-host", "127.0.0.1"]
+    options = ["--http-port", "0", "--poll-seconds", "0.5", "--status-seconds", "1", "--worker-image", "worker:1"]
+    path = os.pathsep.join([str(ROOT / "operator"), str(ROOT / "worker")])
+    environment = {**os.environ, "KUBECONFIG": str(api.kubeconfig), "PYTHONPATH": path}
+    with log.open("wb") as output:
+        process = subprocess.Popen([*command, *options], env=environment, stdout=output, stderr=output)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            assert process.wait(30) == 0, log.read_text()
+
+
+def wait_until(happened: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := happened():
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+def test_the_life_of_an_object(api_server: ApiServer, tmp_path: Path) -> None:
+    api = api_server
+    api.must("create", "namespace", NAMESPACE)
+    keys = ["--from-literal=accessKeyId=test-id", "--from-literal=accessKeySecret=test-secret"]
+    api.must("-n", NAMESPACE, "create", "secret", "generic", "ots-credentials", *keys)
+
+    def get(kind: str, name: str) -> dict[str, Any] | None:
+        found = api.kubectl("-n", NAMESPACE, "get", kind, name, "-o", "json")
+        return dict(json.loads(found.stdout)) if found.returncode == 0 else None
+
+    def reason(name: str, kind: str) -> str:
+        conditions = ((get("ott", name) or {}).get("status") or {}).get("conditions") or ()
+        return next((item["reason"] for item in conditions if item["type"] == kind), "")
+
+    with EmulatorThread() as emulator, operator_process(api, tmp_path / "operator.log"):
+        fill(emulator, "flights")
+        for name, changes in {"good": {}, "bad": {"source__table": "nowhere"}, "younger": {}}.items():
+            endpoint = {"source__endpoint": emulator.endpoint, "sink__tablestore__endpoint": emulator.endpoint}
+            document = tunnel_object(name, **endpoint, deletionPolicy="Delete", **changes)
+            document["metadata"]["namespace"] = NAMESPACE
+            api.must("apply", "--server-side", "-f", "-", document=document)
+            if name == "good":
+                wait_until(lambda: get("deployment", "good"), "workers of the good object")
+
+        wait_until(lambda: reason("bad", "TunnelReady") == "TableNotFound", "the bad object says why")
+        wait_until(lambda: reason("younger", "Stalled") == "TunnelInUse", "the younger object waits")
+        wait_until(lambda: ((get("ott", "good") or {}).get("status") or {}).get("replicas") == 1, "one pod")
+
+        api.must("-n", NAMESPACE, "scale", "ott/good", "--replicas=0")
+        wait_until(lambda: not ((get("deployment", "good") or {})["spec"]["replicas"]), "no workers")
+        wait_until(lambda: reason("good", "Ready") == "NoWorkersWanted", "settled at 0")
+        time.sleep(2.0)
+        versions = [(get("ott", name) or {})["metadata"]["resourceVersion"] for name in ("good", "bad", "younger")]
+        time.sleep(SILENCE)
+        assert versions == [
+            (get("ott", name) or {})["metadata"]["resourceVersion"] for name in ("good", "bad", "younger")
+        ]
+
+        api.must("-n", NAMESPACE, "delete", "ott", "good", "--timeout=30s")
+        wait_until(lambda: get("deployment", "younger"), "the younger object takes over")
+        api.must("-n", NAMESPACE, "delete", "ott", "bad", "--timeout=30s")
+    assert "test-secret" not in (tmp_path / "operator.log").read_text()
