@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "ots_tunnel.commands.config:config",
     "tunnel": "ots_tunnel.commands.tunnel:tunnel",
     "channels": "ots_tunnel.commands.channels:channels",
+    "demo": "ots_tunnel.commands.demo:demo",
 }
 
 #: For `--help`, which must not import every command.
@@ -30,6 +31,7 @@ SUMMARIES: Mapping[str, str] = {
     "config": "Check a worker's document.",
     "tunnel": "Create, list, describe and delete tunnels.",
     "channels": "Show a tunnel's channels.",
+    "demo": "Copy a changing table in one process, to have a look.",
 }
 
 
