@@ -54,6 +54,7 @@ LINT = Stage(
         ("ruff", "format", "--check", "."),
         ("mypy",),
         ("lint-imports",),
+        ("deptry", "."),
         (sys.executable, "-m", "ots_tunnel_operator.crd", "--check"),
     ),
 )
