@@ -46,6 +46,9 @@ POLLED_WAITS = frozenset(
     }
 )
 
+#: Problems that end without us and of whose end no watch tells: a growing pause would only show them for longer.
+SPARK_PROBLEMS = frozenset({Reason.SPARK_OPERATOR_MISSING, Reason.SNAPSHOT_RETRYING})
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -172,13 +175,13 @@ class Reconciler:
         return world if resource is None else replace(world, resource=replace(resource, object=world.resource.object))
 
     def _outcome(self, decided: Plan, memory: Memory) -> Outcome:
-        if decided.problem is not None:
+        if decided.problem is not None and decided.problem.reason not in SPARK_PROBLEMS:
             return self._failed(memory, decided.problem.reason)
         memory.failures = 0
-        polled = decided.wait is not None and decided.wait.reason in POLLED_WAITS
+        polled = decided.problem is None and decided.wait is not None and decided.wait.reason in POLLED_WAITS
         delay = min(self._settings.wait_seconds, self._settings.poll_seconds) if polled else self._settings.poll_seconds
-        # not all loops at the same second
-        return Outcome(delay * random.uniform(0.95, 1.0))
+        # not all loops at the same second, and never so early that a figure would miss its turn to be written
+        return Outcome(delay * random.uniform(1.0, 1.05))
 
     def _failed(self, memory: Memory, reason: Reason) -> Outcome:
         self._metrics.failed(str(reason))

@@ -20,8 +20,8 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 LOOP_SECONDS = 60.0
 #: Seconds between two signs of life of the event loop.
 TICK_SECONDS = 5.0
-#: Seconds an object may go without a pass: the longest back-off, a pass with every timeout, and room.
-PASS_SECONDS = 600.0
+#: Seconds an object may go without a pass: more than its deletion may take.
+PASS_SECONDS = 900.0
 
 
 class Health:
