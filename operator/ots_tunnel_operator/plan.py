@@ -217,7 +217,8 @@ def _snapshot_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan
     """Run the snapshot, wait for its end, record it; consumers only in a later pass."""
     name = names.snapshot_name(world.resource.name)
     if snapshot.step is Step.DONE:
-        finished = {"state": COMPLETED, "finishedTime": timestamp(world.now), "tunnelId": label_of(world)}
+        ended = timestamp(snapshot.finished or world.now)
+        finished = {"state": COMPLETED, "finishedTime": ended, "tunnelId": label_of(world)}
         return Plan(
             (RecordStatus({"snapshot": finished}),),
             Wait(Reason.SNAPSHOT_RUNNING, "every existing row is copied"),

@@ -16,7 +16,7 @@ from ots_tunnel.protocol.token import is_stream_token
 from ots_tunnel.snapshot import SnapshotProgress
 from ots_tunnel_operator import names
 from ots_tunnel_operator.conditions import Problem, Reason
-from ots_tunnel_operator.lag import is_initialised
+from ots_tunnel_operator.lag import has_moved, is_initialised
 from ots_tunnel_operator.spark_state import (
     Application,
     SnapshotDecision,
@@ -57,6 +57,8 @@ class Snapshot:
     progress: SnapshotProgress | None = None
     problem: Problem | None = None
     waiting_for: str = ""
+    finished: float | None = None
+    """With DONE: when nothing wrote any more, seconds since 1970."""
 
 
 def label_of(world: World) -> str:
@@ -109,7 +111,11 @@ def assess(world: World, *, missing_seconds: float) -> Snapshot:
     mine = progress if progress is not None and progress.label == label else None
     if recorded.get("state") == COMPLETED and recorded.get("tunnelId") == label:
         return Snapshot(Step.NOT_NEEDED, mine)
-    if spec.wire_type is not None and not _stream_is_readable(world):
+    if mine is not None and _is_inherited(world, mine):
+        return Snapshot(Step.DONE, mine, finished=mine.updated)
+    # Only before the first row is read: later the stream may split, and be read to the end of a channel.
+    started = recorded.get("tunnelId") == label
+    if spec.wire_type is not None and not started and not _stream_is_readable(world):
         return Snapshot(Step.TUNNEL_FIRST, None, None, "every channel of the stream to have its first token")
     settings = spec.worker_settings
     decision = snapshot_decision(
@@ -123,9 +129,18 @@ def assess(world: World, *, missing_seconds: float) -> Snapshot:
         missing_after=missing_seconds,
     )
     if decision.phase is SnapshotPhase.DONE:
-        return Snapshot(Step.DONE, mine)
+        return Snapshot(Step.DONE, mine, finished=world.now)
     step = Step.SETTLE if mine is not None and mine.complete else Step.RUN
     return Snapshot(step, mine, _problem(world, decision), decision.message)
+
+
+def _is_inherited(world: World, progress: SnapshotProgress) -> bool:
+    """Whether an earlier object of this name copied everything and went on to consume: all gates were passed then."""
+    if not progress.complete or not isinstance(world.tunnel, Tunnel):
+        return False
+    if world.resource.recorded_snapshot or application_of(world) is not None or world.spark_pods:
+        return False
+    return has_moved(world.tunnel.description, world.tunnel.checkpoints) is True
 
 
 def _problem(world: World, decision: SnapshotDecision) -> Problem | None:

@@ -156,7 +156,8 @@ def snapshot_decision(
     share = _share(progress if progress.label == label else SnapshotProgress(label, 0, None))
     if app is None:
         return SnapshotDecision(SnapshotPhase.WAITING, "SnapshotStarting", "the SparkApplication does not exist yet")
-    if app.state is AppState.NEW and now >= app.created + missing_after:
+    # A pod shows that it was picked up: the state is set only when spark-submit has ended, minutes on a busy node.
+    if app.state is AppState.NEW and not pods and now >= app.created + missing_after:
         message = (
             f"nobody has picked the SparkApplication up for {now - app.created:.0f} s: install the kubeflow "
             "spark-operator and let it watch this namespace (chart value spark.jobNamespaces)"

@@ -22,7 +22,7 @@ from ots_tunnel_operator.lag import (
     round_lag,
 )
 from ots_tunnel_operator.plan import Plan, tunnel_record
-from ots_tunnel_operator.snapshot import COMPLETED, application_of
+from ots_tunnel_operator.snapshot import COMPLETED, Step, application_of
 from ots_tunnel_operator.verdicts import judge
 from ots_tunnel_operator.world import Pod, Table, Tunnel, World, parse_time
 
@@ -82,8 +82,8 @@ def phase(world: World, plan: Plan) -> str:
         return "Completed"
     if not world.resource.recorded_tunnel.get("id") and not world.resource.recorded_snapshot:
         return "Pending" if plan.problem is not None else "Preparing"
-    if plan.snapshot.step.name in ("RUN", "SETTLE", "DONE"):
-        return "BaseData"
+    if plan.snapshot.step is not Step.NOT_NEEDED:
+        return "Preparing" if plan.snapshot.step is Step.TUNNEL_FIRST else "BaseData"
     if not isinstance(world.tunnel, Tunnel):
         return str(world.resource.status.get("phase") or "Preparing")
     if not is_initialised(world.tunnel.description):

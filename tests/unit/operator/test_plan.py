@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelType
+from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, TunnelType
 from ots_tunnel.snapshot import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
 from ots_tunnel_operator.conditions import Problem, Reason, timestamp
 from ots_tunnel_operator.plan import (
@@ -205,10 +205,10 @@ OBJECTS = [
 POD = SparkPod("flights-copy-snapshot-driver", "Succeeded", terminated=True)
 
 
-def progress(done: int, total: int, label: str = TUNNEL_ID) -> dict[tuple[str, str], Any]:
+def progress(done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900) -> dict[tuple[str, str], Any]:
     items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
     metadata = {"name": "flights-copy-snapshot", "labels": {PROGRESS_LABEL: label}}
-    data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - 900)}
+    data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}
     return {("ConfigMap", "flights-copy-snapshot"): {"metadata": metadata, "binaryData": items, "data": data}}
 
 
@@ -262,6 +262,32 @@ def test_each_gate_alone_holds_the_consumers_back(children: Any, pods: tuple[Spa
         isinstance(action, RecordStatus) and (action.change.get("snapshot") or {}).get("state") == "Completed"
         for action in plan(found, SETTINGS).actions
     )
+
+
+def test_a_split_of_the_stream_does_not_hold_up_a_snapshot_that_has_begun() -> None:
+    children = progress(1, 2) | application("RUNNING")
+    begun = spark_world(children, recorded(snapshot={"tunnelId": TUNNEL_ID}), tunnel=replace(READABLE, checkpoints={}))
+
+    assert steps(begun) == OBJECTS
+
+
+def test_an_object_applied_again_goes_on_after_the_snapshot_of_its_predecessor() -> None:
+    ended = channel("c1", ChannelStatus.TERMINATED, consumed=NOW - 50)
+    moved = Tunnel(
+        description(ended, channel("c2", client=""), kind=TunnelType.Stream),
+        {ChannelId("c1"): Checkpoint(FINISHED, 7), ChannelId("c2"): FRESH},
+    )
+    found = plan(spark_world(progress(2, 2, age=60), tunnel=moved), SETTINGS)
+
+    (record,) = found.actions
+    assert isinstance(record, RecordStatus)
+    assert record.change["snapshot"] == {
+        "state": "Completed",
+        "finishedTime": timestamp(NOW - 60),
+        "tunnelId": TUNNEL_ID,
+    }
+    # Nobody has consumed: a task of the predecessor's may still be writing.
+    assert plan(spark_world(progress(2, 2, age=60)), SETTINGS).actions == ()
 
 
 def test_completion_is_recorded_before_workers_start() -> None:

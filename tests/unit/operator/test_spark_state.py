@@ -61,7 +61,7 @@ def decide(
     [
         (None, progress(0, None), "Waiting", "SnapshotStarting"),
         (app("", created=END), progress(0, None), "Waiting", "SnapshotStarting"),
-        (app("", created=END + D - 60), progress(0, None), "Waiting", "SparkOperatorMissing"),
+        (app("", created=END + D - 60), progress(0, None), "Waiting", "SnapshotStarting"),
         (app("SUBMITTED"), progress(0, None), "Waiting", "SnapshotStarting"),
         (app("RUNNING"), progress(0, None), "Running", "SnapshotRunning"),
         (app("RUNNING"), progress(7), "Running", "SnapshotRunning"),
@@ -125,9 +125,11 @@ def test_consumers_start_when_no_write_can_be_under_way(
 
 
 def test_a_missing_spark_operator_is_told_with_what_to_do() -> None:
-    decision = decide(app("", created=END - 100), progress(0, None))
+    missing, early = (decide(app("", created=END + D - age), progress(0, None), ()) for age in (60, 59))
 
-    assert "spark.jobNamespaces" in decision.message
+    assert (missing.phase, missing.reason) == (SnapshotPhase.WAITING, "SparkOperatorMissing")
+    assert "spark.jobNamespaces" in missing.message
+    assert early.reason == "SnapshotStarting"
 
 
 def test_an_application_is_read_from_its_status() -> None:
