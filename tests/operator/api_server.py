@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +52,15 @@ class ApiServer:
         done = self.kubectl(*arguments, document=document)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def install_definitions(self, path: Path) -> None:
+        """Apply CustomResourceDefinitions and wait until they are served."""
+        self.must("apply", "--server-side", "-f", str(path))
+        give_up = time.monotonic() + 30
+        # kubectl takes a definition that has no conditions yet for broken
+        while self.kubectl("wait", "--for=condition=Established", "-f", str(path), "--timeout=30s").returncode:
+            assert time.monotonic() < give_up, f"not served within 30 s: {path.name}"
+            time.sleep(0.1)
 
 
 @contextmanager

@@ -15,6 +15,5 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     if reason := missing_program("kubeone", "kubectl"):
         pytest.skip(reason)
     with running_api_server(tmp_path_factory.mktemp("api") / "server") as server:
-        server.must("apply", "--server-side", "-f", str(ROOT / "crds"))
-        server.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        server.install_definitions(ROOT / "crds")
         yield server

@@ -1,0 +1,215 @@
+"""A proxy between one operator process and both its servers that numbers writes and kills the operator at one of them.
+
+The operator gets two plain addresses on loopback: one is the Kubernetes API (the proxy adds the token), the other the
+emulator. Reads pass through, watches without buffering. The n-th write since `arm` is executed by its server in any
+case; then the process ends by SIGKILL, either before it saw the answer or after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import enum
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import yaml
+from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector, web
+from yarl import URL
+
+from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS
+
+_DEADLINE = 10.0
+#: Time the operator has to read an answer before it is killed after it.
+_READING_SECONDS = 0.1
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length"})
+_CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+#: What a kill is not aimed at: the Lease and events are nobody's state, a review stores nothing.
+_BESIDE = ("/leases", "/events", "/selfsubject")
+_SERVICE_WRITES = {
+    operation.path
+    for operation in (*TABLE_OPERATIONS.values(), *TUNNEL_OPERATIONS.values())
+    if not operation.idempotent
+}
+
+
+class Moment(enum.StrEnum):
+    """When the operator dies, seen from the answer."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass
+class Upstream:
+    """One server behind the proxy."""
+
+    url: str
+    is_write: Callable[[str, str], bool]
+    headers: dict[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+
+
+def kubernetes(kubeconfig: Path) -> Upstream:
+    """The API server of a kubeconfig with a token."""
+    document = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+    inline = cluster.get("certificate-authority-data")
+    tls = ssl.create_default_context(
+        cafile=cluster.get("certificate-authority"), cadata=base64.b64decode(inline).decode() if inline else None
+    )
+    return Upstream(cluster["server"], _writes_kubernetes, {"Authorization": f"Bearer {user['token']}"}, tls)
+
+
+def emulator(endpoint: str) -> Upstream:
+    """The emulator's data port."""
+    return Upstream(endpoint, lambda method, path: path in _SERVICE_WRITES)
+
+
+def _writes_kubernetes(method: str, path: str) -> bool:
+    return method in _CHANGING and not any(part in path for part in _BESIDE)
+
+
+class CrashProxy:
+    """Serves both upstreams in a thread of its own; a context manager.
+
+    `writes` is every write since `arm`, as "METHOD path"; `killed` is set once the armed kill has happened.
+    """
+
+    def __init__(self, kube: Upstream, service: Upstream) -> None:
+        self._upstreams = (kube, service)
+        self._lock = threading.Lock()
+        self._armed: tuple[int, Moment, Callable[[], None]] | None = None
+        self._dying = False
+        self.writes: list[str] = []
+        self.killed = threading.Event()
+        self.kube_url = self.service_url = ""
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="proxy", daemon=True)
+
+    def arm(self, number: int = 0, moment: Moment = Moment.BEFORE, kill: Callable[[], None] = lambda: None) -> None:
+        """Count from 1 again and call `kill` at write `number`; 0 only counts."""
+        with self._lock:
+            self.writes = []
+            self.killed.clear()
+            self._dying = False
+            self._armed = (number, moment, kill) if number else None
+
+    def __enter__(self) -> CrashProxy:
+        self._thread.start()
+        if not self._ready.wait(_DEADLINE):
+            raise TimeoutError(f"the proxy did not start within {_DEADLINE} s")
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(_DEADLINE)
+        if self._thread.is_alive():
+            raise TimeoutError(f"the proxy did not stop within {_DEADLINE} s")
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        async with ClientSession(
+            auto_decompress=False, connector=TCPConnector(limit=0), timeout=ClientTimeout(total=None, sock_connect=5)
+        ) as self._session:
+            runners: list[web.AppRunner] = []
+            try:
+                self.kube_url, self.service_url = [await self._listen(one, runners) for one in self._upstreams]
+            except OSError as error:
+                self._failure = error
+            self._ready.set()
+            if self._failure is None:
+                await self._stop.wait()
+            for runner in runners:
+                await runner.cleanup()
+
+    async def _listen(self, upstream: Upstream, runners: list[web.AppRunner]) -> str:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await self._handle(upstream, request)
+
+        application = web.Application(client_max_size=64 << 20)
+        application.router.add_route("*", "/{path:.*}", handle)
+        # a watch has to end with the process that asked for it
+        runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        await runner.setup()
+        runners.append(runner)
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        return f"http://{host}:{port}"
+
+    async def _handle(self, upstream: Upstream, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        headers = {key: value for key, value in request.headers.items() if key.lower() not in _HOP_BY_HOP}
+        armed = None
+        if upstream.is_write(request.method, request.path):
+            if self._dying:
+                return self._drop(request)
+            armed = self._count(request)
+        try:
+            async with self._session.request(
+                request.method,
+                URL(upstream.url + request.raw_path, encoded=True),
+                data=body or None,
+                headers=headers | upstream.headers,
+                ssl=upstream.tls or True,
+                allow_redirects=False,
+            ) as answer:
+                kept = {key: value for key, value in answer.headers.items() if key.lower() not in _HOP_BY_HOP}
+                response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=kept)
+                if "watch" in request.query:
+                    await response.prepare(request)
+                    async for chunk in answer.content.iter_any():
+                        await response.write(chunk)
+                    return response
+                return await self._answer(request, response, await answer.read(), armed)
+        except ClientError as error:
+            return web.Response(status=502, text=f"the proxy reached nobody: {error}")
+
+    def _count(self, request: web.Request) -> tuple[Moment, Callable[[], None]] | None:
+        with self._lock:
+            self.writes.append(f"{request.method} {request.path}")
+            if self._armed is None or len(self.writes) != self._armed[0]:
+                return None
+            _, moment, kill = self._armed
+            self._armed, self._dying = None, True
+            return moment, kill
+
+    async def _answer(
+        self,
+        request: web.Request,
+        response: web.StreamResponse,
+        body: bytes,
+        armed: tuple[Moment, Callable[[], None]] | None,
+    ) -> web.StreamResponse:
+        if armed is not None and armed[0] is Moment.BEFORE:
+            self._kill(armed[1])
+            return self._drop(request)
+        response.content_length = len(body)
+        await response.prepare(request)
+        await response.write(body)
+        await response.write_eof()
+        if armed is not None:
+            await asyncio.sleep(_READING_SECONDS)
+            self._kill(armed[1])
+        return response
+
+    @staticmethod
+    def _drop(request: web.Request) -> web.StreamResponse:
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response()
+
+    def _kill(self, kill: Callable[[], None]) -> None:
+        kill()
+        with self._lock:
+            self._dying = False
+        self.killed.set()

@@ -1,0 +1,162 @@
+"""One namespace of a real API server, one emulator, a proxy between both and one operator process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ots_emulator import EmulatorThread
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyType
+from ots_tunnel.tables import KeyColumn, RowWrite, TableAdmin, TableSchema
+from tests.operator.crash_proxy import CrashProxy, Moment, emulator, kubernetes
+from tests.operator.kube_api import KubeApi
+from tests.operator.objects import tunnel_object
+from tests.operator.operator_process import OperatorProcess
+
+#: A noisy machine's patience, for every wait.
+PATIENCE = 60.0
+KEYS = Credentials("test-id", "test-secret")
+SECRET = "ots-credentials"
+#: Short pauses, so that a step the operator waits for is seen soon.
+FAST = ("--poll-seconds", "0.5", "--status-seconds", "0")
+
+Document = dict[str, Any]
+
+
+def until(reached: Callable[[], bool], what: str, explain: Callable[[], str], seconds: float = PATIENCE) -> None:
+    """Wait for what no event announces."""
+    give_up = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < give_up, f"not within {seconds:.0f} s: {what}\n{explain()}"
+        time.sleep(0.1)
+
+
+class OperatorScene:
+    """What a test of the whole operator acts on; `running_scene` makes one."""
+
+    def __init__(self, kube: KubeApi, namespace: str, service: EmulatorThread, proxy: CrashProxy) -> None:
+        self.kube = kube
+        self.namespace = namespace
+        self.service = service
+        self.proxy = proxy
+        self.admin = TableAdmin(service.endpoint, "demo", static_credentials(KEYS))
+        self.operator: OperatorProcess
+
+    @property
+    def endpoint(self) -> str:
+        """The emulator as the operator reaches it."""
+        return self.proxy.service_url
+
+    def create_table(self, name: str = "flights", rows: int = 40) -> None:
+        """A source table with rows."""
+        self.admin.create(TableSchema(name, (KeyColumn("id", KeyType.STRING),), max_versions=3))
+        keys = [f"{number:06}" for number in range(rows)]
+        for start in range(0, rows, 200):
+            self.put(name, keys[start : start + 200], 0)
+
+    def put(self, table: str, keys: list[str], number: int) -> None:
+        """Put rows, at most 200."""
+        columns = (Column("number", number, None, CellOp.PUT),)
+        outcomes = self.admin.write(table, [RowWrite(Action.PUT, (("id", key),), columns) for key in keys])
+        assert not [outcome for outcome in outcomes if outcome is not None]
+
+    def create_secret(self, name: str = SECRET, key_id: str = KEYS.access_key_id, secret: str = "test-secret") -> None:
+        """An AccessKey pair."""
+        self.kube.create(
+            {
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": self.namespace},
+                "stringData": {"accessKeyId": key_id, "accessKeySecret": secret},
+            }
+        )
+
+    def tunnel_object(self, name: str = "copy", **changes: Any) -> Document:
+        """An object of this scene; changes as in `objects.tunnel_object`."""
+        places = {"source__endpoint": self.endpoint, "sink__tablestore__endpoint": self.endpoint}
+        document = tunnel_object(name, **places, **changes)
+        document["metadata"]["namespace"] = self.namespace
+        return document
+
+    def create(self, name: str = "copy", **changes: Any) -> None:
+        """Create such an object."""
+        self.kube.create(self.tunnel_object(name, **changes))
+
+    def status(self, name: str = "copy") -> Document:
+        """The object's status, empty before the first write."""
+        found = self.kube.get("TablestoreTunnel", self.namespace, name) or {}
+        status: Document = found.get("status") or {}
+        return status
+
+    def condition(self, kind: str, name: str = "copy") -> Document:
+        """One condition, empty where it is not there yet."""
+        conditions = self.status(name).get("conditions", ())
+        return next((entry for entry in conditions if entry["type"] == kind), {})
+
+    def is_true(self, kind: str, name: str = "copy") -> bool:
+        """Whether a condition is True."""
+        return bool(self.condition(kind, name).get("status") == "True")
+
+    def arm(self, number: int, moment: Moment) -> None:
+        """Kill the operator at a write."""
+        self.proxy.arm(number, moment, self.operator.kill)
+
+    def until(self, reached: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+        """Wait; a failure shows the status and the operator's last words."""
+        until(reached, what, self.explain, seconds)
+
+    def until_quiet(self, seconds: float) -> None:
+        """Wait until nothing was written for so long."""
+        last, since = len(self.proxy.writes), time.monotonic()
+
+        def quiet() -> bool:
+            nonlocal last, since
+            if len(self.proxy.writes) != last:
+                last, since = len(self.proxy.writes), time.monotonic()
+            return time.monotonic() - since > seconds
+
+        self.until(quiet, f"{seconds} s without a write")
+
+    def explain(self) -> str:
+        """What there is to see."""
+        objects = self.kube.list("TablestoreTunnel", self.namespace)
+        statuses = {item["metadata"]["name"]: item.get("status") for item in objects}
+        writes = "\n".join(self.proxy.writes[-20:])
+        return f"{yaml.safe_dump(statuses)}\nwrites:\n{writes}\noperator:\n{self.operator.last_words()}"
+
+
+@contextmanager
+def running_scene(
+    kubeconfig: Path, namespace: str, folder: Path, *, flags: tuple[str, ...] = FAST
+) -> Iterator[OperatorScene]:
+    """A new namespace with a Secret and a table of 40 rows; the operator is not started yet."""
+    kube = KubeApi(kubeconfig)
+    kube.create_namespace(namespace)
+    with ExitStack() as stack:
+        service = stack.enter_context(EmulatorThread())
+        proxy = stack.enter_context(CrashProxy(kubernetes(kubeconfig), emulator(service.endpoint)))
+        scene = OperatorScene(kube, namespace, service, proxy)
+        stack.callback(scene.admin.close)
+        behind = folder / f"{namespace}.kubeconfig"
+        behind.write_text(yaml.safe_dump(_kubeconfig(proxy.kube_url)))
+        log = folder / f"{namespace}.log"
+        scene.operator = stack.enter_context(OperatorProcess(behind, namespace, log, *flags))
+        scene.create_secret()
+        scene.create_table()
+        yield scene
+
+
+def _kubeconfig(server: str) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "api", "cluster": {"server": server}}],
+        "users": [{"name": "nobody", "user": {}}],
+        "contexts": [{"name": "api", "context": {"cluster": "api", "user": "nobody"}}],
+        "current-context": "api",
+    }

@@ -1,0 +1,74 @@
+"""Plays the Spark operator and a snapshot's driver: what they leave in the API, without Spark."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.snapshot import SnapshotConfig
+from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps, ProgressRecord
+from ots_tunnel.spark.splits import freeze, split_list
+from ots_tunnel.table_client import SyncTableClient
+from tests.operator.operator_scene import KEYS, OperatorScene
+
+#: The driver ended so long ago that nothing it sent can still take effect.
+ENDED_SECONDS_AGO = 60.0
+APP_LABEL = "sparkoperator.k8s.io/app-name"
+
+
+def finish_snapshot(scene: OperatorScene, kubeconfig: Path, folder: Path, name: str = "copy") -> None:
+    """Freeze the splits, mark all as done, and let application and driver pod end well."""
+    found = scene.kube.get("ConfigMap", scene.namespace, f"{name}-snapshot-config")
+    assert found is not None
+    (document,) = found["data"].values()
+    config = SnapshotConfig.model_validate(yaml.safe_load(document))
+    ended = time.time() - ENDED_SECONDS_AGO
+    record = ProgressRecord(
+        ConfigMaps(_access(kubeconfig, folder), scene.namespace),
+        config.progress,
+        now=lambda: ended,
+        sleep=lambda seconds: None,
+    )
+    record.load()
+    client = SyncTableClient(scene.service.endpoint, config.source.instance, static_credentials(KEYS))
+    try:
+        ranges = client.compute_splits(config.source.table, unit_bytes=config.splits.bytes_per_split)
+    finally:
+        client.close()
+    record.freeze(*freeze(split_list(ranges)))
+    assert record.splits is not None
+    record.mark(range(len(record.splits)))
+    _finish_application(scene, f"{name}-snapshot", ended)
+
+
+def _finish_application(scene: OperatorScene, name: str, ended: float) -> None:
+    driver = f"{name}-driver"
+    pod = {"name": driver, "namespace": scene.namespace, "labels": {APP_LABEL: name}}
+    container = {"name": "spark-kubernetes-driver", "image": "spark:test"}
+    scene.kube.create({"kind": "Pod", "metadata": pod, "spec": {"containers": [container]}})
+    time_text = datetime.fromtimestamp(ended, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    terminated = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": time_text}}
+    status = {"name": container["name"], "image": "spark:test", "imageID": "", "restartCount": 0, "ready": False}
+    pod_status = {"phase": "Succeeded", "containerStatuses": [status | {"state": terminated}]}
+    scene.kube.patch("Pod", scene.namespace, driver, {"status": pod_status}, "status")
+    application = {
+        "applicationState": {"state": "COMPLETED"},
+        "driverInfo": {"podName": driver},
+        "executionAttempts": 1,
+        "lastSubmissionAttemptTime": time_text,
+        "terminationTime": time_text,
+    }
+    scene.kube.patch("SparkApplication", scene.namespace, name, {"status": application}, "status")
+
+
+def _access(kubeconfig: Path, folder: Path) -> ClusterAccess:
+    document = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+    token = folder / "token"
+    token.write_text(user["token"])
+    return ClusterAccess(f"https://{urlsplit(cluster['server']).netloc}", token, Path(cluster["certificate-authority"]))

@@ -1,0 +1,186 @@
+"""Killed at any write, the operator comes to the same end.
+
+Every write is executed by its server; the operator dies before it sees the answer, or right after. What a restarted one
+makes of it is compared with a run nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.operator.api_server import ApiServer, cache
+from tests.operator.crash_proxy import Moment
+from tests.operator.end_state import Document, difference, end_state
+from tests.operator.operator_scene import OperatorScene, running_scene
+from tests.operator.snapshot_driver import finish_snapshot
+
+pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
+
+#: Six looks of the operator: whoever still wants to write something has done it.
+QUIET_SECONDS = 3.0
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Story:
+    """One way of an object: what it asks for, what lies before the writes that count, when they are over."""
+
+    name: str
+    is_over: Callable[[OperatorScene], bool]
+    changes: dict[str, Any] = field(default_factory=dict)
+    prepare: Callable[[OperatorScene, Path, Path], None] | None = None
+    last: str = "/deployments/copy"
+    """The last write that always happens; figures of the status may follow."""
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """How a story goes when nobody interferes."""
+
+    writes: list[str]
+    state: Document
+
+    def number(self, part: str) -> int:
+        """Number of the first write whose path ends so, from 1."""
+        return next(number for number, write in enumerate(self.writes, 1) if write.endswith(part))
+
+
+def _workers_wanted(scene: OperatorScene) -> bool:
+    pods = scene.kube.list("Pod", scene.namespace)
+    return all(map(scene.is_true, ("TunnelReady", "SinkReady"))) and any(
+        "copy-" in pod["metadata"]["name"] for pod in pods
+    )
+
+
+def _snapshot_wanted(scene: OperatorScene) -> bool:
+    return scene.kube.get("SparkApplication", scene.namespace, "copy-snapshot") is not None
+
+
+def _copied_by_spark(scene: OperatorScene) -> bool:
+    return scene.status().get("snapshot", {}).get("state") == "Completed" and _workers_wanted(scene)
+
+
+def _copy_by_spark(scene: OperatorScene, kubeconfig: Path, folder: Path) -> None:
+    """Everything up to the end of the snapshot, with an operator that is stopped in good order."""
+    scene.operator.start()
+    scene.until(lambda: _snapshot_wanted(scene), "the snapshot's application is there")
+    assert scene.operator.stop() == 0
+    finish_snapshot(scene, kubeconfig, folder)
+
+
+SPARK = {"engine": {"baseData": "Spark", "stream": "Workers"}}
+CREATION = Story("workers", _workers_wanted)
+SNAPSHOT = Story("snapshot", _snapshot_wanted, SPARK, last="/sparkapplications/copy-snapshot")
+STREAM_AFTER_SNAPSHOT = Story("stream", _copied_by_spark, SPARK, _copy_by_spark)
+STORIES = (CREATION, SNAPSHOT, STREAM_AFTER_SNAPSHOT)
+
+
+class Stage:
+    """Plays stories on one API server, each time in a namespace of its own."""
+
+    def __init__(self, api: ApiServer, folder: Path) -> None:
+        self._api = api
+        self._folder = folder
+        self._undisturbed: dict[str, Undisturbed] = {}
+
+    @contextmanager
+    def prepared(self, story: Story) -> Iterator[OperatorScene]:
+        """The story up to where its writes begin to count; the operator does not run."""
+        name = f"{story.name}-{next(_numbers)}"
+        folder = self._folder / name
+        folder.mkdir()
+        with running_scene(self._api.kubeconfig, name, folder) as scene:
+            scene.create(**story.changes)
+            if story.prepare is not None:
+                story.prepare(scene, self._api.kubeconfig, folder)
+            scene.proxy.arm()
+            yield scene
+
+    def undisturbed(self, story: Story) -> Undisturbed:
+        """The story without a kill; played once."""
+        if story.name not in self._undisturbed:
+            with self.prepared(story) as scene:
+                scene.operator.start()
+                scene.until(lambda: story.is_over(scene), "the story is over")
+                scene.until_quiet(QUIET_SECONDS)
+                self._undisturbed[story.name] = Undisturbed(list(scene.proxy.writes), end_state(scene))
+        return self._undisturbed[story.name]
+
+    def difference_after_kill(self, story: Story, number: int, moment: Moment) -> str:
+        """Kill at one write, start again, and tell how the end differs; empty when it does not."""
+        expected = self.undisturbed(story)
+        with self.prepared(story) as scene:
+            scene.arm(number, moment)
+            scene.operator.start()
+            scene.until(lambda: scene.proxy.killed.is_set() or _is_past(scene, story), "the operator is killed")
+            if not scene.proxy.killed.is_set():
+                late = number > expected.number(story.last)
+                return "" if late else f"only {len(scene.proxy.writes)} writes, the operator was not killed"
+            assert not scene.operator.is_running
+            scene.operator.start()
+            try:
+                scene.until(lambda: end_state(scene) == expected.state, "the undisturbed end", seconds=30)
+                scene.until_quiet(QUIET_SECONDS / 2)
+            except AssertionError:
+                return difference(expected.state, end_state(scene)) + "\n" + scene.operator.last_words()
+            return difference(expected.state, end_state(scene))
+
+
+def _is_past(scene: OperatorScene, story: Story) -> bool:
+    """Whether the story is over without a kill: this time there were fewer writes of figures."""
+    if not story.is_over(scene):
+        return False
+    scene.until_quiet(QUIET_SECONDS)
+    return True
+
+
+@pytest.fixture(scope="module")
+def stage(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    folder = cache() / "spark-operator-chart" / "crds"
+    definition = folder / "sparkoperator.k8s.io_sparkapplications.yaml"
+    if not definition.exists():
+        pytest.skip(f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
+    api_server.install_definitions(definition)
+    return Stage(api_server, tmp_path_factory.mktemp("crash"))
+
+
+@pytest.mark.parametrize(
+    ("story", "path", "moment"),
+    [
+        (CREATION, "/tablestoretunnels/copy/status", Moment.AFTER),
+        (CREATION, "/CreateTable", Moment.BEFORE),
+        (CREATION, "/tunnel/create", Moment.BEFORE),
+        (STREAM_AFTER_SNAPSHOT, "/tablestoretunnels/copy/status", Moment.BEFORE),
+    ],
+    ids=["first-status", "create-table", "create-tunnel", "snapshot-recorded"],
+)
+def test_killed_at_a_write_that_matters(stage: Stage, story: Story, path: str, moment: Moment) -> None:
+    number = stage.undisturbed(story).number(path)
+
+    assert stage.difference_after_kill(story, number, moment) == ""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("moment", list(Moment))
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_killed_at_every_write(stage: Stage, story: Story, moment: Moment) -> None:
+    writes = stage.undisturbed(story).writes
+    print(f"{story.name}: {len(writes)} writes")
+
+    failed = {
+        f"{number} {writes[number - 1]}": found
+        for number in range(1, len(writes) + 1)
+        if (found := stage.difference_after_kill(story, number, moment))
+    }
+
+    assert not failed, "\n\n".join(
+        f"killed {moment} the answer of write {key}:\n{text}" for key, text in failed.items()
+    )
