@@ -29,8 +29,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: spark-networkpo
 subjects: [{kind: ServiceAccount, name: spark-operator-controller, namespace: spark-operator}]
 YAML
 repository=${IMAGE#*/}
+# The request: spark-submit, a JVM, runs in the controller; without one it takes a minute whenever the cores are busy.
 "$BIN/helm" upgrade --install spark-operator "$CACHE/spark-operator-chart" --namespace spark-operator --create-namespace \
   --set "image.registry=${IMAGE%%/*},image.repository=${repository%:*},image.tag=${IMAGE##*:},image.pullPolicy=IfNotPresent" \
-  --set "spark.jobNamespaces={$NAMESPACE}" --wait --timeout 180s >"$LOGS/spark-operator-$CLUSTER.log" 2>&1 ||
+  --set "spark.jobNamespaces={$NAMESPACE}" --set controller.resources.requests.cpu=300m --wait --timeout 180s >"$LOGS/spark-operator-$CLUSTER.log" 2>&1 ||
   { tail -n 5 "$LOGS/spark-operator-$CLUSTER.log" >&2; fail "installing the spark-operator chart failed: $LOGS/spark-operator-$CLUSTER.log"; }
 say "the spark-operator watches $NAMESPACE in $CLUSTER after $SECONDS s"
