@@ -1,0 +1,108 @@
+"""The demo with a snapshot by Spark in small, under the real Spark operator; and what a killed driver means."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from tests.cluster.local_cluster import Cluster, ClusterError
+from tests.cluster_scenarios.conftest import RunScenario
+
+pytestmark = pytest.mark.cluster
+
+DRIVER = "flights-snapshot-driver"
+
+
+@pytest.mark.timeout(600)
+def test_spark_copies_what_is_there_and_workers_what_changes(cluster: Cluster, run_scenario: RunScenario) -> None:
+    result = run_scenario(engine="spark")
+
+    assert sum(result.changes.values()) > 0
+    assert result.hand_overs > 0
+    assert result.comparison.differences == 0, result.comparison.first
+    assert result.comparison.rows > 0
+    found = json.loads(cluster.kubectl("-n", "demo", "get", "ott,sparkapplication,deployment", "-o", "json"))["items"]
+    tunnel, application, *deployments = found
+    workers = next(item for item in deployments if item["metadata"]["name"] == "flights")
+    snapshot = tunnel["status"]["snapshot"]
+    assert (snapshot["state"], snapshot["consistent"]) == ("Completed", True)
+    assert application["status"]["applicationState"]["state"] == "COMPLETED"
+    # the tunnel first, then the snapshot, then the workers; times are whole seconds
+    moments = [
+        tunnel["status"]["tunnel"]["createdTime"],
+        application["status"]["lastSubmissionAttemptTime"],
+        application["status"]["terminationTime"],
+        snapshot["finishedTime"],
+        workers["metadata"]["creationTimestamp"],
+    ]
+    assert moments == sorted(moments)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_a_killed_driver_goes_on_with_the_splits_that_are_left(cluster: Cluster, run_scenario: RunScenario) -> None:
+    # All rows make enough splits to be caught between two; the workers start a split's deadline after the second
+    # driver's submission, because the first one's pods are gone and prove nothing.
+    with killed_driver(cluster) as kill:
+        result = run_scenario(engine="spark", rows=None, changes_per_second=100, patience=1200)
+
+    assert kill.error is None
+    assert 0 < kill.done < kill.total
+    log = cluster.kubectl("-n", "demo", "logs", DRIVER)
+    left = next(line for line in map(json.loads, _own_lines(log)) if line["action"] == "started")
+    assert int(left["message"].split()[0]) <= kill.total - kill.done
+    assert result.comparison.differences == 0, result.comparison.first
+    assert result.comparison.rows > 0
+
+
+@dataclass
+class Kill:
+    """What the record said when the driver was killed."""
+
+    done: int = 0
+    total: int = 0
+    error: Exception | None = None
+
+
+@contextmanager
+def killed_driver(cluster: Cluster) -> Iterator[Kill]:
+    """Kill the driver's pod once, as soon as a part of the splits is recorded."""
+    kill, ended = Kill(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(1):
+            try:
+                kill.done, kill.total = _recorded(cluster)
+                if 0 < kill.done < kill.total:
+                    cluster.kubectl("-n", "demo", "delete", "pod", DRIVER, "--force", "--grace-period=0")
+                    return
+            except ClusterError as error:
+                if cluster.kubeconfig.exists() and kill.done:
+                    kill.error = error
+                    return
+
+    thread = threading.Thread(target=watch, name="killer", daemon=True)
+    thread.start()
+    try:
+        yield kill
+    finally:
+        ended.set()
+        thread.join(timeout=60)
+
+
+def _recorded(cluster: Cluster) -> tuple[int, int]:
+    """Done and total splits; zeros before the record is there."""
+    words = ("-n", "demo", "get", "configmap", "flights-snapshot", "--ignore-not-found", "-o", "json")
+    text = cluster.kubectl(*words) if cluster.kubeconfig.exists() else ""
+    data = json.loads(text).get("data", {}) if text else {}
+    return int(data.get("done", 0)), int(data.get("total", 0))
+
+
+def _own_lines(log: str) -> list[str]:
+    """Lines of our program between those of Spark."""
+    return [line for line in log.splitlines() if line.startswith("{")]
