@@ -7,6 +7,7 @@ import sys
 
 from rich.table import Table
 
+from ots_tunnel.errors import TunnelError
 from tests.cluster import local_cluster
 from tests.demo.kube import DemoError
 from tests.demo.progress import Story
@@ -29,7 +30,7 @@ def main() -> int:
     except local_cluster.ClusterUnavailable as error:
         print(f"{error}\n`uv run ots-tunnel demo` shows the same in one process; CONTEXT=name uses a cluster you have.")
         return 2
-    except (DemoError, local_cluster.ClusterError) as error:
+    except (DemoError, TunnelError, local_cluster.ClusterError) as error:
         story.console.print(f"\n[red]failed:[/red] {error}")
         _what_next(scenario, story, options.context)
         return 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -57,22 +58,46 @@ def start_local_cluster(scenario: Scenario, images: Images) -> Kube:
     return Kube.of_local_cluster(cluster.kubeconfig, local_cluster.BIN)
 
 
-def use_context(context: str, images: Images, namespace: str) -> Kube:
-    """A cluster that exists: images go in by the command in LOAD_IMAGES, run once per archive."""
-    command = os.environ.get("LOAD_IMAGES", "")
-    if not command:
+def use_context(context: str, images: Images, namespace: str) -> tuple[Kube, Images]:
+    """A cluster that exists, with the images in it, under the names it knows them by."""
+    if os.environ.get("LOAD_IMAGES"):
+        _load_images(shlex.split(os.environ["LOAD_IMAGES"]), images)
+    elif os.environ.get("REGISTRY"):
+        images = _push_images(os.environ["REGISTRY"], images)
+    else:
         print(
-            f"CONTEXT={context} needs LOAD_IMAGES, a command that takes an image archive, "
-            "for example LOAD_IMAGES='kind load image-archive'"
+            f"CONTEXT={context} needs LOAD_IMAGES, a command that takes an image archive (such as "
+            "LOAD_IMAGES='kind load image-archive'), or REGISTRY, where skopeo may push to and the cluster pulls from"
         )
         raise SystemExit(2)
-    for archive in (images.app_archive, images.spark_archive):
-        if archive and subprocess.run([*shlex.split(command), archive], check=False).returncode:
-            raise DemoError(f"LOAD_IMAGES failed for {archive}")
     path = os.pathsep.join((str(local_cluster.BIN), os.environ.get("PATH", "")))
     kube = Kube({**os.environ, "PATH": path}, context)
     _remove_earlier_run(kube, namespace)
-    return kube
+    return kube, images
+
+
+def _load_images(command: list[str], images: Images) -> None:
+    for archive in (images.app_archive, images.spark_archive):
+        if archive and subprocess.run([*command, archive], check=False).returncode:
+            raise DemoError(f"LOAD_IMAGES failed for {archive}")
+
+
+def _push_images(registry: str, images: Images) -> Images:
+    """Push with skopeo, which knows the user's log-ins; names keep repository and tag."""
+
+    def push(name: str, archive: str) -> str:
+        if not name:
+            return ""
+        there = f"{registry.rstrip('/')}/{name.partition('/')[2]}"
+        if subprocess.run(["skopeo", "copy", f"oci-archive:{archive}", f"docker://{there}"], check=False).returncode:
+            raise DemoError(f"skopeo could not push {there}")
+        return there
+
+    if shutil.which("skopeo") is None:
+        print("REGISTRY needs skopeo on PATH")
+        raise SystemExit(2)
+    app, spark = push(images.app, images.app_archive), push(images.spark, images.spark_archive)
+    return Images(app, images.app_archive, spark, images.spark_archive)
 
 
 def _remove_earlier_run(kube: Kube, namespace: str) -> None:

@@ -75,8 +75,12 @@ class Kube:
 
         def follow() -> None:
             assert process.stdout is not None
+            shown = ""
             for line in process.stdout:
-                show(line.rstrip())
+                columns = line.rsplit(maxsplit=1)[0]
+                if columns != shown:  # a change that no column shows, but for the age
+                    shown = columns
+                    show(line.rstrip())
 
         thread = threading.Thread(target=follow, name="watch", daemon=True)
         thread.start()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -37,6 +38,11 @@ class Story:
     def command(self, *words: str) -> None:
         """A command the reader could type."""
         self.console.print(f"   [cyan]$ {' '.join(words)}[/cyan]")
+
+    def document(self, text: str) -> None:
+        """A document, as it would stand in a file."""
+        for line in text.rstrip().splitlines():
+            self.console.print(f"     [dim]{escape(line)}[/dim]")
 
     def times(self) -> Table:
         """Phases and their seconds."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -67,6 +69,7 @@ class Demo:
             hand_overs = stack.enter_context(HandOverCounter(self._admin))
             writer = self._workload.writer()
             writer.start()
+            stack.callback(writer.stop)
             story.command("kubectl", "-n", scenario.namespace, "get", "ott", "--watch")
             stack.enter_context(self._kube.watching("-n", scenario.namespace, "ott", show=story.note))
             self._existing_rows()
@@ -95,7 +98,10 @@ class Demo:
         scenario = self._scenario
         with self._story.phase("existing rows are copied", "a writer changes the table all the while"):
             begin = time.monotonic()
-            self._kube.apply(objects.tablestore_tunnel(scenario))
+            tunnel = objects.tablestore_tunnel(scenario)
+            self._story.command("kubectl", "apply", "-f", "-")
+            self._story.document(yaml.safe_dump(tunnel, sort_keys=False))
+            self._kube.apply(tunnel)
             self._await("the copy of the existing rows begins", lambda status: status.get("phase") in _COPYING)
             split = self._admin.post("/split", instance=scenario.instance, table=scenario.table)
             self._story.note(f"partition {split['parent']} was split into {', '.join(split['children'])}")
@@ -105,26 +111,35 @@ class Demo:
     def _scale(self) -> None:
         scenario, count = self._scenario, self._scenario.scaled_replicas
         with self._story.phase(f"scale to {count} workers"):
-            words = ("-n", scenario.namespace, "scale", "ott", scenario.name, f"--replicas={count}")
-            self._story.command("kubectl", *words)
-            self._kube.kubectl(*words)
+            self._run("scale", "ott", scenario.name, f"--replicas={count}")
             self._await(f"{count} workers own channels", lambda status: len(self._spread()) == count)
             self._show_spread()
 
     def _kill_a_worker(self) -> None:
-        with self._story.phase("a worker is killed"):
+        """Kill the process first: a deleted pod alone is told to drain, and would hand its channels back."""
+        with self._story.phase("a worker is killed", "its channels move when the service has missed its heartbeats"):
             victim, channels = self._spread().most_common(1)[0]
-            words = ("-n", self._scenario.namespace, "delete", "pod", victim, "--force", "--grace-period=0")
-            self._story.command("kubectl", *words)
-            self._kube.kubectl(*words)
             begin = time.monotonic()
+            self._run("exec", victim, "--", "sh", "-c", "kill -9 -1", may_fail=True)
+            self._run("delete", "pod", victim, "--force", "--grace-period=0")
             wait_until(
                 f"the {channels} channels of {victim} have other owners",
                 lambda: victim not in (spread := self._spread()) and sum(spread.values()) >= self._open_channels(),
                 self._scenario.patience,
             )
             self.result.recovery_seconds = time.monotonic() - begin
+            self._story.note(f"its {channels} channels have other owners after {self.result.recovery_seconds:.0f} s")
             self._show_spread()
+
+    def _run(self, *words: str, may_fail: bool = False) -> None:
+        """Show a kubectl command and run it; `may_fail` for one that kills what it runs in."""
+        command = ("-n", self._scenario.namespace, *words)
+        self._story.command("kubectl", *(shlex.quote(word) for word in command))
+        try:
+            self._kube.kubectl(*command)
+        except DemoError:
+            if not may_fail:
+                raise
 
     def _catch_up(self, writer: ChangeWriter) -> None:
         with self._story.phase("the writer stops, the copy catches up"):
@@ -206,7 +221,7 @@ def run(scenario: Scenario, story: Story, context: str = "") -> Result:
         local_cluster.build()
         images = environment.build_images(scenario)
     with story.phase("Kubernetes", f"context {context}" if context else "API server, scheduler, kubelet, containerd"):
-        kube = _cluster(scenario, images, context)
+        kube, images = _cluster(scenario, images, context)
     with ExitStack() as stack:
         with story.phase("emulator", "Tablestore and Tunnel Service, in the cluster"):
             endpoints = stack.enter_context(environment.emulator(kube, scenario, images, story))
@@ -223,7 +238,7 @@ def run(scenario: Scenario, story: Story, context: str = "") -> Result:
     return demo.result
 
 
-def _cluster(scenario: Scenario, images: Images, context: str) -> Kube:
+def _cluster(scenario: Scenario, images: Images, context: str) -> tuple[Kube, Images]:
     if context:
         return environment.use_context(context, images, scenario.namespace)
-    return environment.start_local_cluster(scenario, images)
+    return environment.start_local_cluster(scenario, images), images
