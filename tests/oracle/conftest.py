@@ -1,0 +1,18 @@
+"""Fixtures for the vendor's own clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.go_program import GoUnavailable, build_go_worker
+
+
+@pytest.fixture(scope="session")
+def go_worker() -> Path:
+    """The vendor's Go worker."""
+    try:
+        return build_go_worker()
+    except GoUnavailable as reason:
+        pytest.skip(f"the vendor's Go worker cannot be built: {reason}")
