@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import sys
 import time
@@ -10,14 +11,15 @@ from asyncio.subprocess import Process
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_emulator.faults import FaultRule
-from ots_tunnel.model import FINISHED, Marker, PrimaryKey, Token, TunnelId, TunnelType
-from ots_tunnel.protocol.plainbuffer import decode_rows
+from ots_tunnel.compare import compare_tables
+from ots_tunnel.model import FINISHED, Token, TunnelId, TunnelType
 from tests.integration.scene import COPY, TABLE, Scene, until
 
 ROOT = Path(__file__).parents[2]
@@ -64,23 +66,13 @@ async def processes(scene: Scene) -> AsyncIterator[Spawn]:
             await process.wait()
 
 
-async def rows_of(scene: Scene, table: str) -> dict[PrimaryKey, object]:
-    """Every row with its cells."""
-    start: PrimaryKey | None = (("pk", Marker.INF_MIN),)
-    found: dict[PrimaryKey, object] = {}
-    while start is not None:
-        page = await scene.table.get_range(table, start, (("pk", Marker.INF_MAX),), max_versions=1)
-        found.update({row.primary_key: row.columns for row in decode_rows(page.rows)})
-        start = page.next_start
-    return found
-
-
 async def wait_for_copy(scene: Scene) -> None:
-    """Wait until everything written so far was consumed; then the tables must be equal."""
+    """Wait until everything written so far was consumed; then the tables must be equal, cell by cell."""
     now_ns = time.time_ns()
     tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
     await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "caught up")
-    assert await rows_of(scene, COPY) == await rows_of(scene, TABLE)
+    comparison = await compare_tables(scene.table, TABLE, scene.table, COPY)
+    assert comparison.equal, comparison
 
 
 class CopyLog:
@@ -141,24 +133,46 @@ async def some_progress(log: CopyLog, changes: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def keep_writing(scene: Scene, stop: asyncio.Event) -> None:
+async def keep_writing(scene: Scene, stop: asyncio.Event, chance: random.Random) -> None:
     number = 1
     while not stop.is_set():
         number += 1
-        await scene.put(KEYS[:40], [number])
-        await asyncio.sleep(0.02)
+        await scene.put(chance.sample(KEYS, 40), [number])
+        await asyncio.sleep(chance.uniform(0.01, 0.03))
 
 
-@pytest.mark.parametrize("kind", [TunnelType.BaseAndStream, TunnelType.Stream], ids=lambda kind: kind.name)
+@dataclass(frozen=True)
+class Run:
+    """When the worker is struck: after so many changes of the copy."""
+
+    kind: TunnelType
+    seed: int
+    changes: int
+
+    @classmethod
+    def of(cls, kind: TunnelType, seed: int) -> Run:
+        """Seed 0 strikes early, which for a tunnel with base data is amid the base data; others anywhere."""
+        return cls(kind, seed, random.Random(seed).randint(50, 5000) if seed else 300)
+
+
+#: BaseAndStream is struck during base data or stream, Stream during the stream.
+RUNS = [
+    pytest.param(Run.of(kind, seed), id=f"{kind.name}-{seed}", marks=[pytest.mark.long] if seed else [])
+    for kind in (TunnelType.BaseAndStream, TunnelType.Stream)
+    for seed in range(11)
+]
+
+
+@pytest.mark.parametrize("run", RUNS)
 @pytest.mark.timeout(120)
-async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, kind: TunnelType) -> None:
-    log = await prepare(scene, kind)
+async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, run: Run) -> None:
+    log = await prepare(scene, run.kind)
     stop = asyncio.Event()
 
     async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
         first = await spawn()
-        tasks.create_task(keep_writing(scene, stop))
-        await some_progress(log, 300)
+        tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
+        await some_progress(log, run.changes)
         first.kill()
         await spawn()
         await until(lambda: bool(scene.owners()), 20, "taken over")
@@ -166,19 +180,19 @@ async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, kin
         stop.set()
         await wait_for_copy(scene)
 
-    assert most_steps_back(await log.read()) <= allowed_steps_back(kind)
+    assert most_steps_back(await log.read()) <= allowed_steps_back(run.kind)
 
 
-@pytest.mark.parametrize("kind", [TunnelType.BaseAndStream, TunnelType.Stream], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("run", RUNS)
 @pytest.mark.timeout(120)
-async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: Scene, kind: TunnelType) -> None:
-    log = await prepare(scene, kind)
+async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: Scene, run: Run) -> None:
+    log = await prepare(scene, run.kind)
     stop = asyncio.Event()
 
     async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
         first = await spawn()
-        tasks.create_task(keep_writing(scene, stop))
-        await some_progress(log, 300)
+        tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
+        await some_progress(log, run.changes)
         asleep = set(scene.owners())
         first.send_signal(signal.SIGSTOP)
         await spawn()
@@ -196,4 +210,4 @@ async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: Scene, ki
         first.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(first.wait(), 20) == 0
 
-    assert most_steps_back(after) <= allowed_steps_back(kind)
+    assert most_steps_back(after) <= allowed_steps_back(run.kind)
