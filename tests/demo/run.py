@@ -29,6 +29,13 @@ from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
 from tests.demo.workload import Workload
 
 
+class _PlainDumper(yaml.SafeDumper):
+    """Repeats what is used twice, as a person would write it."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 @dataclass
 class Result:
     """What the last table shows."""
@@ -100,7 +107,7 @@ class Demo:
             begin = time.monotonic()
             tunnel = objects.tablestore_tunnel(scenario)
             self._story.command("kubectl", "apply", "-f", "-")
-            self._story.document(yaml.safe_dump(tunnel, sort_keys=False))
+            self._story.document(yaml.dump(tunnel, Dumper=_PlainDumper, sort_keys=False))
             self._kube.apply(tunnel)
             self._await("the copy of the existing rows begins", lambda status: status.get("phase") in _COPYING)
             split = self._admin.post("/split", instance=scenario.instance, table=scenario.table)
@@ -229,7 +236,7 @@ def run(scenario: Scenario, story: Story, context: str = "") -> Result:
         with story.phase("load the table", "through the vendor's Python SDK"):
             demo.load()
         with story.phase("install the operator"):
-            if scenario.engine == "spark":
+            if scenario.engine == "spark" and not context:  # a cluster of the user's own has its own Spark operator
                 local_cluster.Cluster(scenario.cluster).install_spark_operator(scenario.namespace, images.spark)
             environment.install_operator(kube, scenario, images, story)
         demo.copy()
