@@ -47,14 +47,6 @@ def main() -> None:
     show_default=True,
     help="Pull policy of worker and Spark pods.",
 )
-@click.option(
-    "--image-pull-policy",
-    envvar="OTS_OPERATOR_IMAGE_PULL_POLICY",
-    type=click.Choice(["Always", "IfNotPresent", "Never"]),
-    default="IfNotPresent",
-    show_default=True,
-    help="Pull policy of Spark pods.",
-)
 @click.option("--poll-seconds", type=click.FloatRange(0.5, 300), default=15.0, show_default=True)
 @click.option("--status-seconds", type=click.FloatRange(0, 300), default=15.0, show_default=True)
 @click.option("--http-host", default="0.0.0.0", show_default=True, help="Address of probes and metrics.")
