@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import click
 import kopf
-from pythonjsonlogger.json import JsonFormatter
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.logs import JsonLine
 from ots_tunnel_operator import names
 from ots_tunnel_operator.handlers import register
 from ots_tunnel_operator.lease import Lease
@@ -141,9 +141,7 @@ def _set_soon(event_loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Non
 def configure_logs(level: str) -> None:
     """JSON lines on standard error; libraries only where they warn."""
     handler = logging.StreamHandler()
-    # kopf's records carry its own objects: their type is enough
-    layout = "{asctime}{levelname}{name}{message}"
-    handler.setFormatter(JsonFormatter(layout, style="{", json_default=lambda value: type(value).__name__))
+    handler.setFormatter(JsonLine())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("ots_tunnel_operator").setLevel(level.upper())
     logging.getLogger("ots_tunnel").setLevel(level.upper())

@@ -19,6 +19,8 @@ from tests.demo.kube import DemoError, Kube, wait_until
 from tests.demo.progress import Story
 from tests.demo.scenario import ADMIN_PORT, DATA_PORT, Scenario
 
+#: Named as the chart, so that its objects have that name and no longer one.
+RELEASE = "ots-tunnel-operator"
 CHART = Path(__file__).parents[2] / "charts" / "ots-tunnel-operator"
 
 
@@ -155,11 +157,11 @@ def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Stor
     values: dict[str, object] = {"image": _image(images.app), "workerImage": _image(images.app)}
     if images.spark:
         values["sparkImage"] = _image(images.spark)
-    command = ["upgrade", "--install", "ots-tunnel", str(CHART)]
+    command = ["upgrade", "--install", RELEASE, str(CHART)]
     command += ["-n", scenario.operator_namespace, "--create-namespace", "--wait", "--timeout", "180s"]
     for key, value in values.items():
         command += ["--set-json", f"{key}={json.dumps(value)}"]
-    story.command("helm", "install", "ots-tunnel", "charts/ots-tunnel-operator", "-n", scenario.operator_namespace)
+    story.command("helm", "install", RELEASE, "charts/ots-tunnel-operator", "-n", scenario.operator_namespace)
     kube.helm(*command)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import logging
 import sys
+from datetime import UTC, datetime
 
 from pythonjsonlogger.json import JsonFormatter
 
@@ -40,16 +41,27 @@ class LogAction(enum.StrEnum):
     STOPPED = "stopped"
 
 
+class JsonLine(JsonFormatter):
+    """One line of worker and operator alike: time in UTC, level, logger, message, then the record's own keys."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ["asctime", "levelname", "name", "message"],
+            rename_fields={"asctime": "time", "levelname": "level", "name": "logger"},
+            # Foreign libraries put their objects into records: what kind it was is enough.
+            json_default=lambda value: type(value).__name__,
+        )
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """RFC 3339 with milliseconds."""
+        moment = datetime.fromtimestamp(record.created, UTC)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def set_up_logs(level: str = "INFO") -> None:
     """Write JSON lines from `level` on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JsonFormatter(
-            ["levelname", "name", "message"],
-            rename_fields={"levelname": "level", "name": "logger"},
-            timestamp="time",
-        )
-    )
+    handler.setFormatter(JsonLine())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
