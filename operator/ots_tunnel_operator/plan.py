@@ -225,7 +225,7 @@ def _snapshot_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan
             again=True,
             snapshot=snapshot,
         )
-    wait = Wait(Reason.SNAPSHOT_RUNNING, f"waiting for {snapshot.waiting_for}")
+    wait = Wait(Reason.SNAPSHOT_RUNNING, snapshot.message)
     if snapshot.step is not Step.RUN:
         return Plan(wait=wait, problem=snapshot.problem, snapshot=snapshot)
     actions: list[Action] = []

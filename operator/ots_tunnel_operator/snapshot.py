@@ -56,7 +56,7 @@ class Snapshot:
     step: Step
     progress: SnapshotProgress | None = None
     problem: Problem | None = None
-    waiting_for: str = ""
+    message: str = ""
     finished: float | None = None
     """With DONE: when nothing wrote any more, seconds since 1970."""
 
@@ -116,7 +116,9 @@ def assess(world: World, *, missing_seconds: float) -> Snapshot:
     # Only before the first row is read: later the stream may split, and be read to the end of a channel.
     started = recorded.get("tunnelId") == label
     if spec.wire_type is not None and not started and not _stream_is_readable(world):
-        return Snapshot(Step.TUNNEL_FIRST, None, None, "every channel of the stream to have its first token")
+        return Snapshot(
+            Step.TUNNEL_FIRST, None, None, "waiting for every channel of the stream to have its first token"
+        )
     settings = spec.worker_settings
     decision = snapshot_decision(
         application_of(world),

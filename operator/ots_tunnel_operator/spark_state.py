@@ -159,7 +159,7 @@ def snapshot_decision(
     # A pod shows that it was picked up: the state is set only when spark-submit has ended, minutes on a busy node.
     if app.state is AppState.NEW and not pods and now >= app.created + missing_after:
         message = (
-            f"nobody has picked the SparkApplication up for {now - app.created:.0f} s: install the kubeflow "
+            f"nobody has picked the SparkApplication up within {missing_after:.0f} s: install the kubeflow "
             "spark-operator and let it watch this namespace (chart value spark.jobNamespaces)"
         )
         return SnapshotDecision(SnapshotPhase.WAITING, "SparkOperatorMissing", message)
