@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ots_tunnel.errors import (
     AuthFailed,
+    CodecError,
     ConfigError,
     ConnectError,
     ObjectNotExist,
@@ -63,8 +64,8 @@ def service_problem(error: Exception, place: Place) -> Problem:
         case AuthFailed():
             return Problem(
                 Reason.AUTH_FAILED,
-                f"{secret_field}: the service does not accept this AccessKey ({error.code}): "
-                f"correct accessKeyId and accessKeySecret in the Secret, or check the clocks",
+                f"{secret_field}, {instance_field}: the service does not accept this AccessKey there ({error.code}): "
+                f"correct accessKeyId and accessKeySecret in the Secret or the instance's name, or check the clocks",
                 ("CredentialsValid", place.condition),
             )
         case PermissionDenied():
@@ -101,6 +102,13 @@ def service_problem(error: Exception, place: Place) -> Problem:
                 Reason.ENDPOINT_UNREACHABLE,
                 f"{endpoint_field}: no answer ({shortened(str(error) or type(error).__name__)}): "
                 f"correct the endpoint, or let the operator and the workers reach it",
+                (place.condition,),
+            )
+        case CodecError():
+            # somebody answers, but not in the service's language
+            return Problem(
+                Reason.ENDPOINT_UNREACHABLE,
+                f"{endpoint_field}: what answers there is no Tablestore ({shortened(str(error))}): correct the endpoint",
                 (place.condition,),
             )
         case ConfigError():

@@ -79,7 +79,7 @@ class OperatorScene:
     def tunnel_object(self, name: str = "copy", **changes: Any) -> Document:
         """An object of this scene; changes as in `objects.tunnel_object`."""
         places = {"source__endpoint": self.endpoint, "sink__tablestore__endpoint": self.endpoint}
-        document = tunnel_object(name, **places, **changes)
+        document = tunnel_object(name, **(places | changes))
         document["metadata"]["namespace"] = self.namespace
         return document
 
