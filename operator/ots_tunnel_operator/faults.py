@@ -108,7 +108,7 @@ def service_problem(error: Exception, place: Place) -> Problem:
             # somebody answers, but not in the service's language
             return Problem(
                 Reason.ENDPOINT_UNREACHABLE,
-                f"{endpoint_field}: what answers there is no Tablestore ({shortened(str(error))}): correct the endpoint",
+                f"{endpoint_field}: no Tablestore answers there ({shortened(str(error))}): correct the endpoint",
                 (place.condition,),
             )
         case ConfigError():
