@@ -1,0 +1,191 @@
+"""What both workers are measured on: one emulator pinned to a core, tables with a long change log, tunnels over it.
+
+A table's log is read again and again: every run has a tunnel of its own that starts at the log's beginning and ends
+at its end, so that its channels finish by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.compare import Comparison, compare_tables
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.destination import planned_schema
+from ots_tunnel.model import (
+    FINISHED,
+    Action,
+    ChannelId,
+    ClientId,
+    Column,
+    Credentials,
+    KeyType,
+    PrimaryKey,
+    SequenceInfo,
+    Stage,
+    StreamConfig,
+    TunnelId,
+    TunnelType,
+)
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.table_calls import RowChange
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.tables import AsyncTableAdmin, KeyColumn, TableSchema
+
+CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
+CHANNELS = 4
+#: Distinct keys; many more than a page has rows, so that no request meets a key twice.
+KEYS = 20_000
+REQUEST_ROWS = 200
+#: How often a run is asked whether it is done.
+POLL = 0.05
+DEADLINE = 600.0
+
+
+def key_of(number: int) -> PrimaryKey:
+    # Scattered, so that every page of every channel has the same number of rows.
+    return (("device", f"device-{number * 7919 % KEYS:08d}"), ("reading", number))
+
+
+def row_of(number: int) -> tuple[Column, ...]:
+    """Eight columns of usual types; with key and sequence block a record of about 418 bytes."""
+    return (
+        Column("status", "delivered"),
+        Column("amount", number * 3.25),
+        Column("quantity", number % 97),
+        Column("active", number % 2 == 0),
+        Column("customer", f"client-{number:08d}"),
+        Column("region", "hangzhou"),
+        Column("note", "quick"),
+        Column("updated", 1_700_000_000_000 + number),
+    )
+
+
+def record_bytes() -> int:
+    """Size of a record as a stream delivers it: every cell has a version, every row a sequence block."""
+    cells = tuple(Column(cell.name, cell.value, 1_700_000_000_000) for cell in row_of(1))
+    return len(encode_row(key_of(1), cells, sequence=SequenceInfo(0, 1_700_000_000_000_000, 0)))
+
+
+@dataclass
+class Stand:
+    """The emulator with its tables."""
+
+    endpoint: str
+    admin_url: str
+    client: TunnelClient
+    table: TableClient
+    admin: AsyncTableAdmin
+    _changes: list[list[RowChange]] = field(default_factory=list)
+    _tunnels: int = 0
+
+    async def create_source(self, name: str, changes: int) -> None:
+        """A table of `KEYS` rows in as many partitions as there are channels, and so many changes in its log."""
+        self._changes = self._changes or _requests()
+        async with aiohttp.ClientSession() as session:
+            document = {"instance": "demo", "table": name, "count": CHANNELS}
+            async with session.post(f"{self.admin_url}/partitions", json=document) as answer:
+                answer.raise_for_status()
+        await self.admin.create(_schema(name))
+        await self._write(name, KEYS)
+        await self.client.create_tunnel(name, "switches-the-stream-on", TunnelType.Stream)
+        await self._write(name, changes)
+
+    async def create_copy(self, name: str) -> None:
+        """An empty table that takes the rows of a source."""
+        await self.admin.create(planned_schema(_schema("any"), name))
+
+    async def create_tunnel(self, table: str) -> TunnelId:
+        """A tunnel over all changes of the log so far."""
+        self._tunnels += 1
+        name = f"run-{self._tunnels}"
+        config = StreamConfig(earliest=True, end_offset_ns=time.time_ns())
+        tunnel_id = await self.client.create_tunnel(table, name, TunnelType.Stream, config)
+        async with asyncio.timeout(DEADLINE):
+            while (await self.client.describe_tunnel(table, name)).tunnel.stage == Stage.INIT:  # noqa: ASYNC110
+                await asyncio.sleep(POLL)
+        return tunnel_id
+
+    async def channels(self, table: str, tunnel_id: TunnelId) -> list[ChannelId]:
+        """Channels of a tunnel; there must be as many as the settings say."""
+        description = await self.client.describe_tunnel(table, "", tunnel_id)
+        channels = [channel.channel_id for channel in description.channels]
+        if len(channels) != CHANNELS:
+            raise RuntimeError(f"{table} has {len(channels)} channels, {CHANNELS} are needed")
+        return channels
+
+    async def is_finished(self, tunnel_id: TunnelId, channels: list[ChannelId]) -> bool:
+        """Whether the final checkpoint of every channel is stored."""
+        for channel_id in channels:
+            checkpoint = await self.client.get_checkpoint(tunnel_id, ClientId("bench"), channel_id)
+            if checkpoint.token != FINISHED:
+                return False
+        return True
+
+    async def compare(self, source: str, copy: str) -> Comparison:
+        """All rows and cells of two tables."""
+        return await compare_tables(self.table, source, self.table, copy)
+
+    async def _write(self, table: str, rows: int) -> None:
+        for start in range(0, rows, REQUEST_ROWS):
+            changes = self._changes[start // REQUEST_ROWS % len(self._changes)][: rows - start]
+            outcomes = await self.table.batch_write(table, changes)
+            if any(outcome.code for outcome in outcomes):
+                raise RuntimeError(f"loading {table}: {outcomes[0]}")
+
+
+def _requests() -> list[list[RowChange]]:
+    rows = [RowChange(Action.PUT, encode_row(key_of(number), row_of(number))) for number in range(KEYS)]
+    return [rows[start : start + REQUEST_ROWS] for start in range(0, KEYS, REQUEST_ROWS)]
+
+
+def _schema(name: str) -> TableSchema:
+    return TableSchema(name, (KeyColumn("device", KeyType.STRING), KeyColumn("reading", KeyType.INTEGER)))
+
+
+@asynccontextmanager
+async def stand_on(core: int) -> AsyncIterator[Stand]:
+    """An emulator process that runs on one core only."""
+    command = [sys.executable, "-m", "ots_emulator", "serve", "--port", "0", "--admin-port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220 - starts at once
+        try:
+            os.sched_setaffinity(process.pid, {core})
+            endpoint, admin_url = await asyncio.to_thread(_addresses, process)
+            stand = Stand(
+                endpoint,
+                admin_url,
+                TunnelClient(endpoint, "demo", CREDENTIALS),
+                TableClient(endpoint, "demo", CREDENTIALS),
+                AsyncTableAdmin.connect(endpoint, "demo", CREDENTIALS),
+            )
+            try:
+                yield stand
+            finally:
+                await stand.client.close()
+                await stand.table.close()
+                await stand.admin.close()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+
+
+def _addresses(process: subprocess.Popen[str]) -> tuple[str, str]:
+    found: dict[str, str] = {}
+    assert process.stdout is not None
+    for line in process.stdout:
+        word, _, rest = line.strip().partition(" ")
+        if word in ("endpoint", "admin"):
+            found[word] = rest.split()[0]
+        if len(found) == 2:
+            return found["endpoint"], found["admin"]
+    raise RuntimeError("the emulator did not start")
