@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import sys
 import uuid
 from collections.abc import Iterator
+from typing import NoReturn
 
 import click
 import kopf
@@ -86,11 +88,21 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         try:
             with leadership(lease_namespace, health) as lease:
                 health.leading = True
-                code = asyncio.run(operate(Runtime(settings, metrics), health, namespaces, lease))
+                # never closed: that would wait for threads that look up the name or the table of a dead endpoint
+                runner = asyncio.Runner()
+                code = runner.run(operate(Runtime(settings, metrics), health, namespaces, lease))
         except ConfigError as error:
             click.echo(f"ots-tunnel-operator: {error}", err=True)
             code = 2
-    sys.exit(code)
+    end(code)
+
+
+def end(code: int) -> NoReturn:
+    """End the process now: everything is written and released, and no thread left over has anything to say."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 @contextlib.contextmanager
@@ -120,7 +132,7 @@ async def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...],
     if lease is not None:
         lease.when_lost(lambda: _set_soon(event_loop, stop))
     await kopf.operator(
-        registry=register(runtime, health, clusterwide=clusterwide),
+        registry=register(runtime, health, clusterwide=clusterwide, stop=stop),
         standalone=True,
         clusterwide=clusterwide,
         namespaces=namespaces,

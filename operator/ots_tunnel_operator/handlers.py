@@ -24,7 +24,9 @@ WATCH_CLIENT_SECONDS = 330
 CONNECT_SECONDS = 10
 REQUEST_SECONDS = 30
 #: Seconds a loop has to notice by itself that its object is being deleted; then it is cancelled, which is harmless.
-GRACE_SECONDS = 3
+GRACE_SECONDS = 1
+#: Seconds the end of the process may take; below the grace period of its pod.
+EXIT_SECONDS = 20
 
 
 def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
@@ -43,11 +45,14 @@ def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
     settings.watching.label_selectors["deployments"] = f"{names.LABEL_ROLE}={names.ROLE_WORKER}"
     settings.networking.request_timeout = REQUEST_SECONDS
     settings.queueing.worker_limit = None
+    settings.process.ultimate_exiting_timeout = EXIT_SECONDS
     settings.scanning.disabled = not clusterwide
 
 
-def register(runtime: Runtime, health: Health, *, clusterwide: bool) -> kopf.OperatorRegistry:
-    """Everything the operator listens to."""
+def register(
+    runtime: Runtime, health: Health, *, clusterwide: bool, stop: asyncio.Event | None = None
+) -> kopf.OperatorRegistry:
+    """Everything the operator listens to; `stop` is the flag that ends kopf."""
     registry = kopf.OperatorRegistry()
     ticking: list[asyncio.Task[None]] = []
 
@@ -58,11 +63,15 @@ def register(runtime: Runtime, health: Health, *, clusterwide: bool) -> kopf.Ope
         ticking.append(asyncio.create_task(health.keep_ticking(), name="tick"))
         health.ready = True
 
-    @kopf.on.cleanup(registry=registry)
-    async def stop(**_: Any) -> None:
+    # kopf would repeat a failed clean-up after a minute, and the process would not end before that
+    @kopf.on.cleanup(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
+    async def clean_up(**_: Any) -> None:
         for task in ticking:
             task.cancel()
         await runtime.close()
+        if stop is not None:
+            # kopf waits five seconds for its own waiter on the flag before it ends
+            stop.set()
 
     @kopf.on.login(registry=registry)
     def login(**kwargs: Any) -> kopf.ConnectionInfo | None:

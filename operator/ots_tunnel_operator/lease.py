@@ -85,24 +85,30 @@ class Lease:
         try:
             while not self._stop.is_set():
                 self._tick()
-                if await self._try(kube):
-                    renewed = time.monotonic()
+                began = time.monotonic()
+                left = renewed + RENEW_SECONDS - began if self.leading.is_set() else RENEW_SECONDS
+                if await self._try(kube, min(left, RENEW_SECONDS / 2)):
+                    # from before the call: the holder must let go before anybody else can think it has
+                    renewed = began
                     if not self.leading.is_set():
                         logger.info("leading", extra={"lease": self._name, "identity": self._identity})
                         self.leading.set()
-                elif self.leading.is_set() and time.monotonic() - renewed > RENEW_SECONDS:
+                elif self.leading.is_set() and time.monotonic() - renewed >= RENEW_SECONDS:
                     logger.error("the lease is lost", extra={"lease": self._name})
                     return
-                await asyncio.to_thread(self._stop.wait, RETRY_SECONDS)
+                pause = RETRY_SECONDS
+                if self.leading.is_set():
+                    pause = max(0.0, min(pause, renewed + RENEW_SECONDS - time.monotonic()))
+                await asyncio.to_thread(self._stop.wait, pause)
             if self.leading.is_set():
                 await self._release(kube)
         finally:
             await kube.close()
 
-    async def _try(self, kube: Kube) -> bool:
-        """Take or renew the lease; False where somebody else has it or nobody could be asked."""
+    async def _try(self, kube: Kube, seconds: float) -> bool:
+        """Take or renew the lease; False where somebody else has it or nobody could be asked in time."""
         try:
-            async with asyncio.timeout(RENEW_SECONDS / 2):
+            async with asyncio.timeout(seconds):
                 found = await kube.get(LEASE, self._namespace, self._name)
                 if found is None:
                     await kube.create(LEASE, self._manifest({}, None))

@@ -1,0 +1,70 @@
+"""SIGTERM ends the operator within seconds and frees the Lease, whatever its endpoints do."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.operator.api_server import ApiServer
+from tests.operator.kube_api import KubeApi
+from tests.operator.objects import tunnel_object
+from tests.operator.operator_process import OperatorProcess
+
+pytestmark = [pytest.mark.api, pytest.mark.timeout(120)]
+
+NAMESPACE = "stop"
+#: More objects than the pool of blocking calls has threads.
+OBJECTS = 10
+
+
+@contextmanager
+def swallowing_endpoint() -> Iterator[str]:
+    """An endpoint to which no connection ever opens and that never refuses one: its queue is full."""
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(3):
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(server.getsockname())
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_an_endpoint_that_swallows_calls_does_not_hold_up_the_end(api_server: ApiServer, tmp_path: Path) -> None:
+    api = KubeApi(api_server.kubeconfig)
+    api.create_namespace(NAMESPACE)
+    data = {key: base64.b64encode(b"x").decode() for key in ("accessKeyId", "accessKeySecret")}
+    metadata = {"name": "ots-credentials", "namespace": NAMESPACE}
+    api.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+    flags = ("--lease-namespace", NAMESPACE)
+    with (
+        swallowing_endpoint() as endpoint,
+        OperatorProcess(api_server.kubeconfig, NAMESPACE, tmp_path / "log", *flags) as operator,
+    ):
+        for number in range(OBJECTS):
+            name = f"object-{number}"
+            endpoints = {"source__endpoint": endpoint, "sink__tablestore__endpoint": endpoint}
+            document = tunnel_object(name, **endpoints, source__tunnel__name=name)
+            document["metadata"]["namespace"] = NAMESPACE
+            api.create(document)
+        operator.start()
+        give_up = time.monotonic() + 30
+        while not all(item["metadata"].get("finalizers") for item in api.list("TablestoreTunnel", NAMESPACE)):
+            assert time.monotonic() < give_up, operator.last_words()
+            time.sleep(0.1)
+        time.sleep(1.0)  # every loop is in a call now, which takes many times as long
+
+        began = time.monotonic()
+        code = operator.stop()
+
+        assert code == 0, operator.last_words()
+        assert time.monotonic() - began < 8
+        lease = api_server.must("-n", NAMESPACE, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")
+        assert '"holderIdentity":""' in lease
