@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -28,7 +29,7 @@ from ots_tunnel.errors import (
     ServerUnavailable,
 )
 from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyType
-from ots_tunnel.tables import AsyncTableAdmin, KeyColumn, RowWrite, TableAdmin, TableSchema
+from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, KeyColumn, RowWrite, TableAdmin, TableSchema
 
 SOURCE = TableSchema(
     "orders",
@@ -91,6 +92,30 @@ async def test_as_a_coroutine(source: TableAdmin, destination: TableAdmin) -> No
     assert result.created
     assert await AsyncTableAdmin(destination).list() == ("copy",)
     assert await AsyncTableAdmin(destination).is_empty("copy", planned_schema(SOURCE, "copy"))
+
+
+async def test_waiting_for_a_new_table_holds_no_thread(source: TableAdmin, destination: TableAdmin) -> None:
+    ready, asked = threading.Event(), threading.Semaphore(0)
+
+    class Slow(TableAdmin):
+        def answers(self, table: str, schema: TableSchema) -> bool:
+            asked.release()
+            return ready.is_set()
+
+    slow = Slow(destination.endpoint, "other", static_credentials(Credentials("test-id", "test-secret")))
+    copies = [
+        asyncio.create_task(ensure_destination_async(source, slow, "orders", f"copy_{number}", create=True))
+        for number in range(POOL_THREADS)
+    ]
+    for _ in copies:
+        assert await asyncio.to_thread(asked.acquire, timeout=20)
+
+    async with asyncio.timeout(20):
+        assert len(await AsyncTableAdmin(destination).list()) == POOL_THREADS
+        assert not any(copy.done() for copy in copies)
+        ready.set()
+        assert all(result.created for result in await asyncio.gather(*copies))
+    slow.close()
 
 
 def test_losing_the_race_to_create_is_fine(source: TableAdmin, destination: TableAdmin) -> None:

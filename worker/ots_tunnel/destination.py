@@ -6,6 +6,7 @@ Rules of replication 1.2, 4 and 5: equal keys, at least the source's versions an
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,6 +53,11 @@ class DestinationResult:
     created: bool
     schema: TableSchema | None
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def usable(self) -> TableSchema | None:
+        """The table, where it is there and fits."""
+        return None if self.problems else self.schema
 
 
 def check_destination(source: TableSchema, destination: TableSchema) -> tuple[Problem, ...]:
@@ -108,6 +114,35 @@ def ensure_destination(
         ServerUnavailable: the destination does not answer by the deadline.
         ServiceError, TransportError: as the service and the network say.
     """
+    result = _make(source, destination, source_table, destination_table, create)
+    until = clock() + deadline
+    while result.usable is not None and not _answers(destination, result.usable):
+        _check_deadline(result.usable, clock() >= until)
+        sleep(READY_PAUSE)
+    return result
+
+
+async def ensure_destination_async(
+    source: TableAdmin,
+    destination: TableAdmin,
+    source_table: str,
+    destination_table: str,
+    *,
+    create: bool,
+    deadline: float = READY_DEADLINE,
+) -> DestinationResult:
+    """`ensure_destination` in the pool of blocking table calls; no thread is held while a new table gets ready."""
+    result = await run_blocking(_make, source, destination, source_table, destination_table, create)
+    until = time.monotonic() + deadline
+    while result.usable is not None and not await run_blocking(_answers, destination, result.usable):
+        _check_deadline(result.usable, time.monotonic() >= until)
+        await asyncio.sleep(READY_PAUSE)
+    return result
+
+
+def _make(
+    source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str, create: bool
+) -> DestinationResult:
     refuse_same_table(source, destination, source_table, destination_table)
     wanted = source.describe(source_table)
     if wanted is None:
@@ -119,21 +154,7 @@ def ensure_destination(
         found = destination.describe(destination_table)
     if found is None:
         return DestinationResult(created, None, (Problem("table", "no such table", f"table {destination_table!r}"),))
-    problems = check_destination(wanted, found)
-    if not problems:
-        _wait_until_ready(destination, found, until=clock() + deadline, sleep=sleep, clock=clock)
-    return DestinationResult(created, found, problems)
-
-
-async def ensure_destination_async(
-    source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str, *, create: bool
-) -> DestinationResult:
-    """`ensure_destination` in the pool of blocking table calls."""
-
-    def ensure() -> DestinationResult:
-        return ensure_destination(source, destination, source_table, destination_table, create=create)
-
-    return await run_blocking(ensure)
+    return DestinationResult(created, found, check_destination(wanted, found))
 
 
 def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str) -> None:
@@ -169,18 +190,9 @@ def _create(destination: TableAdmin, schema: TableSchema) -> bool:
     return True
 
 
-def _wait_until_ready(
-    destination: TableAdmin,
-    schema: TableSchema,
-    *,
-    until: float,
-    sleep: Callable[[float], None],
-    clock: Callable[[], float],
-) -> None:
-    while not _answers(destination, schema):
-        if clock() >= until:
-            raise ServerUnavailable("OTSTableNotReady", f"table {schema.name!r} does not answer row calls yet")
-        sleep(READY_PAUSE)
+def _check_deadline(schema: TableSchema, late: bool) -> None:
+    if late:
+        raise ServerUnavailable("OTSTableNotReady", f"table {schema.name!r} does not answer row calls yet")
 
 
 def _answers(destination: TableAdmin, schema: TableSchema) -> bool:

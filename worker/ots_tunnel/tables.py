@@ -253,6 +253,8 @@ class TableAdmin:
                 max_connection=POOL_THREADS,
                 retry_policy=policy,
             )
+            # the pool of connections would try four times, SOCKET_TIMEOUT each, in one of few threads
+            self._client.connection.pool.connection_pool_kw["retries"] = False
             self._used = credentials
         return self._client
 
