@@ -90,6 +90,8 @@ class Kube:
             process.terminate()
             process.wait(timeout=10)
             thread.join(timeout=10)
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 def wait_until(what: str, look: Callable[[], Any], seconds: float, explain: Callable[[], str] | None = None) -> Any:
