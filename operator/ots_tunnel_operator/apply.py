@@ -16,7 +16,7 @@ from ots_tunnel.destination import ensure_destination_async
 from ots_tunnel.errors import ObjectAlreadyExist
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.conditions import Problem, Reason
-from ots_tunnel_operator.faults import Place, kube_problem, service_problem
+from ots_tunnel_operator.faults import Place, destination_incompatible, kube_problem, service_problem
 from ots_tunnel_operator.kube import (
     CONFIG_MAP,
     DEPLOYMENT,
@@ -105,6 +105,7 @@ class Applier:
         await self._kube.patch(TUNNEL, self._resource.namespace, self._resource.name, patch, "status")
         # whether the source has a stream may have changed with the tunnel
         self._memory.source.table = None
+        self._memory.tunnel = None
 
     async def _ensure_destination(self) -> None:
         spec, memory = self._resource.spec, self._memory
@@ -120,6 +121,8 @@ class Applier:
             create=sink.create_table == "IfMissing",
         )
         result = await self._call(call, Place.of_sink(sink))
+        if result.problems:
+            raise ActionFailed(destination_incompatible(sink.table, result.problems))
         if result.created:
             self._log("created_destination", table=sink.table)
 
@@ -142,6 +145,9 @@ class Applier:
         except ObjectAlreadyExist:
             raise
         except CALL_ERRORS as error:
+            # the keys may have been changed since they were read
+            self._memory.source.forget()
+            self._memory.sink.forget()
             raise ActionFailed(service_problem(error, place)) from error
 
     async def _apply_object(self, manifest: Manifest) -> bool:

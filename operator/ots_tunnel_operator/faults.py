@@ -5,6 +5,7 @@ Error texts never contain secrets: services answer with key ids at most, and tho
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ots_tunnel.errors import (
@@ -124,6 +125,16 @@ def table_not_found(place: Place) -> Problem:
         f"{place.path}.table {place.table!r}: no such table in instance {place.instance!r}: "
         f"create the table, or create another object with the right name",
         (place.condition,),
+    )
+
+
+def destination_incompatible(table: str, found: Iterable[object]) -> Problem:
+    """The destination is there and cannot hold an equal copy; `found` says why."""
+    return Problem(
+        Reason.DESTINATION_INCOMPATIBLE,
+        f"spec.sink.tablestore.table {table!r}: {'; '.join(str(problem) for problem in found)}: change the table's "
+        f"options, or let the operator create another table",
+        ("SinkReady",),
     )
 
 

@@ -9,10 +9,11 @@ import asyncio
 from dataclasses import dataclass, field
 
 from ots_tunnel.client import TunnelClient
+from ots_tunnel.errors import ConnectError, TunnelError
 from ots_tunnel.model import Credentials
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.tables import AsyncTableAdmin
-from ots_tunnel_operator.world import Table
+from ots_tunnel_operator.world import Table, Tunnel
 
 
 class Instance:
@@ -22,8 +23,8 @@ class Instance:
         self.endpoint = endpoint
         self.instance = instance
         self.credentials = credentials
-        self.tunnels = TunnelClient(endpoint, instance, lambda: credentials)
-        self.rows = TableClient(endpoint, instance, lambda: credentials)
+        self.tunnels = TunnelClient(endpoint, instance, lambda: credentials, on_retry=_give_up)
+        self.rows = TableClient(endpoint, instance, lambda: credentials, on_retry=_give_up)
         self.tables = AsyncTableAdmin.connect(endpoint, instance, lambda: credentials)
 
     def __repr__(self) -> str:
@@ -34,6 +35,12 @@ class Instance:
         await self.tunnels.close()
         await self.rows.close()
         await self.tables.close()
+
+
+def _give_up(_operation: str, error: TunnelError) -> None:
+    """Where no connection opens the next pass tries again: the object is to say why at once."""
+    if isinstance(error, ConnectError):
+        raise error
 
 
 @dataclass(slots=True)
@@ -74,6 +81,9 @@ class Memory:
 
     source: Side = field(default_factory=Side)
     sink: Side = field(default_factory=Side)
+    tunnel: Tunnel | None = None
+    """As described last, where that succeeded."""
+    tunnel_time: float = 0.0
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
     """When figures were written last."""

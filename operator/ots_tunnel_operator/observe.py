@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from ots_tunnel.errors import ParameterInvalid, ResourceGone, TunnelError
+from ots_tunnel.errors import ObjectNotExist, ParameterInvalid, ReadTimeout, ResourceGone, TunnelError
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Credentials, TunnelDescription
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api import Source, TablestoreSink
 from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.faults import RESET_HINT, Place, secret_name, service_problem
 from ots_tunnel_operator.kube import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, Kind, Kube
+from ots_tunnel_operator.lag import is_initialised
 from ots_tunnel_operator.memory import Instance, Memory, Side
 from ots_tunnel_operator.pods import spark_pod, worker_pod
 from ots_tunnel_operator.scrape import scrape
@@ -88,21 +89,30 @@ class Observer:
         if kept is not None:
             return replace(world, source=kept)
         try:
-            schema = await self._call(instance.tables.describe(source.table))
-            retention = await self._retention(instance, source.table) if schema is not None else None
+            table = await self._table(instance, source.table)
         except CALL_ERRORS as error:
             memory.source.forget()
             return replace(world, source=Failure(service_problem(error, place)))
-        if schema is None:
+        if table is None:
             return replace(world, source=Missing())
-        table = Table(schema, stream_retention_seconds=retention)
         memory.source.table, memory.source.table_time = table, world.now
         return replace(world, source=table)
 
-    async def _retention(self, instance: Instance, table: str) -> int | None:
-        """How long the table keeps its stream; None while it has none."""
-        stream = (await self._call(instance.rows.describe_table(table))).stream
-        return stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
+    async def _table(self, instance: Instance, table: str) -> Table | None:
+        """A table and how long it keeps its stream; None where there is none.
+
+        Our own client asks first: an endpoint that does not answer never gets one of the few threads in which the
+        vendor's SDK blocks (design rule 20), so that it holds up no other object.
+        """
+        try:
+            stream = (await self._call(instance.rows.describe_table(table))).stream
+        except ObjectNotExist:
+            return None
+        schema = await self._call(instance.tables.describe(table))
+        if schema is None:
+            return None
+        retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
+        return Table(schema, stream_retention_seconds=retention)
 
     async def _sink(self, world: World, memory: Memory) -> World:
         sink = world.resource.spec.sink.tablestore
@@ -118,15 +128,16 @@ class Observer:
         if kept is not None:
             return replace(world, destination=kept)
         try:
-            schema = await self._call(instance.tables.describe(sink.table))
-            if schema is None:
+            table = await self._table(instance, sink.table)
+            if table is None:
                 return replace(world, destination=Missing())
-            empty = await self._call(instance.tables.is_empty(sink.table, schema)) if _undecided(world) else None
+            if _undecided(world):
+                table = replace(table, empty=await self._call(instance.tables.is_empty(sink.table, table.schema)))
         except CALL_ERRORS as error:
             memory.sink.forget()
             return replace(world, destination=Failure(service_problem(error, place)))
-        memory.sink.table, memory.sink.table_time = Table(schema, empty), world.now
-        return replace(world, destination=memory.sink.table)
+        memory.sink.table, memory.sink.table_time = table, world.now
+        return replace(world, destination=table)
 
     def _kept_table(self, side: Side, world: World) -> Table | None:
         """The table as read a while ago, unless something is still to be decided by it."""
@@ -151,6 +162,10 @@ class Observer:
         instance = memory.source.instance
         if spec.wire_type is None or instance is None or not isinstance(world.source, Table):
             return world
+        kept = self._kept_tunnel(world, memory)
+        if kept is not None:
+            return replace(world, tunnel=kept, foreign_since=dict(memory.foreign_since))
+        memory.tunnel = None
         try:
             description = await self._description(world, instance)
         except CALL_ERRORS as error:
@@ -159,10 +174,8 @@ class Observer:
         if description is None:
             return replace(world, tunnel=Missing())
         world = replace(world, foreign_since=_foreign(description, world, memory))
-        if not _needs_checkpoints(world):
-            return replace(world, tunnel=Tunnel(description))
         try:
-            checkpoints = await self._checkpoints(instance, description)
+            checkpoints = await self._checkpoints(instance, description) if _needs_checkpoints(world) else None
         except ResourceGone as error:
             problem = Problem(
                 Reason.CHECKPOINT_UNREADABLE,
@@ -172,8 +185,23 @@ class Observer:
             )
             return replace(world, tunnel=Failure(problem))
         except CALL_ERRORS as error:
+            memory.source.forget()
             return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
-        return replace(world, tunnel=Tunnel(description, checkpoints))
+        memory.tunnel, memory.tunnel_time = Tunnel(description, checkpoints), world.now
+        return replace(world, tunnel=memory.tunnel)
+
+    def _kept_tunnel(self, world: World, memory: Memory) -> Tunnel | None:
+        """The tunnel as described less than a poll ago, so that a burst of pod events costs the service nothing.
+
+        Not while the tunnel, or the first token of its channels, is waited for: nobody tells when they are there.
+        """
+        kept, recorded = memory.tunnel, world.resource.recorded_tunnel.get("id")
+        if kept is None or not 0 <= world.now - memory.tunnel_time < self._settings.poll_seconds:
+            return None
+        if _undecided(world) or kept.description.tunnel.tunnel_id != recorded or not is_initialised(kept.description):
+            return None
+        starting = _needs_checkpoints(world) and world.resource.recorded_snapshot.get("tunnelId") != recorded
+        return None if starting else kept
 
     async def _description(self, world: World, instance: Instance) -> TunnelDescription | None:
         """The tunnel of the spec's name, None when there certainly is none.
@@ -200,8 +228,11 @@ class Observer:
         return found
 
     async def _call(self, call: Awaitable[R]) -> R:
-        async with asyncio.timeout(self._settings.call_seconds):
-            return await call
+        try:
+            async with asyncio.timeout(self._settings.call_seconds):
+                return await call
+        except TimeoutError as error:
+            raise ReadTimeout(f"not within {self._settings.call_seconds:g} s") from error
 
 
 def _undecided(world: World) -> bool:

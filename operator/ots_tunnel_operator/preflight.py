@@ -11,12 +11,10 @@ from ots_tunnel.destination import check_destination
 from ots_tunnel.model import TunnelInfo, TunnelType
 from ots_tunnel_operator.api import StreamWindow
 from ots_tunnel_operator.conditions import Problem, Reason, timestamp
-from ots_tunnel_operator.faults import RESET_HINT, Place, table_not_found
-from ots_tunnel_operator.lag import has_moved
+from ots_tunnel_operator.faults import RESET_HINT, Place, destination_incompatible, table_not_found
+from ots_tunnel_operator.lag import NANOSECONDS, has_moved
 from ots_tunnel_operator.snapshot import is_recorded_complete
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
-
-NANOSECONDS = 1_000_000_000
 
 
 def find_problem(world: World) -> Problem | None:
@@ -208,12 +206,7 @@ def _destination(world: World) -> Problem | None:
         return None
     found = check_destination(world.source.schema, world.destination.schema)
     if found:
-        return Problem(
-            Reason.DESTINATION_INCOMPATIBLE,
-            f"{field}: {'; '.join(str(problem) for problem in found)}: change the table's options, or let the "
-            f"operator create another table",
-            ("SinkReady",),
-        )
+        return destination_incompatible(sink.table, found)
     return _existing_rows(world, world.destination, field)
 
 

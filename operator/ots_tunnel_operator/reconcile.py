@@ -179,9 +179,14 @@ class Reconciler:
             return self._failed(memory, decided.problem.reason)
         memory.failures = 0
         polled = decided.problem is None and decided.wait is not None and decided.wait.reason in POLLED_WAITS
-        delay = min(self._settings.wait_seconds, self._settings.poll_seconds) if polled else self._settings.poll_seconds
+        if polled:
+            return Outcome(min(self._settings.wait_seconds, self._settings.poll_seconds))
         # not all loops at the same second, and never so early that a figure would miss its turn to be written
-        return Outcome(delay * random.uniform(1.0, 1.05))
+        delay = self._settings.poll_seconds * random.uniform(1.0, 1.05)
+        if memory.tunnel is not None:
+            # an event in between does not put the next look at the tunnel off
+            delay += memory.tunnel_time - self._clock()
+        return Outcome(max(delay, self._settings.gap_seconds))
 
     def _failed(self, memory: Memory, reason: Reason) -> Outcome:
         self._metrics.failed(str(reason))

@@ -23,7 +23,14 @@ from tests.operator.api_server import ApiServer
 from tests.operator.objects import tunnel_object
 
 KEYS = Credentials("test-id", "test-secret")
-SETTINGS = Settings(worker_image="worker:1", wait_seconds=0.05, gap_seconds=0.0, call_seconds=5.0, status_seconds=0.0)
+SETTINGS = Settings(
+    worker_image="worker:1",
+    poll_seconds=0.0,
+    wait_seconds=0.05,
+    gap_seconds=0.0,
+    call_seconds=5.0,
+    status_seconds=0.0,
+)
 #: Passes after which a scene has to be where a test wants it.
 PASSES = 40
 
