@@ -49,7 +49,7 @@ async def test_beats_go_on_while_other_calls_hang(scene: Scene, operation: str) 
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule(operation=operation, latency=1.2, count=4))
     sink = RecordingSink()
-    worker = scene.worker(sink, interval=0.1, timeout=2)
+    worker = scene.worker(sink, interval=0.1, timeout=5)
     calls = watched(scene, worker)
 
     async with scene.running(worker):

@@ -53,13 +53,14 @@ class _Cursor:
     def __init__(self, around: Surroundings, channel_id: ChannelId, guard: ChannelFence) -> None:
         self._client = around.client
         self._ids: tuple[TunnelId, ClientId, ChannelId] = (around.settings.tunnel_id, around.client_id, channel_id)
+        self._timeout = around.settings.write_deadline
         self._guard = guard
 
     async def get(self) -> Checkpoint:
         return await self._client.get_checkpoint(*self._ids)
 
     async def put(self, checkpoint: Checkpoint) -> None:
-        await self._client.checkpoint(*self._ids, checkpoint, before_send=self._guard.check)
+        await self._client.checkpoint(*self._ids, checkpoint, timeout=self._timeout, before_send=self._guard.check)
 
     async def read(self, token: Token) -> Page:
         return await self._client.read_records(*self._ids, token)
@@ -70,7 +71,7 @@ class ChannelTask:
 
     Args:
         previous: what this client last had of the channel. Its error stays visible until a page is confirmed, and
-            while a write of it may still take effect nothing is read again.
+            while a write of it may still take effect nothing is read again, and the channel is not handed back.
     """
 
     def __init__(self, around: Surroundings, channel: Channel, previous: ChannelTask | None = None) -> None:
@@ -85,7 +86,7 @@ class ChannelTask:
         self._limit: asyncio.Timeout | None = None
         self._stopping = False
         kind = channel_type(channel.channel_id, FINISHED)  # until the token says it
-        self._previous = previous
+        self._doubt_until = asyncio.get_running_loop().time() + previous.doubt if previous is not None else 0.0
         error = previous.progress.error if previous is not None else None
         self.progress: ChannelProgress = ChannelProgress(channel.channel_id, kind, error=error)
 
@@ -103,9 +104,11 @@ class ChannelTask:
         return self._connection.is_over and (self._work is None or self._work.done())
 
     @property
-    def write_in_doubt(self) -> bool:
-        """Whether a write of ours may still take effect."""
-        return self._pipeline is not None and self._pipeline.write_in_doubt
+    def doubt(self) -> float:
+        """Seconds for which a write of ours may still take effect; 0 when none may."""
+        if self._pipeline is not None and self._pipeline.write_in_doubt:
+            return self._around.settings.write_deadline
+        return max(0.0, self._doubt_until - asyncio.get_running_loop().time())
 
     def feed(self, event: machine.Event) -> None:
         """Hand an event to the machine, after all earlier ones."""
@@ -155,15 +158,22 @@ class ChannelTask:
             self._fence.revoke()
             if self._work is not None:
                 self._work.cancel()
+            self._abandon_write()
             return
         if self._pipeline is not None:
             self._pipeline.stop()
-        elif self._work is not None and not self._work.done():
+        elif self._work is not None and not self._work.done() and not self.doubt:
             # The checkpoint is still being read: nothing was begun that had to be finished.
             self._work.cancel()
             self.feed(machine.PipelineStopped())
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time() + self._around.settings.abandon_after)
+
+    def _abandon_write(self) -> None:
+        """Nothing more is sent; what was sent without being confirmed is over when D is."""
+        self._doubt_until = asyncio.get_running_loop().time() + self.doubt
+        if self._pipeline is not None:
+            self._pipeline.write_in_doubt = False
 
     async def _run_pipeline(self) -> None:
         try:
@@ -178,18 +188,18 @@ class ChannelTask:
             outcome = machine.PipelineFailed()
         else:
             outcome = machine.PipelineFinished() if finished else machine.PipelineStopped()
-        if self.write_in_doubt:
+        if doubt := self.doubt:
             # It may still take effect: nobody may be told that the channel is free before D is over.
             self._log("channel_abandoned", "write abandoned")
-            await asyncio.sleep(self._around.settings.write_deadline)
-            if self._pipeline is not None:
-                self._pipeline.write_in_doubt = False
+            await asyncio.sleep(doubt)
         self.feed(outcome)
 
     async def _consume(self) -> bool:
-        start = await self._open()
+        if doubt := self.doubt:
+            await asyncio.sleep(doubt)
         if self._stopping:
             return False
+        start = await self._open()
         around, checkpointer = self._around, self._checkpointer
         assert checkpointer is not None
         self._pipeline = Pipeline(
@@ -212,6 +222,7 @@ class ChannelTask:
             raise first_error(group) from group
         finally:
             self._limit = None
+            self._abandon_write()
         await checkpointer.flush_within(around.settings.write_deadline if self._stopping else around.settings.timeout)
         self.progress.finished = finished
         if finished:
@@ -219,9 +230,6 @@ class ChannelTask:
         return finished
 
     async def _open(self) -> Checkpoint:
-        if self._previous is not None and self._previous.write_in_doubt:
-            await asyncio.sleep(self._around.settings.write_deadline)
-        self._previous = None
         start = await self._cursor.get()
         self.progress.channel_type = channel_type(self.channel.channel_id, start.token)
         if start.sequence_number > 0:

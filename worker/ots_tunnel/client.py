@@ -181,6 +181,7 @@ class TunnelClient:
         channel_id: ChannelId,
         checkpoint: Checkpoint,
         *,
+        timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
     ) -> None:
         """Store a cursor; its sequence number must exceed the stored one. Tried once: see `checkpointer`.
@@ -195,7 +196,7 @@ class TunnelClient:
             checkpoint=checkpoint.token,
             sequence_number=checkpoint.sequence_number,
         )
-        await self._caller.call(TUNNEL_OPERATIONS["Checkpoint"], message, before_send=before_send)
+        await self._caller.call(TUNNEL_OPERATIONS["Checkpoint"], message, timeout=timeout, before_send=before_send)
 
     async def close(self) -> None:
         """Close the transport."""

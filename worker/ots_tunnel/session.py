@@ -15,6 +15,7 @@ from collections.abc import Callable
 from ots_tunnel.channels import ChannelTask, Surroundings
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.errors import (
+    CodecError,
     ParameterInvalid,
     PermissionDenied,
     ResourceGone,
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 #: No new client can mend these (tunnel-protocol 5.3).
 TERMINAL = (ParameterInvalid, TunnelExpired, PermissionDenied)
+#: The next try may go better; an answer that makes no sense is a balancer's page for the moment.
+PASSING = (TransportError, ServiceError, CodecError)
 #: A worker without channels asks this many intervals apart whether the tunnel is complete; describing is expensive.
 COMPLETION_CHECK_INTERVALS = 3
 
@@ -94,9 +97,9 @@ class Session:
         return f"Session({self._client_id}, {len(self._channels)} channels)"
 
     @property
-    def write_in_doubt(self) -> bool:
-        """Whether a write of this client may still take effect."""
-        return any(task.write_in_doubt for task in (*self._channels.values(), *self._doubtful.values()))
+    def doubt(self) -> float:
+        """Seconds for which a write of this client may still take effect; 0 when none may."""
+        return max((task.doubt for task in (*self._channels.values(), *self._doubtful.values())), default=0.0)
 
     async def run(self) -> SessionEnd:
         """Beat until the session ends.
@@ -143,7 +146,7 @@ class Session:
                 return SessionEnd.GONE
             except TERMINAL:
                 raise
-            except (TransportError, ServiceError) as error:
+            except PASSING as error:
                 # The rest of the timeout is best used for trying again soon.
                 pause = min(pause, self._settings.early_spacing)
                 logger.warning("heartbeat failed", extra={**self._extra("heartbeat_failed"), "error": str(error)})
@@ -174,8 +177,10 @@ class Session:
         for channel_id in assignment.vanished:
             self._drop(channel_id)
         for channel_id in assignment.fresh:
-            previous = self._drop(channel_id) if channel_id in self._channels else self._doubtful.get(channel_id)
-            if not self._draining:
+            previous = self._drop(channel_id) if channel_id in self._channels else self._doubtful.pop(channel_id, None)
+            if self._draining:
+                self._remember(channel_id, previous)
+            else:
                 task = ChannelTask(self._around, assignment.channels[channel_id], previous)
                 self._channels[channel_id] = task
                 tasks.create_task(task.run(), name=f"events {channel_id}")
@@ -185,9 +190,12 @@ class Session:
     def _drop(self, channel_id: ChannelId) -> ChannelTask:
         task = self._channels.pop(channel_id)
         task.feed(machine.Vanished())
-        if task.write_in_doubt:
-            self._doubtful[channel_id] = task
+        self._remember(channel_id, task)
         return task
+
+    def _remember(self, channel_id: ChannelId, task: ChannelTask | None) -> None:
+        if task is not None and task.doubt:
+            self._doubtful[channel_id] = task
 
     def _leave(self) -> None:
         self._fence.revoke()
@@ -214,7 +222,7 @@ class Session:
                 continue
             try:
                 tunnel = await self._client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
-            except (TransportError, ServiceError):
+            except PASSING:
                 continue  # the heartbeat says what is wrong
             ended = [channel.status is Status.TERMINATED for channel in tunnel.channels]
             if tunnel.tunnel.stage == Stage.STREAM and ended and all(ended):

@@ -44,8 +44,12 @@ class WorkerSettings:
 
     @property
     def abandon_after(self) -> float:
-        """How long a drain lets a write go on; what is left lets an abandoned one pass (D)."""
-        return max(self.drain - self.write_deadline, self.drain / 2)
+        """How long a drain lets a write go on.
+
+        What is left lets an abandoned one pass (D), and a tenth of the drain is for storing the checkpoint and
+        handing the channel back.
+        """
+        return max(0.9 * self.drain - self.write_deadline, self.drain / 2)
 
     @classmethod
     def of(cls, config: WorkerConfig, *, exit_when_complete: bool = False) -> WorkerSettings:

@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from ots_tunnel.budget import ByteBudget
 from ots_tunnel.client import TunnelClient
-from ots_tunnel.errors import AuthFailed, ServiceError, TransportError, TunnelError
+from ots_tunnel.errors import AuthFailed, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import ClientId
 from ots_tunnel.pipeline import Shared
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.session import TERMINAL, Session, SessionEnd
+from ots_tunnel.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.settings import WorkerSettings
 from ots_tunnel.sinks import Sink
 from ots_tunnel.status import WorkerStatus
@@ -138,7 +138,7 @@ class TunnelWorker:
                 )
             except (*TERMINAL, AuthFailed):
                 raise
-            except (TransportError, ServiceError) as error:
+            except PASSING as error:
                 logger.warning("connect failed", extra={**self._extra("connect_failed"), "error": str(error)})
                 await self._wait(self._reconnect_pause())
             else:
@@ -173,16 +173,17 @@ class TunnelWorker:
 
     async def _give_up(self, client_id: ClientId, session: Session, end: SessionEnd | None) -> None:
         """Tell the service that the client is gone, unless a write may still take effect."""
-        if session.write_in_doubt:
+        if end is SessionEnd.GONE:
+            await self._wait(session.doubt)  # our next client must not read beside the write
+            return
+        if doubt := session.doubt:
             if end is None or end is SessionEnd.OVERDUE:
                 # No time is left to wait: the service's own timeout frees the channels, later than the write ends.
                 return
-            await self._wait(self._settings.write_deadline)
-        if end is SessionEnd.GONE:
-            return
+            await asyncio.sleep(doubt)  # even when told to stop: the call frees the channels at once
         try:
             await self._client.shutdown(self._settings.tunnel_id, client_id, timeout=SHUTDOWN_TIMEOUT)
-        except (TransportError, ServiceError) as error:
+        except PASSING as error:
             logger.info("shutdown call failed", extra={**self._extra("shutdown_failed"), "error": str(error)})
 
     def _reconnect_pause(self) -> float:

@@ -1,0 +1,172 @@
+"""A write that was abandoned may still take effect: until D is over nobody may be told that its channel is free."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.model import ChannelStatus, TunnelType
+from ots_tunnel.protocol import tunnel_pb2 as pb
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker import TunnelWorker
+from tests.integration.scene import CREDENTIALS, RecordingSink, Scene, check_order, until
+
+KEYS = [f"k{number:03}" for number in range(100)]
+
+
+@pytest.fixture
+async def scene() -> Scene:
+    scene = Scene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    return scene
+
+
+@dataclass
+class Between:
+    """Stands between a worker and the service: hides channels from it, spoils answers, and remembers the calls."""
+
+    scene: Scene
+    hidden: int = 0
+    """Heartbeat answers that are to list no channel."""
+    spoiled: dict[str, int] = field(default_factory=dict)
+    """Answers per call that are to be no protocol message."""
+    hidden_at: float = 0.0
+    calls: list[tuple[float, str]] = field(default_factory=list)
+    closed_at: list[float] = field(default_factory=list)
+
+    def times(self, name: str) -> list[float]:
+        return [at for at, call in self.calls if call == name]
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        name = request.path.rpartition("/")[2]
+        self.calls.append((time.monotonic(), name))
+        if name == "heartbeat":
+            report = pb.HeartbeatRequest.FromString(request.body)
+            self.closed_at += [time.monotonic() for channel in report.channels if channel.status == pb.CLOSE]
+        answer = await self.scene.emulator.handle(request)
+        if self.spoiled.get(name, 0) > 0:
+            self.spoiled[name] -= 1
+            return HttpResponse(200, answer.headers, b"<html>maintenance</html>")
+        if name == "heartbeat" and self.hidden > 0:
+            self.hidden -= 1
+            self.hidden_at = time.monotonic()
+            return HttpResponse(200, answer.headers, b"")
+        return answer
+
+    def put_before(self, worker: TunnelWorker) -> Between:
+        worker._client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
+        return self
+
+
+async def test_a_channel_that_vanishes_in_the_middle_of_a_write_and_returns_is_not_read_beside_it(
+    scene: Scene,
+) -> None:
+    sink = RecordingSink(gate=asyncio.Event())
+    worker = scene.worker(sink, timeout=2)
+    deadline = worker._settings.write_deadline
+    between = Between(scene).put_before(worker)
+
+    async with scene.running(worker):
+        await scene.put(KEYS)
+        await sink.arrived.wait()
+        opened = len(between.times("getcheckpoint"))
+        between.hidden = 1
+        await until(lambda: between.hidden == 0 and sink.writing == 0, what="write abandoned")
+        assert sink.gate is not None
+        sink.gate.set()
+        await until(lambda: len(sink.written) >= 100, what="read again")
+        assert min(between.times("getcheckpoint")[opened:]) - between.hidden_at >= deadline - 0.02
+        assert worker.status.channels
+
+        # The doubt is over: going and coming once more costs nothing.
+        between.hidden = 1
+        await until(lambda: between.hidden == 0)
+        opened = len(between.times("getcheckpoint"))
+        await until(lambda: len(between.times("getcheckpoint")) > opened, what="opened a third time")
+        assert between.times("getcheckpoint")[-1] - between.hidden_at < deadline
+        await scene.put(KEYS, [2])
+        await until(lambda: set(scene.everything()) <= set(sink.written), what="all")
+
+    check_order(sink.written)
+    assert scene.owners() == []
+
+
+async def test_a_channel_that_returned_is_not_handed_back_while_the_abandoned_write_may_take_effect(
+    scene: Scene,
+) -> None:
+    sink = RecordingSink(gate=asyncio.Event())
+    worker = scene.worker(sink, timeout=3)
+    deadline = worker._settings.write_deadline
+    between = Between(scene).put_before(worker)
+
+    async with scene.running(worker):
+        await scene.put(KEYS)
+        await sink.arrived.wait()
+        before = worker.status.channels.copy()
+        between.hidden = 1
+        await until(lambda: between.hidden == 0 and worker.status.channels not in ({}, before), what="returned")
+        worker.drain()
+
+    assert min(between.closed_at) - between.hidden_at >= deadline - 0.02
+    assert scene.owners() == []
+
+
+async def test_a_drain_hands_back_what_a_hanging_write_held(scene: Scene) -> None:
+    hanging = RecordingSink(gate=asyncio.Event())
+    worker = scene.worker(hanging, drain=2)
+    between = Between(scene).put_before(worker)
+
+    async with scene.running(worker):
+        await scene.put(KEYS)
+        await hanging.arrived.wait()
+        began = time.monotonic()
+        worker.drain()
+
+    assert hanging.written == []
+    assert time.monotonic() - began < 2
+    assert min(between.closed_at) - began >= worker._settings.abandon_after + worker._settings.write_deadline - 0.02
+    assert {channel.status for channel in scene.channels().values()} == {ChannelStatus.CLOSE}
+    assert scene.emulator._tunnel("demo", scene.tunnel_id).clients == {}
+
+
+async def test_an_answer_that_makes_no_sense_is_a_hiccup(scene: Scene) -> None:
+    sink = RecordingSink()
+    worker = scene.worker(sink)
+    between = Between(scene, spoiled={"connect": 1, "heartbeat": 2, "shutdown": 1}).put_before(worker)
+
+    async with scene.running(worker):
+        await scene.put(KEYS)
+        await until(lambda: len(sink.written) >= 100, what="all")
+
+    assert between.spoiled == {"connect": 0, "heartbeat": 0, "shutdown": 0}
+    assert sorted(sink.written) == sorted(scene.everything())
+
+
+@pytest.mark.parametrize("delay", [0, 0.001, 0.004])
+async def test_channels_that_come_and_go_lose_nothing(scene: Scene, delay: float) -> None:
+    sink = RecordingSink(delay=delay)
+    worker = scene.worker(sink, interval=0.05, timeout=1)
+    between = Between(scene).put_before(worker)
+
+    async with scene.running(worker):
+        for number in range(1, 8):
+            await scene.put(KEYS, [number])
+            between.hidden = 1
+            await until(_none_hidden(between))
+        await until(lambda: set(scene.everything()) <= set(sink.written), 20, what="all")
+
+    for key, group in itertools.groupby(sorted(set(sink.written)), key=lambda row: row[0]):
+        assert [number for _, number in group] == list(range(1, 8)), key
+
+
+def _none_hidden(between: Between) -> Callable[[], bool]:
+    return lambda: between.hidden == 0
