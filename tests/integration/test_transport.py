@@ -6,8 +6,11 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp.helpers import calculate_timeout_when
 
 from ots_tunnel.errors import ConnectError, ConnectionLost, OwnershipLost, ReadTimeout
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
@@ -205,6 +208,21 @@ async def test_waiting_for_a_connection_counts_as_not_executed(server: RawServer
     server.release.set()
     await first
     await transport.close()
+
+
+async def test_a_long_deadline_is_not_rounded_up(server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    transport, kept = AioTransport(server.endpoint), []
+    send = aiohttp.ClientSession.post
+
+    def post(session: aiohttp.ClientSession, *args: Any, **options: Any) -> Any:
+        kept.append(options["timeout"])
+        return send(session, *args, **options)
+
+    monkeypatch.setattr(aiohttp.ClientSession, "post", post)
+    await transport.send(request(), timeout=16.5)
+    await transport.close()
+
+    assert calculate_timeout_when(100.25, kept[0].total, kept[0].ceil_threshold) == 116.75
 
 
 async def test_in_process_keeps_the_same_rules() -> None:
