@@ -118,9 +118,9 @@ class CrashProxy:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with ClientSession(
-            auto_decompress=False, connector=TCPConnector(limit=0), timeout=ClientTimeout(total=None, sock_connect=5)
-        ) as self._session:
+        connector = TCPConnector(limit=0)
+        timeout = ClientTimeout(total=None, sock_connect=5)
+        async with ClientSession(auto_decompress=False, connector=connector, timeout=timeout) as self._session:
             runners: list[web.AppRunner] = []
             try:
                 self.kube_url, self.service_url = [await self._listen(one, runners) for one in self._upstreams]
@@ -131,6 +131,7 @@ class CrashProxy:
                 await self._stop.wait()
             for runner in runners:
                 await runner.cleanup()
+            await connector.close(abort_ssl=True)
 
     async def _listen(self, upstream: Upstream, runners: list[web.AppRunner]) -> str:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -165,12 +166,18 @@ class CrashProxy:
             ) as answer:
                 kept = {key: value for key, value in answer.headers.items() if key.lower() not in _HOP_BY_HOP}
                 response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=kept)
-                if "watch" in request.query:
-                    await response.prepare(request)
-                    async for chunk in answer.content.iter_any():
-                        await response.write(chunk)
-                    return response
-                return await self._answer(request, response, await answer.read(), armed)
+                try:
+                    if "watch" in request.query:
+                        await response.prepare(request)
+                        async for chunk in answer.content.iter_any():
+                            await response.write(chunk)
+                        return response
+                    return await self._answer(request, response, await answer.read(), armed)
+                except asyncio.CancelledError:
+                    # a polite end of TLS would outlast the event loop
+                    if answer.connection is not None and answer.connection.transport is not None:
+                        answer.connection.transport.abort()
+                    raise
         except ClientError as error:
             return web.Response(status=502, text=f"the proxy reached nobody: {error}")
 

@@ -175,12 +175,10 @@ def test_killed_at_every_write(stage: Stage, story: Story, moment: Moment) -> No
     writes = stage.undisturbed(story).writes
     print(f"{story.name}: {len(writes)} writes")
 
-    failed = {
-        f"{number} {writes[number - 1]}": found
-        for number in range(1, len(writes) + 1)
-        if (found := stage.difference_after_kill(story, number, moment))
-    }
+    failed: list[str] = []
+    for number, write in enumerate(writes, 1):
+        if found := stage.difference_after_kill(story, number, moment):
+            failed.append(f"killed {moment} the answer of write {number} {write}:\n{found}")
+            print(failed[-1])
 
-    assert not failed, "\n\n".join(
-        f"killed {moment} the answer of write {key}:\n{text}" for key, text in failed.items()
-    )
+    assert not failed, "\n\n".join(failed)

@@ -1,0 +1,132 @@
+"""A node on loopback: runs a pod of a Deployment as a process, on an address of 127.0.0.0/8 of its own.
+
+The API-only tier has no kubelet. This is as much of one as the operator notices: the worker's document and keys as
+files, a real worker behind the pod's address, and the pod's status.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import random
+import socket
+import subprocess
+import sys
+import urllib.request
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import yaml
+
+from ots_tunnel_operator import names
+from tests.operator.api_server import ROOT
+from tests.operator.operator_scene import OperatorScene
+
+_STOP_SECONDS = 20.0
+
+
+class AddressTaken(Exception):
+    """Somebody listens on the worker's port on every address of this machine."""
+
+
+class LoopbackNode:
+    """Runs the one pod of an object's Deployment; a context manager that ends the worker."""
+
+    def __init__(self, scene: OperatorScene, folder: Path, name: str = "copy") -> None:
+        self._scene = scene
+        self._folder = folder
+        self._name = name
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = folder / "worker.log"
+
+    def __enter__(self) -> LoopbackNode:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(_STOP_SECONDS)
+
+    def run(self) -> None:
+        """Start the worker of the pod that waits for a node, and say so in its status once it is ready.
+
+        Raises:
+            AddressTaken: no address of this machine has the worker's port free.
+        """
+        (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
+        address = _free_address()
+        command = [sys.executable, "-m", "ots_tunnel", "run", "--config", str(self._document(address))]
+        path = os.pathsep.join(str(ROOT / folder) for folder in ("operator", "worker"))
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        self._scene.until(lambda: self._is_ready(address), "the worker is ready")
+        status = {"status": _running(address)}
+        self._scene.kube.patch("Pod", self._scene.namespace, pod["metadata"]["name"], status, "status")
+
+    def _document(self, address: str) -> Path:
+        config_map = self._scene.kube.get("ConfigMap", self._scene.namespace, names.config_name(self._name))
+        secret = self._scene.kube.get("Secret", self._scene.namespace, "ots-credentials")
+        assert config_map is not None
+        assert secret is not None
+        for key, value in secret["data"].items():
+            (self._folder / key).write_bytes(base64.b64decode(value))
+        document: dict[str, Any] = yaml.safe_load(config_map["data"][names.WORKER_FILE])
+        document["http"]["host"] = address
+        for end in (document["source"], document["sink"]["tablestore"]):
+            end["credentials"]["directory"] = str(self._folder)
+            end["endpoint"] = self._scene.service.endpoint
+        path = self._folder / names.WORKER_FILE
+        path.write_text(yaml.safe_dump(document))
+        return path
+
+    def _is_ready(self, address: str) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self._log.read_text(errors="replace")[-4000:]
+        try:
+            with urllib.request.urlopen(f"http://{address}:{names.WORKER_PORT}/readyz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+
+def _free_address() -> str:
+    for _ in range(20):
+        address = f"127.{random.randint(64, 127)}.{random.randint(1, 254)}.{random.randint(1, 254)}"
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, names.WORKER_PORT))
+            except OSError as error:
+                if error.errno not in (errno.EADDRINUSE, errno.EADDRNOTAVAIL):
+                    raise
+                continue
+            return address
+    raise AddressTaken(f"port {names.WORKER_PORT} is not free on any loopback address")
+
+
+def _running(address: str) -> dict[str, Any]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    container = {"name": names.WORKER_CONTAINER, "image": "worker:test", "imageID": "", "restartCount": 0}
+    return {
+        "phase": "Running",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": now,
+        "conditions": [
+            {"type": kind, "status": "True", "lastTransitionTime": now}
+            for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        ],
+        "containerStatuses": [container | {"ready": True, "started": True, "state": {"running": {"startedAt": now}}}],
+    }

@@ -1,0 +1,101 @@
+"""What one object costs the API server while rows move, and while nothing happens (design rule 9)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.operator.api_server import ApiServer
+from tests.operator.audit import AuditLog, others, patches_allowed, summary
+from tests.operator.loopback_node import AddressTaken, LoopbackNode
+from tests.operator.operator_scene import OperatorScene, running_scene
+
+pytestmark = [pytest.mark.api, pytest.mark.timeout(1200)]
+
+#: Seconds in which the last figures of a table that has come to rest are written.
+REST_SECONDS = 60.0
+
+
+@contextmanager
+def writer(scene: OperatorScene, rows_per_second: int = 50) -> Iterator[None]:
+    """Changes rows of the source table while the block runs."""
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        number = 0
+        try:
+            while not stop.wait(0.2):
+                number += 1
+                start = number * 7 % 30
+                scene.put("flights", [f"{key:06}" for key in range(start, start + rows_per_second // 5)], number)
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    thread = threading.Thread(target=write, name="writer", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+        assert not thread.is_alive()
+        assert not failures
+
+
+def _is_at_rest(scene: OperatorScene) -> bool:
+    status = scene.status()
+    return bool(status.get("lag", {}).get("caughtUp")) and status.get("throughput", {}).get("rowsPerSecond") == 0
+
+
+def _is_available(scene: OperatorScene) -> bool:
+    deployment = scene.kube.get("Deployment", scene.namespace, "copy") or {}
+    return bool(deployment.get("status", {}).get("availableReplicas") == 1)
+
+
+@pytest.mark.parametrize(
+    ("moving", "idle", "poll"),
+    [(30, 60, 3), pytest.param(300, 300, 15, marks=pytest.mark.long)],
+    ids=["short", "five-minutes"],
+)
+def test_writes_while_rows_move_and_while_nothing_does(
+    api_server: ApiServer, tmp_path: Path, moving: float, idle: float, poll: float
+) -> None:
+    namespace = f"quiet-{moving}"
+    flags = ("--poll-seconds", str(poll), "--lease-namespace", namespace)
+    audited = api_server.kubeconfig.parent / "audit.log"
+    with (
+        running_scene(api_server.kubeconfig, namespace, tmp_path, flags=flags) as scene,
+        LoopbackNode(scene, tmp_path) as node,
+    ):
+        scene.create(workers={"heartbeatIntervalSeconds": 5, "heartbeatTimeoutSeconds": 15})
+        scene.operator.start()
+        scene.until(lambda: bool(scene.kube.list("Pod", namespace)), "the Deployment has its pod")
+        try:
+            node.run()
+        except AddressTaken as error:
+            pytest.skip(str(error))
+        scene.until(lambda: scene.is_true("Ready"), "rows are copied and changes are followed", seconds=120)
+        # minReadySeconds after its worker the Deployment says so
+        scene.until(lambda: _is_available(scene), "the Deployment is available")
+        with writer(scene):
+            scene.until(lambda: bool(scene.status()["throughput"].get("rowsPerSecond")), "rows move")
+            log = AuditLog(audited, (namespace,))
+            time.sleep(moving)
+            busy = log.writes()
+        scene.until(lambda: _is_at_rest(scene), "caught up, no rows move", seconds=120)
+        time.sleep(REST_SECONDS / 4 if poll < 15 else REST_SECONDS)
+        log = AuditLog(audited, (namespace,))
+        time.sleep(idle)
+        still = log.writes()
+
+    assert others(busy) == [], summary(busy)
+    assert 1 <= sum(write.is_status for write in busy) <= patches_allowed(moving), summary(busy)
+    assert [write for write in still if not write.is_lease] == [], summary(still)
+    assert sum(write.is_lease for write in still) > idle / 10
