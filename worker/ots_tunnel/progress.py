@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ots_tunnel.client import Page
 from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
+
+#: An idle channel is read at least every 6.25 s; a look that is older than this says nothing of now, seconds.
+LOOK_LASTS = 15.0
 
 
 @dataclass(slots=True)
@@ -15,8 +20,10 @@ class ChannelProgress:
     Args:
         consumed_up_to: everything the log had until then is confirmed.
         caught_up_time: the service's time of the last read that reached the log's end, all before it confirmed.
-        caught_up: nothing read is unconfirmed, and the last read reached the log's end.
         error: what stopped the channel last, until a page is confirmed again.
+        last_look: when, by `clock`, the log's end was reached; None when the last read did not reach it or when
+            anything read is unconfirmed.
+        clock: monotonic seconds.
     """
 
     channel_id: ChannelId
@@ -25,16 +32,27 @@ class ChannelProgress:
     size_bytes: int = 0
     consumed_up_to: float | None = None
     caught_up_time: float | None = None
-    caught_up: bool = False
     finished: bool = False
     error: str | None = None
     unconfirmed_pages: int = field(default=0, repr=False)
+    last_look: float | None = field(default=None, repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    _read_at: float = field(default=0.0, repr=False)
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether a look at the log's end a moment ago found nothing that is not confirmed.
+
+        Reads that fail, or wait for room or for a turn, let it lapse: unknown is not caught up.
+        """
+        return self.last_look is not None and self.clock() - self.last_look <= LOOK_LASTS
 
     def page_read(self, page: Page) -> None:
         """A page has come and waits for the sink."""
         self.unconfirmed_pages += 1
+        self._read_at = self.clock()
         if page.records:
-            self.caught_up = False
+            self.last_look = None
 
     def page_confirmed(self, page: Page, last: SequenceInfo | None) -> None:
         """The sink has confirmed a page; `last` is the position of its last record, None where it has none."""
@@ -50,9 +68,10 @@ class ChannelProgress:
             if page.service_time is not None:
                 self.caught_up_time = page.service_time
                 self._advance(page.service_time)
-            self.caught_up = self.unconfirmed_pages == 0
+            # With nothing unconfirmed this page is the one that was read last.
+            self.last_look = self._read_at if self.unconfirmed_pages == 0 else None
         else:
-            self.caught_up = False
+            self.last_look = None
 
     def lag(self, now: float) -> float | None:
         """Seconds between `now` and the consume point; None for base channels and while unknown."""

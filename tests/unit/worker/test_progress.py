@@ -52,6 +52,22 @@ def test_the_consume_point_never_moves_back() -> None:
     assert progress.consumed_up_to == 2000.0
 
 
+def test_caught_up_lapses_when_reads_stop() -> None:
+    now = 100.0
+    progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, clock=lambda: now)
+    last, empty = page(1, False, 2000.0), page(0, False, 2000.0)
+    progress.page_read(last)
+    now = 110.0  # the sink takes its time
+    progress.page_confirmed(last, SequenceInfo(0, 1_999_000_000, 0))
+
+    assert progress.caught_up
+    now = 116.0
+    assert not progress.caught_up
+    progress.page_read(empty)
+    progress.page_confirmed(empty, None)
+    assert progress.caught_up
+
+
 def test_an_answer_without_a_time_leaves_the_time_unknown() -> None:
     progress, empty = stream(), page(0, False, None)
     progress.page_read(empty)

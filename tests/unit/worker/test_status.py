@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -19,7 +21,7 @@ def status() -> WorkerStatus:
         ChannelId("s"),
         ChannelType.STREAM,
         rows=5,
-        caught_up=True,
+        last_look=time.monotonic(),
         caught_up_time=1_700_000_090.5,
         consumed_up_to=1_700_000_090.5,
     )
