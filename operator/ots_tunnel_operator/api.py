@@ -87,6 +87,8 @@ class Monitoring(ApiModel):
 
     lag_degraded_seconds: Annotated[int, Field(ge=1, le=604_800)] = 900
     """Lag above this is reported as Degraded."""
+    retention_warning_percent: Annotated[int, Field(ge=1, le=100)] = 50
+    """Degraded when changes not consumed yet use, or will, so much of the time the source table keeps its stream."""
 
 
 class TunnelSpec(ApiModel):

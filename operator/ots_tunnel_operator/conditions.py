@@ -66,6 +66,7 @@ class Reason(enum.StrEnum):
     TUNNEL_INITIALISING = "TunnelInitialising"
     # works, but not as promised
     FOREIGN_CLIENT = "ForeignClient"
+    RETENTION_AT_RISK = "RetentionAtRisk"
     LAG_HIGH = "LagHigh"
     WORKERS_UNAVAILABLE = "WorkersUnavailable"
     WORKERS_FAILING = "WorkersFailing"

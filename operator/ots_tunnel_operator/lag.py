@@ -23,6 +23,9 @@ from ots_tunnel_operator.world import Pod, WorkerChannel
 
 NANOSECONDS = 1_000_000_000
 
+#: States in which a worker still has a channel; what it says of others is history.
+HELD = frozenset({"OPEN", "CLOSING"})
+
 
 @dataclass(frozen=True, slots=True)
 class ChannelLag:
@@ -124,7 +127,7 @@ def reported_channels(pods: Sequence[Pod]) -> dict[str, tuple[str, WorkerChannel
     found: dict[str, tuple[str, WorkerChannel]] = {}
     for pod in pods:
         for channel in pod.report.channels if pod.report else ():
-            if channel.state in ("OPEN", "CLOSING") or channel.channel_id not in found:
+            if channel.state in HELD or channel.channel_id not in found:
                 found[channel.channel_id] = (pod.name, channel)
     return found
 
@@ -159,7 +162,9 @@ def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, Work
     caught_up: bool | None = None
     seconds = None if point is None else max(0, int(now - point))
     # a worker that has handed the channel over knows no more than the service
-    if report is not None and report.state in ("OPEN", "CLOSING"):
+    if report is not None and report.state not in HELD:
+        worker = None
+    elif report is not None:
         caught_up = report.caught_up
         point = max(point or 0.0, report.consumed_up_to or 0.0) or None
         if report.lag_seconds is not None:

@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.api_status import MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.conditions import build, timestamp
+from ots_tunnel_operator.forecast import base_eta, retention_used
 from ots_tunnel_operator.lag import (
+    HELD,
     Lag,
     base_progress,
     count_channels,
@@ -26,15 +29,11 @@ from ots_tunnel_operator.snapshot import COMPLETED, Step, application_of
 from ots_tunnel_operator.verdicts import judge
 from ots_tunnel_operator.world import Pod, Table, Tunnel, World, parse_time
 
-#: Longest lists (design 2.2).
-MAX_SLOWEST = 10
-MAX_WORKERS = 100
-
 #: Pods in these phases exist as workers.
 _ALIVE = frozenset({"Pending", "Running", "Unknown"})
 
 #: Figures that move while nothing else does: they never cause a write.
-_MOVING = {"lag": {"observedTime", "consumedUpTo"}, "throughput": {"rowsTotal"}, "base": {"rows"}}
+_MOVING = {"lag": {"observedTime", "consumedUpTo"}, "throughput": {"rowsTotal"}, "base": {"rows", "etaSeconds"}}
 
 Status = dict[str, Any]
 
@@ -85,7 +84,8 @@ def phase(world: World, plan: Plan) -> str:
     if plan.snapshot.step is not Step.NOT_NEEDED:
         return "Preparing" if plan.snapshot.step is Step.TUNNEL_FIRST else "BaseData"
     if not isinstance(world.tunnel, Tunnel):
-        return str(world.resource.status.get("phase") or "Preparing")
+        before = world.resource.status.get("phase")
+        return str(before) if before in ("BaseData", "Streaming") else "Preparing"
     if not is_initialised(world.tunnel.description):
         return "Preparing"
     return "BaseData" if world.tunnel.description.tunnel.stage == "ProcessBaseData" else "Streaming"
@@ -122,7 +122,7 @@ def _channels(world: World) -> Status | None:
 def _held(pod: Pod) -> int:
     """Channels a worker has now; those it has finished or handed back are not among them."""
     report = pod.report
-    return sum(channel.state in ("OPEN", "CLOSING") for channel in report.channels) if report is not None else 0
+    return sum(channel.state in HELD for channel in report.channels) if report is not None else 0
 
 
 def _base(world: World, plan: Plan) -> Status | None:
@@ -131,19 +131,26 @@ def _base(world: World, plan: Plan) -> Status | None:
         if progress is None or progress.total is None:
             return world.resource.status.get("base")
         share = percent(progress.done, progress.total)
-        return {"percent": share, "done": progress.done, "total": progress.total}
+        return {"percent": share, "done": progress.done, "total": progress.total} | _eta(world, plan)
     if world.resource.spec.source.tunnel.type == "Stream" or not isinstance(world.tunnel, Tunnel):
         return None
     found = base_progress(world.tunnel.description)
     if found is None:
         return None
     done, total, rows = found
-    return {"percent": percent(done, total), "rows": rows, "done": done, "total": total}
+    return {"percent": percent(done, total), "rows": rows, "done": done, "total": total} | _eta(world, plan)
+
+
+def _eta(world: World, plan: Plan) -> Status:
+    eta = base_eta(world, plan.snapshot)
+    return {} if eta is None else {"etaSeconds": round_figure(eta)}
 
 
 def _lag(world: World, lag: Lag | None) -> Status | None:
+    used = retention_used(world, lag)
+    retention: Status = {} if used is None else {"retentionUsedPercent": used}
     if lag is None:
-        return None
+        return {"observedTime": timestamp(world.now)} | retention if retention else None
     known = [channel for channel in lag.channels if channel.seconds is not None]
     known.sort(key=lambda channel: (-(channel.seconds or 0), channel.channel.channel_id))
     slowest = [
@@ -156,23 +163,14 @@ def _lag(world: World, lag: Lag | None) -> Status | None:
         for channel in known[:MAX_SLOWEST]
         if channel.seconds
     ]
-    status: Status = {"slowest": slowest, "observedTime": timestamp(world.now)}
+    status: Status = {"slowest": slowest, "observedTime": timestamp(world.now)} | retention
     if lag.seconds is not None:
         status["seconds"] = round_lag(lag.seconds)
-        used = _retention_used(world, round_lag(lag.seconds))
-        if used is not None:
-            status["retentionUsedPercent"] = used
     if lag.consumed_up_to is not None:
         status["consumedUpTo"] = timestamp(lag.consumed_up_to)
     if lag.caught_up is not None:
         status["caughtUp"] = lag.caught_up
     return status
-
-
-def _retention_used(world: World, seconds: float) -> int | None:
-    recorded = world.resource.recorded_tunnel.get("streamRetentionSeconds")
-    retention = world.source.stream_retention_seconds if isinstance(world.source, Table) else recorded
-    return min(1000, int(100 * seconds / retention)) if retention else None
 
 
 def _throughput(world: World, pods: tuple[Pod, ...]) -> Status | None:
@@ -195,7 +193,7 @@ def _worker(pod: Pod) -> Status:
     lags = [
         0 if channel.caught_up else channel.lag_seconds
         for channel in report.channels
-        if channel.caught_up or channel.lag_seconds is not None
+        if channel.state in HELD and (channel.caught_up or channel.lag_seconds is not None)
     ]
     if report.client_id:
         status["clientId"] = report.client_id

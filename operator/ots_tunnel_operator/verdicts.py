@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.conditions import Problem, Reason, Verdict
+from ots_tunnel_operator.forecast import retention_ahead
 from ots_tunnel_operator.lag import Lag, count_channels, is_initialised, round_lag
 from ots_tunnel_operator.plan import Plan
 from ots_tunnel_operator.world import Failure, Pod, Table, Tunnel, Unread, World
@@ -77,7 +78,15 @@ def _stalled(plan: Plan) -> Verdict:
 
 
 def _degraded(world: World, plan: Plan, lag: Lag | None) -> Verdict:
-    for problem in (plan.problem, _foreign(world), _failing(world), _channel_errors(world), _late(world, lag)):
+    found = (
+        plan.problem,
+        _foreign(world),
+        _failing(world),
+        _channel_errors(world),
+        _at_risk(world, plan, lag),
+        _late(world, lag),
+    )
+    for problem in found:
         if problem is not None:
             return Verdict(True, problem.reason, problem.message)
     return Verdict(False, Reason.AS_EXPECTED)
@@ -120,6 +129,20 @@ def _channel_errors(world: World) -> Problem | None:
                 f"pod {pod.name}: {error[:300]}: see its log; nothing is dropped, the channel goes on once it can",
             )
     return None
+
+
+def _at_risk(world: World, plan: Plan, lag: Lag | None) -> Problem | None:
+    """Warned early: by what will be used when the base phase ends, where that can be told (design 3, point 6)."""
+    limit = world.resource.spec.monitoring.retention_warning_percent
+    used = retention_ahead(world, lag, plan.snapshot)
+    if used is None or used < limit:
+        return None
+    return Problem(
+        Reason.RETENTION_AT_RISK,
+        f"changes not consumed yet use, or will when existing rows are copied, spec.monitoring.retentionWarningPercent "
+        f"{limit} or more of the time table {world.resource.spec.source.table!r} keeps its stream; beyond 100 they "
+        f"are lost: add workers or executors, see what the sink takes, or let the table keep its stream for longer",
+    )
 
 
 def _late(world: World, lag: Lag | None) -> Problem | None:

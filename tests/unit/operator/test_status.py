@@ -9,12 +9,13 @@ import pytest
 
 from ots_tunnel.model import ChannelStatus, Stage
 from ots_tunnel_operator.api_status import TunnelObjectStatus
-from ots_tunnel_operator.conditions import Problem, Reason
+from ots_tunnel_operator.conditions import Problem, Reason, timestamp
 from ots_tunnel_operator.plan import plan
 from ots_tunnel_operator.status import build_status, is_different, is_urgent, merge_patch
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Tunnel, World
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, World
 from tests.unit.operator.worlds import (
     NOW,
+    SCHEMA,
     SETTINGS,
     base,
     channel,
@@ -59,7 +60,7 @@ def test_a_running_object_is_ready() -> None:
     assert (status["phase"], status["replicas"], status["readyReplicas"]) == ("Streaming", 1, 1)
     assert status["lag"]["seconds"] == 0
     assert status["lag"]["caughtUp"] is True
-    assert status["base"] == {"percent": 100, "rows": 100, "done": 1, "total": 1}
+    assert status["base"] == {"percent": 100, "rows": 100, "done": 1, "total": 1, "etaSeconds": 0}
     assert status["throughput"]["rowsPerSecond"] == 120
     assert status["workers"][0]["channels"] == 1
 
@@ -121,7 +122,67 @@ def test_a_worker_that_fails_again_and_again_is_named_with_its_last_words() -> N
 
 
 def test_retention_is_a_share_of_what_the_table_keeps() -> None:
-    assert status_of(following(500))["lag"]["retentionUsedPercent"] == 50
+    found = replace(following(500), source=Table(SCHEMA, stream_retention_seconds=1000))
+
+    assert status_of(found)["lag"]["retentionUsedPercent"] == 50
+    assert condition(status_of(found), "Degraded") == ("True", "RetentionAtRisk")
+
+
+def copying(done: int, retention: int) -> World:
+    """Workers copy ten channels of existing rows for 900 s now, and nobody reads the stream."""
+    channels = [base(f"b{n}", ChannelStatus.TERMINATED if n < done else ChannelStatus.OPEN) for n in range(10)]
+    tunnel = Tunnel(description(*channels, channel("c1", ChannelStatus.WAIT, client=""), stage=Stage.BASE))
+    return world(tunnel=tunnel, source=Table(SCHEMA, stream_retention_seconds=retention))
+
+
+def test_existing_rows_take_as_long_as_at_the_mean_rate_so_far() -> None:
+    assert status_of(copying(1, 100_000))["base"] == {
+        "percent": 10,
+        "rows": 0,
+        "done": 1,
+        "total": 10,
+        "etaSeconds": 8100,
+    }
+    assert "etaSeconds" not in status_of(copying(0, 100_000))["base"]
+    assert status_of(copying(10, 100_000))["base"]["etaSeconds"] == 0
+
+
+def test_changes_wait_from_the_tunnel_s_creation_on_while_existing_rows_are_copied() -> None:
+    found = status_of(copying(0, 10_000))
+
+    assert found["lag"] == {"observedTime": timestamp(NOW), "retentionUsedPercent": 9}
+    assert condition(found, "Degraded") == ("False", "AsExpected")
+    assert condition(found, "Ready") == ("False", "BaseDataRunning")
+
+
+def test_a_base_phase_that_will_outlast_the_stream_is_warned_of_early() -> None:
+    early = status_of(copying(1, 10_000))
+
+    assert early["lag"]["retentionUsedPercent"] == 9
+    assert condition(early, "Degraded") == ("True", "RetentionAtRisk")
+    assert condition(status_of(copying(5, 10_000)), "Degraded") == ("False", "AsExpected")
+
+
+def test_a_channel_that_nobody_reads_yet_is_no_lost_stream_once_others_are_read() -> None:
+    split = description(channel("c1", consumed=NOW - 5), channel("c2", ChannelStatus.WAIT, client=""))
+    found = world(tunnel=Tunnel(split), pods=(), source=Table(SCHEMA, stream_retention_seconds=1000))
+
+    assert status_of(found)["lag"]["retentionUsedPercent"] == 0
+
+
+def test_what_a_worker_says_of_a_channel_it_gave_back_is_history() -> None:
+    gone = report_channel("c1", state="CLOSE", caught_up=False, lag_seconds=500)
+    found = status_of(world(tunnel=Tunnel(description(channel("c1", consumed=NOW - 5))), pods=(pod("pod-1", gone),)))
+
+    assert "lagSeconds" not in found["workers"][0]
+    assert found["lag"]["slowest"] == [{"id": "c1", "type": "Stream", "seconds": 5}]
+
+
+def test_a_resumed_object_whose_tunnel_does_not_answer_is_not_called_suspended() -> None:
+    before = recorded(phase="Suspended")
+
+    assert status_of(world(resource(before), tunnel=BUSY))["phase"] == "Preparing"
+    assert status_of(world(resource(recorded(phase="Streaming")), tunnel=BUSY))["phase"] == "Streaming"
 
 
 def rewritten(found: World) -> dict[str, Any]:

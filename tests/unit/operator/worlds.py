@@ -136,7 +136,7 @@ def world(of: Resource | None = None, **changes: Any) -> World:
         NOW,
         source_credentials=KEYS,
         sink_credentials=KEYS,
-        source=Table(SCHEMA, stream_retention_seconds=1000),
+        source=Table(SCHEMA, stream_retention_seconds=100_000),
         destination=Table(COPY),
         tunnel=Tunnel(description(channel("c1", consumed=NOW - 5), base("b1", ChannelStatus.TERMINATED, rows=100))),
         children=deployment(),
