@@ -91,6 +91,13 @@ def service_problem(error: Exception, place: Place) -> Problem:
             )
         case ObjectNotExist():
             return table_not_found(place)
+        case CodecError() | ServiceError(code="OTSClientError"):
+            # somebody answers, but not in the service's language (tunnel-protocol 1.10)
+            return Problem(
+                Reason.ENDPOINT_UNREACHABLE,
+                f"{endpoint_field}: no Tablestore answers there ({shortened(str(error))}): correct the endpoint",
+                (place.condition,),
+            )
         case ParameterInvalid() | ServiceError():
             return Problem(
                 Reason.SERVICE_REFUSED,
@@ -103,13 +110,6 @@ def service_problem(error: Exception, place: Place) -> Problem:
                 Reason.ENDPOINT_UNREACHABLE,
                 f"{endpoint_field}: no answer ({shortened(str(error) or type(error).__name__)}): "
                 f"correct the endpoint, or let the operator and the workers reach it",
-                (place.condition,),
-            )
-        case CodecError():
-            # somebody answers, but not in the service's language
-            return Problem(
-                Reason.ENDPOINT_UNREACHABLE,
-                f"{endpoint_field}: no Tablestore answers there ({shortened(str(error))}): correct the endpoint",
                 (place.condition,),
             )
         case ConfigError():
