@@ -153,8 +153,8 @@ def _print_table(figures: list[Figure], options: argparse.Namespace) -> None:
     small, large = options.rows
     table = Table(
         title=f"Our worker beside the vendor's Go worker (codec: {CODEC})",
-        caption=f"slope between {small:,} and {large:,} rows, median of {options.rounds}, one core each; "
-        + "; ".join(MODES.values()),
+        caption=f"slope between {small:,} and {large:,} rows, median of {options.rounds}, one core each, "
+        f"load average of the machine {os.getloadavg()[0]:.1f}; " + "; ".join(MODES.values()),
     )
     table.add_column("work")
     for header in ("ours", "Go", "ours / Go"):

@@ -17,11 +17,11 @@ from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, Checkpoint, 
 from tests.integration.scene import TABLE, Scene, until
 from tests.oracle.consumers import Crew, check_monotonic, crew_of
 
-pytestmark = [pytest.mark.oracle, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
 
 KEYS = [f"k{number:03}" for number in range(200)]
 #: A hand-over takes some heartbeats of both sides; ours are 5 s apart.
-HAND_OVER = 40
+HAND_OVER = 60
 
 
 @pytest.fixture
