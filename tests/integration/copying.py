@@ -95,7 +95,7 @@ class Pair:
         self.client_id = await self.tunnels.connect(self.tunnel_id, 60, "test")
 
     def sink(self, *, lanes: int = 4, delivery: DeliveryConfig = DELIVERY) -> TablestoreSink:
-        return TablestoreSink(self.flaky, COPY, delivery=delivery, lanes=lanes, deadline=5)
+        return TablestoreSink(self.flaky, COPY, delivery=delivery, lanes=lanes, deadline=0.2)
 
     async def apply(self, changes: Iterable[DemoChange | RowWrite]) -> None:
         """Write changes to the source one after the other."""

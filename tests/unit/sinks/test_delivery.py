@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ots_tunnel.errors import CodecError, ConnectionLost, OwnershipLost, TunnelError, service_error
+from ots_tunnel.errors import (
+    CodecError,
+    ConnectError,
+    ConnectionLost,
+    OwnershipLost,
+    ReadTimeout,
+    TunnelError,
+    service_error,
+)
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer import encode_row
@@ -63,18 +71,28 @@ def test_pauses_grow_to_the_cap_until_something_is_stored() -> None:
 
     delivery.step(0.5)
     delivery.answered([STORED, RowOutcome("OTSTimeout")])
-    pause = delivery.step(0.5)
-    assert isinstance(pause, Pause)
-    assert (pause.seconds, pause.attempt) == (0.1, 1)
+    assert delivery.step(0.5) == Pause(0.1, 1, "OTSTimeout", in_doubt=True)
 
 
-@pytest.mark.parametrize("error", [ConnectionLost("gone"), CodecError("garbage"), service_error("OTSServerBusy", "")])
-def test_a_lost_or_garbled_answer_sends_the_same_again(error: TunnelError) -> None:
+@pytest.mark.parametrize(
+    ("error", "in_doubt"),
+    [
+        (ConnectionLost("gone"), True),
+        (ReadTimeout("late"), True),
+        (CodecError("garbage"), True),
+        (service_error("OTSServerUnavailable", "", http_status=502), True),
+        (ConnectError("nobody listens"), False),
+        (service_error("OTSServerBusy", ""), False),
+    ],
+)
+def test_a_lost_or_garbled_answer_sends_the_same_again(error: TunnelError, in_doubt: bool) -> None:
     rows = tuple(changes(2))
     delivery = Delivery(rows, BACKOFF)
     assert delivery.step(0.0) == Send(rows)
     delivery.failed(error)
-    assert isinstance(delivery.step(0.0), Pause)
+    pause = delivery.step(0.0)
+    assert isinstance(pause, Pause)
+    assert pause.in_doubt is in_doubt
     assert delivery.step(0.0) == Send(rows)
 
 

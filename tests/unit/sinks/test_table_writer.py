@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ots_tunnel.config import RetryConfig
-from ots_tunnel.errors import ConnectionLost, OwnershipLost, SinkRejected, service_error
+from ots_tunnel.errors import ConnectionLost, OwnershipLost, SinkRejected, TunnelError, service_error
 from ots_tunnel.model import Action, Column
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
@@ -141,7 +141,7 @@ def without_repeats(applied: dict[object, list[int]]) -> dict[object, list[int]]
 
 
 def writer(client: AsyncClient, lanes: int = 4, limits: Limits | None = None) -> TableWriter:
-    return TableWriter(client, "t", limits=limits or Limits(), backoff=NO_PAUSE, lanes=lanes, deadline=5)
+    return TableWriter(client, "t", limits=limits or Limits(), backoff=NO_PAUSE, lanes=lanes, deadline=0)
 
 
 def planned(changes: Sequence[RowChange]) -> list[Change]:
@@ -167,7 +167,7 @@ async def test_everything_arrives_in_order_per_key_whatever_fails(seed: int, key
 def test_the_blocking_writer_does_the_same(seed: int, keys: int) -> None:
     table = FailingTable(seed)
     changes = rows(seed, 3000, keys)
-    target = SyncTableWriter(SyncClient(table), "t", Limits(), RetryConfig(), Fence(), sleep=lambda _: None)
+    target = SyncTableWriter(SyncClient(table), "t", Limits(), RetryConfig(), Fence(), deadline=0, sleep=lambda _: None)
 
     counts = target.write(iter(changes))
 
@@ -195,6 +195,44 @@ def test_the_blocking_writer_reads_only_as_much_as_it_needs() -> None:
 
     assert read == 5000
     assert target.counts.requests == 25
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("failure", [ConnectionLost("reset"), service_error("OTSTimeout", "", http_status=504)])
+async def test_a_request_that_takes_effect_late_never_overtakes_later_changes(failure: TunnelError) -> None:
+    applied: list[object] = []
+    late: list[asyncio.Task[None]] = []
+
+    class Late(AsyncClient):
+        """The first request fails at once, and takes effect just before its deadline."""
+
+        async def batch_write(
+            self,
+            table: str,
+            rows: Sequence[RowChange],
+            *,
+            timeout: float,
+            before_send: Callable[[], None] | None = None,
+        ) -> list[RowOutcome]:
+            assert before_send is not None
+            before_send()
+            numbers = [decode_row(row.body).columns[0].value for row in rows]
+
+            async def apply(after: float) -> None:
+                await asyncio.sleep(after)
+                applied.extend(numbers)
+
+            if not late:
+                late.append(asyncio.create_task(apply(timeout * 0.9)))
+                raise failure
+            await apply(0.001)
+            return [RowOutcome(None) for _ in rows]
+
+    target = TableWriter(Late(FailingTable(1)), "t", limits=Limits(), backoff=NO_PAUSE, lanes=8, deadline=10)
+    await target.write(planned(rows(1, 3, keys=1)), Fence())
+    await asyncio.gather(*late)
+
+    assert applied == [0, 0, 1, 2]
 
 
 async def test_lanes_run_at_the_same_time() -> None:

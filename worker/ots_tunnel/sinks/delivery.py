@@ -3,7 +3,8 @@
 The shell does what `step` says and reports back with `answered` or `failed`. Rules: every row's status counts;
 only failed rows with transient codes are sent again; a request that is refused as a whole because of some row is
 halved until the row is found; a request whose answer was lost is sent again as it was, which is harmless because
-cells carry their versions (replication 4).
+cells carry their versions (replication 4). But not before its deadline is over: it may still take effect until then,
+and what follows the repetition must not be overtaken by it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from ots_tunnel.errors import (
     CodecError,
+    ConnectError,
     ParameterInvalid,
     RowRejected,
     ServiceError,
@@ -22,6 +24,7 @@ from ots_tunnel.errors import (
     service_error,
 )
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.retry import REFUSED_CODES
 from ots_tunnel.sinks.row_change import Change, key_text
 from ots_tunnel.table_calls import RowOutcome
 
@@ -38,11 +41,15 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before the next step: `attempt` counts the failures in a row, `code` is the last one's."""
+    """Wait before the next step: `attempt` counts the failures in a row, `code` is the last one's.
+
+    `in_doubt` says that what was sent last may still take effect: nothing is sent before its deadline is over.
+    """
 
     seconds: float
     attempt: int
     code: str
+    in_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,7 @@ class Delivery:
         self._backoff = backoff
         self._attempt = 0
         self._failure: str | None = None
+        self._in_doubt = False
         self.rejections: list[Rejection] = []
 
     def __repr__(self) -> str:
@@ -78,8 +86,9 @@ class Delivery:
         if not self._groups or len(self.rejections) >= MAX_REJECTIONS:
             return None
         if self._failure is not None:
-            pause = Pause(self._backoff.delay(self._attempt - 1, entropy), self._attempt, self._failure)
-            self._failure = None
+            seconds = self._backoff.delay(self._attempt - 1, entropy)
+            pause = Pause(seconds, self._attempt, self._failure, self._in_doubt)
+            self._failure, self._in_doubt = None, False
             return pause
         return Send(self._groups[-1])
 
@@ -95,12 +104,14 @@ class Delivery:
         stored: list[Change] = []
         again: list[Change] = []
         code = ""
+        in_doubt = False
         for change, outcome in zip(group, outcomes, strict=True):
             if outcome.code is None:
                 stored.append(change)
             elif service_error(outcome.code, outcome.message).retryable:
                 again.append(change)
                 code = outcome.code
+                in_doubt = in_doubt or code not in REFUSED_CODES
             else:
                 self.rejections.append(Rejection(change, outcome.code, outcome.message))
         self._groups.pop()
@@ -108,7 +119,7 @@ class Delivery:
             self._attempt = 0
         if again:
             self._groups.append(tuple(again))
-            self._pause(code)
+            self._pause(code, in_doubt=in_doubt)
         return tuple(stored)
 
     def failed(self, error: TunnelError) -> None:
@@ -118,11 +129,13 @@ class Delivery:
             TunnelError: `error` itself where it is not about the request, such as `OwnershipLost`.
         """
         match error:
-            case ServiceError(retryable=True) | TransportError():
-                self._pause(error.code if isinstance(error, ServiceError) else type(error).__name__)
-            case CodecError():
-                # The answer made no sense; the write may have happened, so it is sent again.
-                self._pause(type(error).__name__)
+            case ServiceError(retryable=True):
+                self._pause(error.code, in_doubt=error.code not in REFUSED_CODES)
+            case ConnectError():
+                self._pause(type(error).__name__, in_doubt=False)
+            case TransportError() | CodecError():
+                # No answer, or one that made no sense; the write may have happened, so it is sent again.
+                self._pause(type(error).__name__, in_doubt=True)
             case ParameterInvalid() | RowRejected():
                 self._halve(error)
             case ServiceError():
@@ -131,9 +144,10 @@ class Delivery:
             case _:
                 raise error
 
-    def _pause(self, code: str) -> None:
+    def _pause(self, code: str, *, in_doubt: bool) -> None:
         self._attempt += 1
         self._failure = code
+        self._in_doubt = in_doubt
 
     def _halve(self, error: ServiceError) -> None:
         group = self._groups.pop()

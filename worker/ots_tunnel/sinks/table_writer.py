@@ -139,21 +139,21 @@ class TableWriter:
     async def _deliver(
         self, changes: tuple[Change, ...], grouping: Grouping[Change], guard: Guard, rejections: list[Rejection]
     ) -> None:
-        delivery = Delivery(changes, self._backoff)
+        delivery, doubt = Delivery(changes, self._backoff), _Doubt(guard, self._deadline)
         # Another lane's refusal ends the write: what failed here is not tried again then.
         while (step := delivery.step(self._entropy())) is not None and not (rejections and isinstance(step, Pause)):
             match step:
                 case Pause():
                     self.counts.retries += 1
                     self._reporter.report(step)
-                    await asyncio.sleep(step.seconds)
+                    await asyncio.sleep(doubt.pause(step))
                 case Send():
-                    stored = await self._send(delivery, step, guard)
+                    stored = await self._send(delivery, step, doubt)
                     self.counts.rows += len(stored)
                     grouping.settle(stored)
         rejections += delivery.rejections
 
-    async def _send(self, delivery: Delivery, step: Send, guard: Guard) -> tuple[Change, ...]:
+    async def _send(self, delivery: Delivery, step: Send, guard: _Doubt) -> tuple[Change, ...]:
         self.counts.requests += 1
         rows = [change.row for change in step.changes]
         try:
@@ -239,31 +239,46 @@ class SyncTableWriter:
             grouping.add(change)
 
     def _deliver(self, changes: tuple[Change, ...], grouping: Grouping[Change]) -> None:
-        delivery = Delivery(changes, self._backoff)
+        delivery, doubt = Delivery(changes, self._backoff), _Doubt(self._guard, self._deadline)
         while (step := delivery.step(self._entropy())) is not None:
             match step:
                 case Pause():
                     self.counts.retries += 1
                     self._reporter.report(step)
-                    self._sleep(step.seconds)
+                    self._sleep(doubt.pause(step))
                 case Send():
-                    stored = self._send(delivery, step)
+                    stored = self._send(delivery, step, doubt)
                     self.counts.rows += len(stored)
                     grouping.settle(stored)
         if delivery.rejections:
             raise rejection_error(delivery.rejections)
 
-    def _send(self, delivery: Delivery, step: Send) -> tuple[Change, ...]:
+    def _send(self, delivery: Delivery, step: Send, guard: _Doubt) -> tuple[Change, ...]:
         self.counts.requests += 1
         rows = [change.row for change in step.changes]
         try:
-            outcomes = self._client.batch_write(
-                self._table, rows, timeout=self._deadline, before_send=self._guard.check
-            )
+            outcomes = self._client.batch_write(self._table, rows, timeout=self._deadline, before_send=guard.check)
             return delivery.answered(outcomes)
         except TunnelError as error:
             delivery.failed(error)
             return ()
+
+
+class _Doubt:
+    """The guard of one request after the other, which remembers until when the last one may take effect."""
+
+    def __init__(self, guard: Guard, deadline: float) -> None:
+        self._guard = guard
+        self._deadline = deadline
+        self._until = float("-inf")
+
+    def check(self) -> None:
+        self._guard.check()
+        self._until = time.monotonic() + self._deadline
+
+    def pause(self, step: Pause) -> float:
+        """Seconds to wait before the next request, so that no later change can be overtaken by this one."""
+        return max(step.seconds, self._until - time.monotonic()) if step.in_doubt else step.seconds
 
 
 class _RetryReporter:
