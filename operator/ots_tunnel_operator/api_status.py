@@ -226,9 +226,7 @@ class TunnelObjectStatus(ApiModel):
     """Distance to the source."""
     throughput: ThroughputStatus | None = None
     """Speed."""
-    workers: (
-        Annotated[tuple[WorkerStatus, ...], Field(max_length=MAX_WORKERS, json_schema_extra=list_map("name"))] | None
-    ) = None
+    workers: WorkerList | None = None
     """Worker pods, at most 100."""
     snapshot: SnapshotStatus | None = None
     """Snapshot by Spark."""

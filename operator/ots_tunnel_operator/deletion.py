@@ -12,7 +12,11 @@ import logging
 import time
 from collections.abc import Callable
 
+from pydantic import ValidationError
+
+from ots_tunnel.config import describe
 from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
+from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.conditions import Notice
@@ -71,7 +75,14 @@ class Deleter:
                 logger.warning("a deleted object could not be read", extra={"error": shortened(str(error))})
                 await asyncio.sleep(self._settings.wait_seconds)
                 continue
-            return None if body is None else Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
+            if body is None:
+                return None
+            try:
+                return Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
+            except ValidationError as error:
+                # the CRD and this release disagree: nothing is deleted by guessing, and nothing held for ever
+                logger.error("a deleted object is released unread", extra=_unread(namespace, name, error))
+                return None
 
     def _is_late(self, resource: Resource) -> bool:
         forced = resource.object.metadata.annotations.get(names.ANNOTATION_FORCE_DELETE) == "true"
@@ -89,9 +100,7 @@ class Deleter:
         try:
             async with asyncio.timeout(self._settings.call_seconds):
                 listed = await instance.tunnels.list_tunnels(source.table)
-                same = [tunnel for tunnel in listed if tunnel.tunnel_name == source.tunnel.name]
-                # one of another id was made by somebody else since, and is not ours to delete
-                if any(tunnel.tunnel_id == resource.recorded_tunnel.get("id") for tunnel in same):
+                if any(_is_ours(tunnel, resource) for tunnel in listed):
                     await instance.tunnels.delete_tunnel(source.table, source.tunnel.name)
         except (ParameterInvalid, ObjectNotExist):
             return
@@ -135,8 +144,20 @@ class Deleter:
 
 def _deletes_tunnel(resource: Resource) -> bool:
     recorded = resource.recorded_tunnel
-    ours = bool(recorded.get("createdByOperator")) and bool(recorded.get("id"))
-    return resource.spec.deletion_policy == "Delete" and ours
+    intended = bool(recorded.get("createIntentTime"))
+    return resource.spec.deletion_policy == "Delete" and bool(recorded.get("createdByOperator", intended))
+
+
+def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
+    """One of another id was made by somebody else since; without a recorded id the answer to our call was lost."""
+    spec, recorded = resource.spec, resource.recorded_tunnel.get("id")
+    if tunnel.tunnel_name != spec.source.tunnel.name:
+        return False
+    return tunnel.tunnel_id == recorded if recorded else tunnel.tunnel_type.name == spec.wire_type
+
+
+def _unread(namespace: str, name: str, error: ValidationError) -> dict[str, str]:
+    return {"namespace": namespace, "object": name, "error": shortened(describe(error))}
 
 
 def _is_alive(pod: dict[str, object]) -> bool:

@@ -19,8 +19,8 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
 from ots_tunnel.errors import ConfigError, TunnelError
-
-FIELD_MANAGER = "ots-tunnel-operator"
+from ots_tunnel_operator import API_VERSION, KIND, PLURAL
+from ots_tunnel_operator.names import FIELD_MANAGER
 
 Manifest = dict[str, Any]
 
@@ -65,16 +65,13 @@ class Kind:
         return "/".join(parts)
 
 
-TUNNEL = Kind("ots-tunnel.dev/v1alpha1", "TablestoreTunnel", "tablestoretunnels")
+TUNNEL = Kind(API_VERSION, KIND, PLURAL)
 SECRET = Kind("v1", "Secret", "secrets")
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
 POD = Kind("v1", "Pod", "pods")
 EVENT = Kind("v1", "Event", "events")
-SERVICE = Kind("v1", "Service", "services")
 SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
-CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
-DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
@@ -88,11 +85,8 @@ KINDS: Mapping[tuple[str, str], Kind] = {
         CONFIG_MAP,
         POD,
         EVENT,
-        SERVICE,
         SERVICE_ACCOUNT,
-        CLAIM,
         DEPLOYMENT,
-        DISRUPTION_BUDGET,
         ROLE,
         ROLE_BINDING,
         LEASE,

@@ -68,7 +68,7 @@ class OperatorMetrics:
             for key in path:
                 value = value.get(key) if isinstance(value, Mapping) else None
             if value is None:
-                self._remove(metric, namespace, name)
+                self._gauges[metric].remove(namespace, name)
             else:
                 self._gauges[metric].labels(namespace, name).set(value)
 
@@ -77,17 +77,9 @@ class OperatorMetrics:
         with self._lock:
             self._passes.pop((namespace, name), None)
         for metric in _FIGURES:
-            self._remove(metric, namespace, name)
+            self._gauges[metric].remove(namespace, name)
 
     def oldest_pass(self) -> float:
         """Seconds since the object that waited longest was looked at; 0 without objects."""
         with self._lock:
             return max((time.monotonic() - last for last in self._passes.values()), default=0.0)
-
-    def _remove(self, metric: str, namespace: str, name: str) -> None:
-        # prometheus_client removes what is not there without a word since 0.22
-        self._gauges[metric].remove(namespace, name) if self._has(metric, namespace, name) else None
-
-    def _has(self, metric: str, namespace: str, name: str) -> bool:
-        labels = {"namespace": namespace, "name": name}
-        return any(sample.labels == labels for family in self._gauges[metric].collect() for sample in family.samples)

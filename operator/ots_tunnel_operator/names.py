@@ -24,8 +24,6 @@ COMPONENT = "ots-tunnel-operator"
 LABEL_NAME = f"{GROUP}/name"
 #: What a child is for: worker, snapshot.
 LABEL_ROLE = f"{GROUP}/role"
-#: Tunnel a snapshot's progress belongs to; the object's uid where there is no tunnel.
-LABEL_TUNNEL = f"{GROUP}/tunnel-id"
 #: Hash of the worker's document: a change rolls the pods.
 ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
 #: Hash of what we rendered, for children that others complete with defaults.

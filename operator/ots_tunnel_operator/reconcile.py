@@ -116,7 +116,11 @@ class Reconciler:
                 # the edge of the loop: the object keeps its last status, the log has the traceback
                 outcome = self._failed(memory, Reason.INTERNAL_ERROR)
                 logger.exception("a pass failed", extra=_where(namespace, name, error))
-            self._metrics.passed(namespace, name, time.monotonic() - began)
+            if outcome.gone:
+                # nobody looks at it any more, and the liveness probe is not to wait for that
+                self._metrics.forget(namespace, name)
+            else:
+                self._metrics.passed(namespace, name, time.monotonic() - began)
             return outcome
 
     async def _pass(self, namespace: str, name: str, memory: Memory) -> Outcome:

@@ -11,6 +11,7 @@ import pytest
 from ots_emulator.thread import EmulatorThread
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
+from ots_tunnel_operator.kube import TUNNEL
 from tests.operator.api_server import ApiServer
 from tests.operator.scene import KEYS, SETTINGS, Scene, fill, open_scene, table_admin
 
@@ -216,6 +217,23 @@ async def test_delete_deletes_the_tunnel_it_created_and_no_other(scene: Scene) -
 
     assert scene.stored()["tunnels"] in ([], {})
     assert "flights_copy" in scene.stored()["tables"]
+
+
+@pytest.mark.parametrize(("kind", "left"), [(TunnelType.BaseAndStream, 0), (TunnelType.Stream, 1)])
+async def test_delete_finds_the_tunnel_of_a_creation_that_was_never_answered(
+    scene: Scene, kind: TunnelType, left: int
+) -> None:
+    scene.secret()
+    scene.apply(deletionPolicy="Delete", replicas=0)
+    intent = {"status": {"tunnel": {"createIntentTime": "2026-11-01T00:00:00Z"}}}
+    await scene.kube.patch(TUNNEL, scene.namespace, "flights-copy", intent, "status")
+    client = await client_of(scene)
+    await client.create_tunnel("flights", "flights-copy", kind)
+    await client.close()
+
+    await scene.delete()
+
+    assert len(scene.stored()["tunnels"]) == left
 
 
 async def test_delete_leaves_an_adopted_tunnel(scene: Scene) -> None:
