@@ -199,7 +199,9 @@ def describe(error: ValidationError) -> str:
     clauses = []
     for item in error.errors(include_url=False):
         where = ".".join(str(part) for part in item["loc"]) or "document"
-        found = "" if isinstance(item["input"], dict | list) else f", found {item['input']!r}"
+        # What stands under a name that is none of ours may be anything, a secret too.
+        shown = item["type"] != "extra_forbidden" and not isinstance(item["input"], dict | list)
+        found = f", found {item['input']!r}" if shown else ""
         clauses.append(f"{where}: {item['msg']}{found}")
     return "; ".join(clauses)
 

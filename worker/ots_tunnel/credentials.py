@@ -36,17 +36,25 @@ class FileCredentials:
             ConfigError: a file is missing or empty; names the file.
         """
         stamp = self._current_stamp()
-        if self._credentials is None or stamp != self._stamp:
+        # Until nothing was swapped meanwhile: the id of one pair with the secret of another is refused.
+        while self._credentials is None or stamp != self._stamp:
             self._credentials = Credentials(
                 self._read("accessKeyId"), self._read("accessKeySecret"), self._read_optional("securityToken")
             )
-            self._stamp = stamp
+            self._stamp, stamp = stamp, self._current_stamp()
         return self._credentials
 
     def _current_stamp(self) -> tuple[int, ...]:
-        names = ("accessKeyId", "accessKeySecret", "securityToken")
-        paths = [self._directory / name for name in names]
-        return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)
+        return tuple(self._modified(name) for name in ("accessKeyId", "accessKeySecret", "securityToken"))
+
+    def _modified(self, name: str) -> int:
+        path = self._directory / name
+        try:
+            return path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from error
 
     def _read(self, name: str) -> str:
         value = self._read_optional(name)

@@ -70,6 +70,15 @@ def test_checking_names_the_wrong_field(document: Path) -> None:
     assert "client.heartbeatIntervalSeconds" in str(done.exception)
 
 
+def test_a_secret_in_the_wrong_place_is_not_repeated(document: Path) -> None:
+    document.write_text(document.read_text().replace("{directory:", "{accessKeySecret: hush, directory:"))
+
+    with pytest.raises(ConfigError, match=r"source\.credentials\.accessKeySecret") as caught:
+        load_config(document)
+
+    assert "hush" not in str(caught.value)
+
+
 def test_an_end_time_is_refused_instead_of_ignored(document: Path) -> None:
     document.write_text(document.read_text().replace("tunnelId: tid", "tunnelId: tid\n  endTime: 2026-01-01T00:00:00Z"))
 
