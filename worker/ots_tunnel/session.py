@@ -156,7 +156,7 @@ class Session:
                 if self._draining and all_over:
                     return SessionEnd.DRAINED
                 self._take(answer, tasks)
-            self._status.busy_ratio()  # a sample, so that the window is filled without readers
+            self._status.sample()
             if self._clock() - max(began, self._fence.answered) > self._settings.timeout:
                 return SessionEnd.TIMED_OUT
             if self._clock() > self._drain_until:

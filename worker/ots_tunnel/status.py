@@ -82,6 +82,11 @@ class WorkerStatus:
         """A heartbeat of the present client was answered."""
         return self.last_heartbeat is not None
 
+    def sample(self) -> None:
+        """Fill the windows of the rates, also while nobody asks for them; called at every heartbeat."""
+        self._rows.sample()
+        self._busy.sample()
+
     def busy_ratio(self) -> float:
         """Share of the last seconds in which a sink was writing, 0 to 1."""
         return min(1.0, self._busy.sample())
