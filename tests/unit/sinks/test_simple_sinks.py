@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,25 @@ async def test_records_become_json_lines() -> None:
             {"name": "y", "op": "DELETE_ONE_VERSION", "version": 4},
         ],
     }
+
+
+async def test_a_reader_that_stops_reading_does_not_stop_the_loop() -> None:
+    read_on = threading.Event()
+
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            assert read_on.wait(10)
+
+    out = Full()
+    sink = StdoutSink(out)
+    writes = [asyncio.create_task(sink.write(BATCH, Open())) for _ in range(2)]
+    await asyncio.sleep(0.02)
+    assert not any(write.done() for write in writes)
+
+    read_on.set()
+    await asyncio.gather(*writes)
+
+    assert len(out.getvalue().splitlines()) == 4
 
 
 async def test_counting() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import sys
@@ -17,6 +18,7 @@ class StdoutSink:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
+        self._turn = asyncio.Lock()
 
     def __repr__(self) -> str:
         return "StdoutSink()"
@@ -30,19 +32,24 @@ class StdoutSink:
         Raises:
             OwnershipLost: the guard forbids to send.
         """
-        guard.check()
-        self._stream.writelines(
+        lines = [
             json.dumps(line(record, batch), ensure_ascii=False, separators=(",", ":")) + "\n"
             for record in batch.records
-        )
-        self._stream.flush()
+        ]
+        async with self._turn:
+            guard.check()
+            # In a thread: a reader that stops reading stops the writing, and must not stop the heartbeat.
+            await asyncio.to_thread(self._print, lines)
 
     async def flush(self) -> None:
-        """Print what is held back."""
-        self._stream.flush()
+        """Nothing is held back: `write` prints everything."""
 
     async def close(self) -> None:
         """Standard output stays open: it is not ours."""
+
+    def _print(self, lines: list[str]) -> None:
+        self._stream.writelines(lines)
+        self._stream.flush()
 
 
 def line(record: Record, batch: Batch) -> dict[str, Any]:
