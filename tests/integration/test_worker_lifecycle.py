@@ -168,6 +168,40 @@ async def test_closing_at_once_does_not_wait_for_the_sink(scene: Scene) -> None:
     assert scene.owners()  # the write may still take effect: the service's timeout frees the channel
 
 
+async def test_a_worker_whose_sink_does_not_open_ends_when_told(scene: Scene) -> None:
+    class Closed(RecordingSink):
+        async def open(self) -> None:
+            self.arrived.set()
+            await asyncio.Event().wait()
+
+    sink = Closed()
+    worker = scene.worker(sink)
+    running = asyncio.create_task(worker.run())
+    await sink.arrived.wait()
+
+    worker.drain()
+
+    await asyncio.wait_for(running, 1)
+    assert sink.closed
+
+
+async def test_a_worker_that_cannot_connect_ends_when_told_twice(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    scene.emulator.faults.add(FaultRule("Connect", latency=30, count=1))
+    worker = scene.worker(sink := RecordingSink())
+    running = asyncio.create_task(worker.run())
+    await until(lambda: len(scene.emulator.faults) == 0, what="connecting")
+
+    worker.interrupt()
+    await asyncio.sleep(0.05)
+    assert not running.done()  # a client that was made has to be given up in order
+    worker.interrupt()
+
+    await asyncio.wait_for(running, 1)
+    assert sink.closed
+
+
 async def test_a_stale_sequence_number_of_our_own_is_adopted(scene: Scene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)

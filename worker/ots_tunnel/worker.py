@@ -59,6 +59,9 @@ class TunnelWorker:
         self._stop = asyncio.Event()
         self._session: Session | None = None
         self._running: asyncio.Task[SessionEnd] | None = None
+        #: Limits of calls under way that end with the order to drain, and only with the one to close.
+        self._opening: asyncio.Timeout | None = None
+        self._connecting: asyncio.Timeout | None = None
         client.listen_to_retries(self._metrics.call_repeated)
 
     def __repr__(self) -> str:
@@ -99,6 +102,7 @@ class TunnelWorker:
             logger.info("draining", extra=self._extra("draining"))
         self.status.draining = True
         self._stop.set()
+        _end_now(self._opening)
         if self._session is not None:
             self._session.drain()
 
@@ -106,6 +110,8 @@ class TunnelWorker:
         """End `run` at once: writes are abandoned, nothing more is checkpointed."""
         logger.warning("closing at once", extra=self._extra("closing_at_once"))
         self._stop.set()
+        _end_now(self._opening)
+        _end_now(self._connecting)
         if self._running is not None:
             self._running.cancel()
 
@@ -120,12 +126,17 @@ class TunnelWorker:
         """Open the sink; a destination that does not answer for the moment is asked again."""
         while not self._stop.is_set():
             try:
-                return await self._sink.open()
+                async with asyncio.timeout(None) as self._opening:
+                    return await self._sink.open()
+            except TimeoutError:
+                return  # told to stop
             except TunnelError as error:
                 if not error.retryable:
                     raise
                 self.status.error = f"{type(error).__name__}: {error}"
                 logger.warning("sink not ready", extra={**self._extra("sink_not_ready"), "error": str(error)})
+            finally:
+                self._opening = None
             await self._wait(self._reconnect_pause())
 
     async def _connect(self) -> ClientId | None:
@@ -133,9 +144,12 @@ class TunnelWorker:
         settings = self._settings
         while not self._stop.is_set():
             try:
-                client_id = await self._client.connect(
-                    settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
-                )
+                async with asyncio.timeout(None) as self._connecting:
+                    client_id = await self._client.connect(
+                        settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
+                    )
+            except TimeoutError:
+                return None  # told to close
             except (*TERMINAL, AuthFailed):
                 raise
             except PASSING as error:
@@ -144,6 +158,8 @@ class TunnelWorker:
             else:
                 logger.info("connected", extra={**self._extra("connected"), "client_id": client_id})
                 return client_id
+            finally:
+                self._connecting = None
         return None
 
     async def _run_session(self, client_id: ClientId, shared: Shared) -> bool:
@@ -200,3 +216,8 @@ class TunnelWorker:
 
     def _extra(self, action: str) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id}
+
+
+def _end_now(limit: asyncio.Timeout | None) -> None:
+    if limit is not None and not limit.expired():
+        limit.reschedule(asyncio.get_running_loop().time())
