@@ -10,6 +10,7 @@ from ots_emulator import Emulator, Settings
 from ots_emulator.faults import FaultRule
 from ots_tunnel.errors import ParameterInvalid, SinkRejected
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint, ClientId, TunnelType
+from ots_tunnel.sinks import Batch, Guard
 from tests.integration.scene import TABLE, RecordingSink, Scene, check_order, until
 
 KEYS = [f"k{number:03}" for number in range(200)]
@@ -254,6 +255,36 @@ async def test_a_refusing_sink_ends_the_worker_and_drops_nothing(scene: Scene) -
     async with scene.running(scene.worker(second)):
         await until(lambda: len(second.written) >= 200)
     assert sorted(second.written) == sorted(scene.everything())
+
+
+async def test_a_refused_record_costs_the_other_channels_nothing(scene: Scene) -> None:
+    class Choosy(RecordingSink):
+        async def write(self, batch: Batch, guard: Guard) -> None:
+            if any(record.primary_key == (("pk", "bad"),) for record in batch.records):
+                raise SinkRejected("OTSInvalidPK", "no such key")
+            await super().write(batch, guard)
+
+    errors: set[object] = set()
+    await scene.create_table(partitions=4)
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.Stream)
+    first, second = Choosy(), RecordingSink()
+    worker = scene.worker(first, checkpoint_interval=60)
+    running = asyncio.create_task(worker.run())
+    await scene.put(KEYS, [2])
+    await until(lambda: len(first.written) >= 200, what="all channels")
+    await scene.put(["bad"])
+
+    while not running.done():
+        errors |= {channel["error"] for channel in worker.status.document()["channels"]}
+        await asyncio.sleep(0.005)
+    with pytest.raises(SinkRejected):
+        await running
+
+    assert errors == {None, "SinkRejected: OTSInvalidPK: no such key"}
+    async with scene.running(scene.worker(second)):
+        await until(lambda: ("bad", 1) in second.written, what="refused before")
+    assert second.written == [("bad", 1)]  # everything else had become durable
 
 
 async def test_a_deleted_tunnel_ends_the_worker(scene: Scene) -> None:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, exit_code
+from ots_tunnel.commands import run as commands_run
 from ots_tunnel.commands.run import refuse_what_is_missing
 from ots_tunnel.config import load_config
 from ots_tunnel.errors import ConfigError, ConnectionLost, SinkRejected, service_error
@@ -99,6 +100,17 @@ def test_an_end_time_is_refused_instead_of_ignored(document: Path) -> None:
 )
 def test_exit_codes(error: Exception, code: int) -> None:
     assert exit_code(error) == code
+
+
+def test_what_ended_a_worker_is_left_as_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands_run, "TERMINATION_LOG", tmp_path / "termination-log")
+
+    commands_run.leave_message("no such file outside a pod")
+    assert list(tmp_path.iterdir()) == []
+
+    (tmp_path / "termination-log").touch()
+    commands_run.leave_message("SinkRejected: OTSInvalidPK: no\nsecond line")
+    assert (tmp_path / "termination-log").read_text() == "SinkRejected: OTSInvalidPK: no\n"
 
 
 def test_settings_follow_the_document(document: Path) -> None:
