@@ -46,10 +46,11 @@ def test_spark_copies_what_is_there_and_workers_what_changes(cluster: Cluster, r
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_killed_driver_goes_on_with_the_splits_that_are_left(cluster: Cluster, run_scenario: RunScenario) -> None:
-    # All rows make enough splits to be caught between two; the workers start a split's deadline after the second
-    # driver's submission, because the first one's pods are gone and prove nothing.
+    # Rows enough for five splits, to be caught between two of them; the workers start a split's deadline after the
+    # second driver's submission, because the first one's pods are gone and prove nothing.
+    cluster.down(keep_images=True)  # the record of an earlier run would be taken for this one's
     with killed_driver(cluster) as kill:
-        result = run_scenario(engine="spark", rows=None, changes_per_second=100, patience=1200)
+        result = run_scenario(engine="spark", rows=120_000, changes_per_second=100, patience=1200)
 
     assert kill.error is None
     assert 0 < kill.done < kill.total
@@ -78,13 +79,14 @@ def killed_driver(cluster: Cluster) -> Iterator[Kill]:
         while not ended.wait(1):
             try:
                 kill.done, kill.total = _recorded(cluster)
-                if 0 < kill.done < kill.total:
+            except ClusterError:
+                continue  # it is on its way up
+            if 0 < kill.done < kill.total:
+                try:
                     cluster.kubectl("-n", "demo", "delete", "pod", DRIVER, "--force", "--grace-period=0")
-                    return
-            except ClusterError as error:
-                if cluster.kubeconfig.exists() and kill.done:
+                except ClusterError as error:
                     kill.error = error
-                    return
+                return
 
     thread = threading.Thread(target=watch, name="killer", daemon=True)
     thread.start()
