@@ -28,7 +28,9 @@ def main() -> int:
     try:
         result = run(scenario, story, options.context)
     except local_cluster.ClusterUnavailable as error:
-        print(f"{error}\n`.venv/bin/ots-tunnel demo` shows the same in one process; CONTEXT=name uses a cluster you have.")
+        print(
+            f"{error}\n`.venv/bin/ots-tunnel demo` shows the same in one process; CONTEXT=name uses a cluster you have."
+        )
         return 2
     except (DemoError, TunnelError, local_cluster.ClusterError) as error:
         story.console.print(f"\n[red]failed:[/red] {error}")
