@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelStatus, Stage
+from ots_tunnel.model import ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.api_status import TunnelObjectStatus
 from ots_tunnel_operator.conditions import Problem, Reason, timestamp
 from ots_tunnel_operator.plan import plan
@@ -119,6 +119,14 @@ def test_a_worker_that_fails_again_and_again_is_named_with_its_last_words() -> N
     found = status_of(world(pods=(failing,), children=deployment(1, readyReplicas=0)))
 
     assert condition(found, "Degraded") == ("True", "WorkersFailing")
+
+
+def test_a_snapshot_that_waits_for_the_stream_is_still_being_prepared() -> None:
+    first = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {})
+    status = status_of(world(resource(recorded(), engine__baseData="Spark"), tunnel=first, children={}, pods=()))
+
+    assert status["phase"] == "Preparing"
+    assert condition(status, "Ready") == ("False", "SnapshotRunning")
 
 
 def test_retention_is_a_share_of_what_the_table_keeps() -> None:
