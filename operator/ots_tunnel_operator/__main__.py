@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import sys
 import uuid
@@ -74,6 +75,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 ) -> None:
     """Run until stopped. Exits with 1 when the lease is lost, 2 without a cluster."""
     configure_logs(log_level)
+    # a follower ends at once; the leader's signals are kopf's business
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     settings = Settings(
         worker_image=worker_image,
         spark_image=spark_image,

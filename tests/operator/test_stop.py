@@ -68,3 +68,23 @@ def test_an_endpoint_that_swallows_calls_does_not_hold_up_the_end(api_server: Ap
         assert time.monotonic() - began < 8
         lease = api_server.must("-n", NAMESPACE, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")
         assert '"holderIdentity":""' in lease
+
+
+def test_a_standby_ends_as_well_and_leaves_the_lease_alone(api_server: ApiServer, tmp_path: Path) -> None:
+    namespace = "standby"
+    api_server.must("create", "namespace", namespace)
+    spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": "2026-11-01T00:00:00.000000Z"}
+    metadata = {"name": "ots-tunnel-operator", "namespace": namespace}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+    api_server.must("create", "-f", "-", document=lease)
+    log = tmp_path / "log"
+    with OperatorProcess(api_server.kubeconfig, namespace, log, "--lease-namespace", namespace) as operator:
+        operator.start()
+        give_up = time.monotonic() + 30
+        while "serving probes" not in operator.last_words():
+            assert time.monotonic() < give_up, operator.last_words()
+            time.sleep(0.1)
+
+        assert operator.stop() == 0, operator.last_words()
+    held = api_server.must("-n", namespace, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")
+    assert '"holderIdentity":"another"' in held
