@@ -149,16 +149,19 @@ class Pipeline:
                     await self._sleep(IDLE_READ.delay(following, self._entropy()))
 
     async def _read_one(self, token: Token) -> _Item:
-        await self._shared.rate.ready()
-        share = await self._shared.budget.reserve()
+        rate, share = self._shared.rate, None
+        charged = await rate.ready()
         try:
+            share = await self._shared.budget.reserve()
             with self._shared.metrics.reading(self.progress.channel_type):
                 page = await self._read(token)
         except BaseException:
-            share.release()
+            rate.refund(charged)
+            if share is not None:
+                share.release()
             raise
         share.resize(page.size_bytes)
-        self._shared.rate.spend(len(page.records))
+        rate.spend(len(page.records), charged)
         self.progress.page_read(page)
         return _Item(page, share)
 

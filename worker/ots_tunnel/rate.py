@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable
 
 
 class RateLimit:
-    """Spreads rows over time: a page is charged when it has come, and the next read waits until it is paid for.
+    """Spreads rows over time: the next read waits until what was read is paid for.
+
+    A read is charged ahead with the rows of the last page, so that channels that waited together do not read
+    together; what it really brought settles the rest.
 
     Args:
         rows_per_second: 0 means no limit.
@@ -25,13 +28,24 @@ class RateLimit:
         self._clock = clock or asyncio.get_running_loop().time
         self._sleep = sleep
         self._free_at = float("-inf")
+        self._last_page = 0
 
-    def spend(self, rows: int) -> None:
-        """Charge rows that were read."""
-        if self._rows_per_second:
-            self._free_at = max(self._free_at, self._clock()) + rows / self._rows_per_second
-
-    async def ready(self) -> None:
-        """Wait until everything read so far is paid for."""
+    async def ready(self) -> int:
+        """Wait until everything read so far is paid for; the rows with which the next read is charged ahead."""
         while (wait := self._free_at - self._clock()) > 0:
             await self._sleep(wait)
+        self._charge(self._last_page)
+        return self._last_page
+
+    def spend(self, rows: int, charged: int = 0) -> None:
+        """Charge rows that were read, less what was charged ahead."""
+        self._last_page = rows
+        self._charge(rows - charged)
+
+    def refund(self, charged: int) -> None:
+        """The read brought nothing: give back what was charged ahead."""
+        self._charge(-charged)
+
+    def _charge(self, rows: int) -> None:
+        if self._rows_per_second:
+            self._free_at = max(self._free_at, self._clock()) + rows / self._rows_per_second
