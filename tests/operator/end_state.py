@@ -90,6 +90,8 @@ def _neutral(state: Document, names: dict[str, str]) -> Document:
     text = json.dumps(state)
     for name, stands_for in names.items():
         text = text.replace(name, stands_for)
+    # YAML quotes the head of a uid that could be a number
+    text = re.sub(r"'(TAG-\w+)'", r"\1", text)
     text = _TIME.sub("TIME", text)
     for annotation in _HASHES:
         text = re.sub(rf'("{re.escape(annotation)}": )"[0-9a-f]+"', r'\1"HASH"', text)
