@@ -23,6 +23,9 @@ ENVELOPE_BYTES = 24
 #: The least a cell takes on the wire: tag, name of one byte, type, checksum. A shorter row cannot have too many.
 MIN_CELL_BYTES = 11
 
+#: Seconds before the end of its lifetime at which a cell is left out already: it must not expire on its way.
+EXPIRY_MARGIN = 60.0
+
 #: Characters of a key's value and of a whole key in an error.
 VALUE_CHARACTERS, KEY_CHARACTERS = 32, 120
 
@@ -42,6 +45,16 @@ class Omissions:
 
     empty_updates: int = 0
     expired_cells: int = 0
+
+
+def expired_before_ms(time_to_live: int, now: float) -> int | None:
+    """Versions before this are past the destination's lifetime; None where cells live for ever.
+
+    Args:
+        time_to_live: seconds, -1 is for ever.
+        now: Unix seconds.
+    """
+    return None if time_to_live == -1 else int((now - time_to_live + EXPIRY_MARGIN) * 1000)
 
 
 def change_of(row: RowChange) -> Change:

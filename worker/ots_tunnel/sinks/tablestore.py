@@ -12,14 +12,11 @@ from ots_tunnel.errors import ServiceError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.grouping import Limits
-from ots_tunnel.sinks.row_change import Change, Omissions, changes_of
+from ots_tunnel.sinks.row_change import Change, Omissions, changes_of, expired_before_ms
 from ots_tunnel.sinks.table_writer import TableWriter, WriteCounts, write_backoff
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
-
-#: Seconds before the end of its lifetime at which a cell is left out already: it must not expire on its way.
-EXPIRY_MARGIN = 60.0
 
 
 class TablestoreSink:
@@ -56,7 +53,7 @@ class TablestoreSink:
             lanes=lanes,
             deadline=deadline,
         )
-        self._lifetime: float | None = None
+        self._time_to_live = -1
         self.omissions = Omissions()
 
     @classmethod
@@ -104,14 +101,14 @@ class TablestoreSink:
             if error.retryable:
                 raise
             raise SinkRejected(error.code, f"destination table {self._table!r}: {error.message}") from error
-        self._lifetime = None if description.time_to_live == -1 else float(description.time_to_live)
+        self._time_to_live = description.time_to_live
 
     async def write(self, batch: Batch, guard: Guard) -> None:
         """See `Sink.write`."""
-        expired_before_ms = self._expired_before_ms()
+        limit_ms = expired_before_ms(self._time_to_live, self._clock())
         changes: list[Change] = []
         for record in batch.records:
-            changes += changes_of(record, self._limits, self.omissions, expired_before_ms)
+            changes += changes_of(record, self._limits, self.omissions, limit_ms)
         await self._writer.write(changes, guard)
 
     async def flush(self) -> None:
@@ -120,8 +117,3 @@ class TablestoreSink:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
-
-    def _expired_before_ms(self) -> int | None:
-        if self._lifetime is None:
-            return None
-        return int((self._clock() - self._lifetime + EXPIRY_MARGIN) * 1000)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 #: What a task returns: one row per finished split.
 RESULT_SCHEMA = "split BIGINT, rows BIGINT"
-#: Cells so close to the end of their lifetime are left out: they would be refused when they arrive too late.
-EXPIRY_MARGIN = 60.0
 
 
 class TaskFence:
@@ -114,8 +112,7 @@ class SplitCopy:
         self._now = now
         self._limits = Limits(config.delivery.batch_max_rows, config.delivery.batch_max_bytes)
         self._omissions = Omissions()
-        lifetime = client.describe_table(sink.table).time_to_live
-        self._lifetime = None if lifetime == -1 else float(lifetime)
+        self._time_to_live = client.describe_table(sink.table).time_to_live
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int]]:
         """Index and row changes of each split, as soon as all of it is stored.
@@ -148,19 +145,13 @@ class SplitCopy:
 
     def _changes(self, rows: _Rows) -> Iterator[RowChange]:
         from ots_tunnel.protocol.record import Record
-        from ots_tunnel.sinks.row_change import changes_of
+        from ots_tunnel.sinks.row_change import changes_of, expired_before_ms
 
         for body in rows.of_split():
             # A row of the source is what a put of all its cells would have left (replication 2).
-            for change in changes_of(
-                Record(Action.PUT, body), self._limits, self._omissions, self._expired_before_ms()
-            ):
+            limit_ms = expired_before_ms(self._time_to_live, self._now())
+            for change in changes_of(Record(Action.PUT, body), self._limits, self._omissions, limit_ms):
                 yield change.row
-
-    def _expired_before_ms(self) -> int | None:
-        if self._lifetime is None:
-            return None
-        return int((self._now() - self._lifetime + EXPIRY_MARGIN) * 1000)
 
 
 class _Rows:
