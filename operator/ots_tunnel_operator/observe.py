@@ -61,9 +61,17 @@ class Observer:
             world = replace(world, spark_pods=tuple(spark_pod(item) for item in found))
         if elder is not None:
             return world
-        world = await self._source(world, memory)
-        world = await self._sink(world, memory)
-        return await self._tunnel(world, memory)
+        return await self._tunnel(await self._ends(world, memory), memory)
+
+    async def _ends(self, world: World, memory: Memory) -> World:
+        """Source and sink at the same time: where neither answers, the object is to say so after one wait, not two."""
+        ends = self._source(world, memory), self._sink(world, memory)
+        source, sink = await asyncio.gather(*ends, return_exceptions=True)
+        if isinstance(source, BaseException):
+            raise source
+        if isinstance(sink, BaseException):
+            raise sink
+        return replace(source, sink_credentials=sink.sink_credentials, destination=sink.destination)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str]] = [(DEPLOYMENT, names.deployment_name(resource.name))]

@@ -25,7 +25,7 @@ class Settings:
     """Figures are written at most so often; phase, replicas and conditions at once (design rule 9)."""
     scrape_seconds: float = 2.0
     """Time a worker pod has to answer /channels; beyond it what it knows is unknown."""
-    call_seconds: float = 15.0
+    call_seconds: float = 10.0
     """Time one call to an instance may take before the pass reports it as unreachable."""
     refresh_seconds: float = 300.0
     """Schemas of both tables and Secrets are read again so often while nothing is wrong."""

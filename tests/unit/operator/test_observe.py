@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -119,6 +120,24 @@ async def test_an_endpoint_that_does_not_answer_gets_no_thread() -> None:
 
     assert isinstance(world.source, Failure)
     assert "DescribeTable in a thread" not in service.calls
+
+
+async def test_both_ends_are_asked_at_the_same_time() -> None:
+    class Slow(Service):
+        both = asyncio.Event()
+
+        async def describe_table(self, table: str) -> Any:
+            if self.calls:
+                self.both.set()
+            self.calls.append("DescribeTable")
+            await asyncio.wait_for(self.both.wait(), 10)
+            raise ConnectError("refused")
+
+    world = await observe(remembered(Slow(), tables=False))
+
+    assert isinstance(world.source, Failure)
+    assert isinstance(world.destination, Failure)
+    assert "refused" in world.destination.problem.message
 
 
 async def test_keys_are_read_again_after_an_authentication_error() -> None:
