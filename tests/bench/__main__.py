@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections import defaultdict
@@ -85,6 +86,9 @@ def _options() -> argparse.Namespace:
 
 
 async def _bench(options: argparse.Namespace, program: Path, server_core: int, worker_core: int) -> list[Figure]:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # the processes are to end, too
     with tempfile.TemporaryDirectory() as folder:
         async with stand_on(server_core) as stand:
             bench = Bench(stand, Path(folder), program, worker_core, {f"changes_{rows}": rows for rows in options.rows})
@@ -142,7 +146,7 @@ class Bench:
         work = Work(mode, COPIES[side])
         if side == "ours":
             return await measure_ours(self.stand, table, work, self.folder, self.core)
-        return await measure_theirs(self.stand, table, work, self.program, self.core)
+        return await measure_theirs(self.stand, table, work, self.program, self.folder, self.core)
 
 
 def _say(text: str) -> None:

@@ -90,13 +90,13 @@ async def measure_ours(stand: Stand, table: str, work: Work, folder: Path, core:
     """One run of our worker."""
     tunnel_id = await stand.create_tunnel(table)
     command = [sys.executable, *our_command(stand, tunnel_id, table, work, folder)]
-    return await _measure(stand, tunnel_id, table, command, core)
+    return await _measure(stand, tunnel_id, table, command, core, folder)
 
 
-async def measure_theirs(stand: Stand, table: str, work: Work, program: Path, core: int) -> Usage:
+async def measure_theirs(stand: Stand, table: str, work: Work, program: Path, folder: Path, core: int) -> Usage:
     """One run of the vendor's worker."""
     tunnel_id = await stand.create_tunnel(table)
-    return await _measure(stand, tunnel_id, table, their_command(program, stand, tunnel_id, work), core)
+    return await _measure(stand, tunnel_id, table, their_command(program, stand, tunnel_id, work), core, folder)
 
 
 async def profile_ours(stand: Stand, table: str, work: Work, folder: Path, core: int) -> pstats.Stats:
@@ -104,16 +104,19 @@ async def profile_ours(stand: Stand, table: str, work: Work, folder: Path, core:
     tunnel_id = await stand.create_tunnel(table)
     output = folder / f"{work.mode}.profile"
     command = our_command(stand, tunnel_id, table, work, folder)
-    await _measure(stand, tunnel_id, table, [sys.executable, "-m", "cProfile", "-o", str(output), *command], core)
+    await _measure(
+        stand, tunnel_id, table, [sys.executable, "-m", "cProfile", "-o", str(output), *command], core, folder
+    )
     return pstats.Stats(str(output))
 
 
-async def _measure(stand: Stand, tunnel_id: TunnelId, table: str, command: list[str], core: int) -> Usage:
+async def _measure(stand: Stand, tunnel_id: TunnelId, table: str, command: list[str], core: int, folder: Path) -> Usage:
     channels = await stand.channels(table, tunnel_id)
     pinned = ["taskset", "--cpu-list", str(core), *command]
     began = time.monotonic()
-    # Not by asyncio, whose own wait for the child would take the resource usage away.
-    process = subprocess.Popen(pinned, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # noqa: ASYNC220
+    # Not by asyncio, whose own wait for the child would take the resource usage away. The vendor's worker leaves a log
+    # in its folder.
+    process = subprocess.Popen(pinned, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # noqa: ASYNC220
     try:
         async with asyncio.timeout(DEADLINE):
             while not await stand.is_finished(tunnel_id, channels):
