@@ -172,7 +172,10 @@ class Observer:
             return world
         kept = self._kept_tunnel(world, memory)
         if kept is not None:
-            return replace(world, tunnel=kept, foreign_since=dict(memory.foreign_since))
+            # a client has been there for as long as it was seen, not until now
+            unseen = world.now - memory.tunnel_time
+            foreign = {owner: since + unseen for owner, since in memory.foreign_since.items()}
+            return replace(world, tunnel=kept, foreign_since=foreign)
         memory.tunnel = None
         try:
             description = await self._description(world, instance)

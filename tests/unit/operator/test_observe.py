@@ -98,6 +98,16 @@ async def test_a_burst_of_events_describes_the_tunnel_once_a_poll() -> None:
     assert service.calls == ["DescribeTunnel"] * 2
 
 
+async def test_a_foreign_client_has_been_there_for_as_long_as_it_was_seen() -> None:
+    memory = remembered(Service(description(channel("c1", client="else-1", consumed=NOW - 5))))
+
+    async def seen_for(later: float) -> float:
+        world = await observe(memory, NOW + later)
+        return world.now - world.foreign_since["else-1"]
+
+    assert [await seen_for(later) for later in (0.0, 10.0, 20.0, 30.0)] == [0.0, 0.0, 20.0, 20.0]
+
+
 @pytest.mark.parametrize(
     ("answer", "status"), [(description(stage=Stage.INIT), recorded()), (RUNNING, recorded(tunnel={"id": "another"}))]
 )
