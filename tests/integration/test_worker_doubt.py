@@ -6,18 +6,13 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_tunnel.client import TunnelClient
 from ots_tunnel.model import ChannelStatus, TunnelType
-from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker import TunnelWorker
-from tests.integration.scene import CREDENTIALS, RecordingSink, Scene, check_order, until
+from tests.integration.between import Between
+from tests.integration.scene import RecordingSink, Scene, check_order, until
 
 KEYS = [f"k{number:03}" for number in range(100)]
 
@@ -28,43 +23,6 @@ async def scene() -> Scene:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     return scene
-
-
-@dataclass
-class Between:
-    """Stands between a worker and the service: hides channels from it, spoils answers, and remembers the calls."""
-
-    scene: Scene
-    hidden: int = 0
-    """Heartbeat answers that are to list no channel."""
-    spoiled: dict[str, int] = field(default_factory=dict)
-    """Answers per call that are to be no protocol message."""
-    hidden_at: float = 0.0
-    calls: list[tuple[float, str]] = field(default_factory=list)
-    closed_at: list[float] = field(default_factory=list)
-
-    def times(self, name: str) -> list[float]:
-        return [at for at, call in self.calls if call == name]
-
-    async def handle(self, request: HttpRequest) -> HttpResponse:
-        name = request.path.rpartition("/")[2]
-        self.calls.append((time.monotonic(), name))
-        if name == "heartbeat":
-            report = pb.HeartbeatRequest.FromString(request.body)
-            self.closed_at += [time.monotonic() for channel in report.channels if channel.status == pb.CLOSE]
-        answer = await self.scene.emulator.handle(request)
-        if self.spoiled.get(name, 0) > 0:
-            self.spoiled[name] -= 1
-            return HttpResponse(200, answer.headers, b"<html>maintenance</html>")
-        if name == "heartbeat" and self.hidden > 0:
-            self.hidden -= 1
-            self.hidden_at = time.monotonic()
-            return HttpResponse(200, answer.headers, b"")
-        return answer
-
-    def put_before(self, worker: TunnelWorker) -> Between:
-        worker._client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
-        return self
 
 
 async def test_a_channel_that_vanishes_in_the_middle_of_a_write_and_returns_is_not_read_beside_it(

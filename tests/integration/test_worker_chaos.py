@@ -1,0 +1,144 @@
+"""Two workers under everything at once: lost and late requests, refusals, vanishing channels, splits, gone clients."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_emulator.faults import FaultRule
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.compare import compare_tables
+from ots_tunnel.config import DeliveryConfig, RetryConfig
+from ots_tunnel.errors import ConnectionLost, TunnelError
+from ots_tunnel.model import TunnelType
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.sinks.tablestore import TablestoreSink
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker import TunnelWorker
+from tests.integration.between import Between
+from tests.integration.scene import COPY, CREDENTIALS, FAST, TABLE, Scene
+
+KEYS = [f"k{number:03}" for number in range(60)]
+DELIVERY = DeliveryConfig(batch_max_rows=7, retry=RetryConfig(backoff_seconds=0.01, backoff_max_seconds=0.05))
+
+
+class LateTransport(InProcessTransport):
+    """Breaks some connections at once, though the request still takes effect before its deadline is over."""
+
+    def __init__(self, scene: Scene, chance: random.Random) -> None:
+        super().__init__(scene.emulator.handle)
+        self.chance = chance
+        self.late: set[asyncio.Task[None]] = set()
+
+    async def send(
+        self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> HttpResponse:
+        if before_send is None or self.chance.random() > 0.03:
+            return await super().send(request, timeout=timeout, before_send=before_send)
+        before_send()
+        self.late.add(asyncio.create_task(self._later(request, self.chance.uniform(0, 0.8) * timeout)))
+        raise ConnectionLost("connection reset")
+
+    async def _later(self, request: HttpRequest, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self._handle(request)
+
+
+class Chaos:
+    """A scene with two workers, and what can befall them."""
+
+    def __init__(self, scene: Scene, seed: int) -> None:
+        self.scene = scene
+        self.chance = random.Random(seed)
+        self.transport = LateTransport(scene, self.chance)
+        self.workers = [self.worker(tag) for tag in ("a", "b")]
+        self.between = [Between(scene).put_before(worker) for worker in self.workers]
+        fault = scene.emulator.faults.add
+        self.troubles: list[Callable[[], object]] = [
+            lambda: fault(FaultRule("Checkpoint", count=2, drop_response=True)),
+            lambda: fault(FaultRule("BatchWriteRow", count=2, drop_response=True)),
+            lambda: fault(FaultRule("BatchWriteRow", count=3, latency=self.chance.uniform(0, 0.4))),
+            lambda: fault(FaultRule("BatchWriteRow", count=3, code="OTSServerBusy")),
+            lambda: fault(FaultRule("Heartbeat", count=2, code="OTSTunnelServerUnavailable")),
+            lambda: fault(FaultRule("ReadRecords", count=1, code="OTSInternalFailure")),
+            lambda: fault(FaultRule("GetCheckpoint", count=1, latency=0.3)),
+            lambda: scene.emulator.expire_clients("demo", scene.tunnel_id),
+            lambda: scene.emulator.split("demo", TABLE),
+            self.hide_channels,
+            self.spoil_a_heartbeat,
+        ]
+
+    def worker(self, tag: str) -> TunnelWorker:
+        settings = replace(
+            FAST,
+            tunnel_id=self.scene.tunnel_id,
+            client_tag=tag,
+            timeout=1.5,
+            max_parallel_channels=self.chance.choice([0, 1, 2]),
+            memory_budget_bytes=self.chance.choice([1 << 28, 1 << 24]),
+        )
+        client = TunnelClient("http://emulator", "demo", CREDENTIALS, self.scene.transport)
+        table = TableClient("http://emulator", "demo", CREDENTIALS, self.transport)
+        self.transport.close = _stay_open  # type: ignore[method-assign]  # shared by both sinks
+        sink = TablestoreSink(table, COPY, delivery=DELIVERY, lanes=4, deadline=settings.write_deadline)
+        return TunnelWorker(client, sink, settings)
+
+    def hide_channels(self) -> None:
+        self.chance.choice(self.between).hidden = 1
+
+    def spoil_a_heartbeat(self) -> None:
+        self.chance.choice(self.between).spoiled["heartbeat"] = 1
+
+    async def write(self, seconds: float) -> None:
+        """Change rows, and let something happen now and then."""
+        end, number = time.monotonic() + seconds, 1
+        while time.monotonic() < end:
+            number += 1
+            await self.put(self.chance.sample(KEYS, 25), number)
+            await asyncio.sleep(self.chance.uniform(0, 0.03))
+            if self.chance.random() < 0.2:
+                self.chance.choice(self.troubles)()
+
+    async def put(self, keys: list[str], number: int) -> None:
+        while True:
+            try:
+                return await self.scene.put(keys, [number])
+            except (TunnelError, AssertionError):
+                continue  # the faults do not ask whose write it is
+
+
+async def _stay_open() -> None:
+    return None
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 9))])
+async def test_the_copy_is_equal_and_nothing_is_held_in_the_end(seed: int) -> None:
+    scene = Scene(Emulator(settings=Settings(page_rows=40, init_delay=0.01)))
+    await scene.create_table(partitions=3)
+    await scene.create_table(table=COPY)
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseAndStream)
+    chaos = Chaos(scene, seed)
+
+    async with asyncio.timeout(60), scene.running(*chaos.workers):
+        await chaos.write(8)
+        scene.emulator.faults.clear()
+        while not (await compare_tables(scene.table, TABLE, scene.table, COPY)).equal:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+    await asyncio.gather(*chaos.transport.late)
+
+    # Nothing came later than it might, or it would show here.
+    assert (await compare_tables(scene.table, TABLE, scene.table, COPY)).equal
+    assert chaos.transport.late
+    assert scene.owners() == []
+    for worker in chaos.workers:
+        assert worker.status.budget is not None
+        assert worker.status.budget.used_bytes == 0
