@@ -1,5 +1,6 @@
 #!/bin/bash
-# packages.sh node|images...: the Debian packages behind the local cluster (node) and the image build (images).
+# packages.sh node|images|java...: the Debian packages behind the local cluster (node), the image build (images) and
+# Spark outside of containers (java).
 # Installs with apt what is missing, as root; otherwise says in one line what is missing and exits 2.
 # What counts is the program, not the package: a containerd which is already there (Docker's, say) is never replaced.
 set -euo pipefail
@@ -24,7 +25,8 @@ for group in "${@:-node}"; do
     images)
       need mmdebstrap mmdebstrap; need buildah buildah; need runc runc
       need debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg ;;
-    *) fail "usage: packages.sh node|images..." ;;
+    java) need openjdk-17-jre-headless "${JAVA_HOME:+$JAVA_HOME/bin/}java" ;;
+    *) fail "usage: packages.sh node|images|java..." ;;
   esac
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0

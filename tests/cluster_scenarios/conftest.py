@@ -36,7 +36,7 @@ def run_scenario(cluster: Cluster) -> RunScenario:
 
     def run_small(**changes: Any) -> Result:
         try:
-            return run(Scenario(cluster=cluster.name, **{"rows": 6000, **changes}), Story())
+            return run(Scenario(cluster=cluster.name, **{"rows": 6000, "poll_seconds": 3, **changes}), Story())
         except ClusterUnavailable as error:
             _skip(error)
 

@@ -157,6 +157,9 @@ def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Stor
     values: dict[str, object] = {"image": _image(images.app), "workerImage": _image(images.app)}
     if images.spark:
         values["sparkImage"] = _image(images.spark)
+    if scenario.poll_seconds is not None:
+        seconds = str(scenario.poll_seconds)
+        values["operator.extraArgs"] = ["--poll-seconds", seconds, "--status-seconds", seconds]
     command = ["upgrade", "--install", RELEASE, str(CHART)]
     command += ["-n", scenario.operator_namespace, "--create-namespace", "--wait", "--timeout", "180s"]
     for key, value in values.items():

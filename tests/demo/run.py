@@ -80,8 +80,9 @@ class Demo:
             story.command("kubectl", "-n", scenario.namespace, "get", "ott", "--watch")
             stack.enter_context(self._kube.watching("-n", scenario.namespace, "ott", show=story.note))
             self._existing_rows()
-            self._scale()
-            self._kill_a_worker()
+            if scenario.disturbed:
+                self._scale()
+                self._kill_a_worker()
             self._catch_up(writer)
             self.result.hand_overs = hand_overs.count
 

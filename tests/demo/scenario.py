@@ -33,6 +33,10 @@ class Scenario:
     scaled_replicas: int = 4
     heartbeat_interval_seconds: int = 5
     heartbeat_timeout_seconds: int = 15
+    #: Whether workers are added and one is killed on the way.
+    disturbed: bool = True
+    #: How often the operator looks and writes figures, in seconds; None leaves its defaults.
+    poll_seconds: int | None = None
     #: Deadline of every wait, in seconds.
     patience: float = 300
 

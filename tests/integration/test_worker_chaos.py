@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -48,7 +49,8 @@ class LateTransport(InProcessTransport):
 
     async def _later(self, request: HttpRequest, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        await self._handle(request)
+        with suppress(ConnectionLost):  # a fault that loses this answer, too, changes nothing: nobody waits for it
+            await self._handle(request)
 
 
 class Chaos:

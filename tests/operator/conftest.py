@@ -17,3 +17,8 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with running_api_server(tmp_path_factory.mktemp("api") / "server") as server:
         server.install_definitions(ROOT / "crds")
         yield server
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the test that mostly waits: a second process does the others meanwhile."""
+    items.sort(key=lambda item: item.path.name != "test_quiet.py")

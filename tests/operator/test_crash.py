@@ -142,13 +142,15 @@ def _is_past(scene: OperatorScene, story: Story) -> bool:
 
 
 @pytest.fixture(scope="module")
-def stage(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def stage(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = cache() / "spark-operator-chart" / "crds"
     definition = folder / "sparkoperator.k8s.io_sparkapplications.yaml"
     if not definition.exists():
         pytest.skip(f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
     api_server.install_definitions(definition)
-    return Stage(api_server, tmp_path_factory.mktemp("crash"))
+    yield Stage(api_server, tmp_path_factory.mktemp("crash"))
+    # other tests are about a cluster that has no Spark operator
+    api_server.must("delete", "-f", str(definition), "--timeout=60s")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps
 from .config_maps import ConfigMapServer
 from .conftest import Instance
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+# one process: one session
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240), pytest.mark.xdist_group("spark")]
 PATH = "/api/v1/namespaces/shop/configmaps/flights-snapshot"
 
 

@@ -11,7 +11,8 @@ from ots_tunnel.spark import register
 
 from .conftest import ROWS, Instance
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+# one process: one session
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240), pytest.mark.xdist_group("spark")]
 
 
 def reader(spark: Any, instance: Instance, **options: str) -> Any:
