@@ -67,6 +67,9 @@ class DeleteObject:
 Action = RecordStatus | EnsureDestination | CreateTunnel | ApplyObject | ScaleDown | DeleteObject
 
 
+#: What may become of a tunnel that has delivered everything, and is then no concern of its object any more.
+TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_EXPIRED})
+
 #: Where existing rows are not Spark's business.
 NO_SNAPSHOT = Snapshot(Step.NOT_NEEDED)
 
@@ -105,6 +108,8 @@ def plan(world: World, settings: Settings) -> Plan:
     problem = find_problem(world)
     if spec.suspend:
         return _suspended(world, problem, snapshot, settings)
+    if problem is not None and problem.reason in TUNNEL_GONE and _was_completed(world):
+        return Plan((ScaleDown(),) if _deployed_replicas(world) else (), completed=True, snapshot=snapshot)
     if problem is not None:
         if problem.stops_workers:
             return Plan((ScaleDown(),) if _deployed_replicas(world) else (), problem=problem, snapshot=snapshot)

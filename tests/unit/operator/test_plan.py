@@ -38,6 +38,16 @@ from tests.unit.operator.worlds import (
 )
 
 ELDER = Competitor("elder", "shop", NOW - 5000, "a")
+@pytest.mark.parametrize("gone", ["vanished", "expired"])
+def test_a_tunnel_that_goes_after_everything_is_copied_is_no_problem(gone: str) -> None:
+    completed = {"conditions": [{"type": "Completed", "status": "True"}]}
+    of = resource(recorded(**completed), source__tunnel__type="BaseData")
+    ended = description(base("b1", ChannelStatus.TERMINATED), kind=TunnelType.BaseData, expired=True)
+    found = plan(world(of, tunnel=Missing() if gone == "vanished" else Tunnel(ended)), SETTINGS)
+
+    assert (found.completed, found.problem, found.actions) == (True, None, (ScaleDown(),))
+
+
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 INIT = Tunnel(description(stage=Stage.INIT, create_time_ns=int((NOW - 10) * 1e9)), {})
 ENSURED: dict[str, Any] = {"destination": {"createIntentTime": "t", "createdByOperator": True, "ensuredTime": "t"}}
