@@ -38,6 +38,8 @@ from tests.unit.operator.worlds import (
 )
 
 ELDER = Competitor("elder", "shop", NOW - 5000, "a")
+
+
 @pytest.mark.parametrize("gone", ["vanished", "expired"])
 def test_a_tunnel_that_goes_after_everything_is_copied_is_no_problem(gone: str) -> None:
     completed = {"conditions": [{"type": "Completed", "status": "True"}]}
