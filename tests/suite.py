@@ -81,7 +81,8 @@ API = Stage(
 E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="cluster and not long", timeout=600)
 LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600)
 
-SHORT_RUN = (LINT, FAST, CLUSTER, API, E2E)
+#: The cluster before the tests: some of them look into what it brought.
+SHORT_RUN = (LINT, CLUSTER, FAST, API, E2E)
 LONG_RUN = (CLUSTER, LONG)
 
 
