@@ -65,5 +65,5 @@ format: setup ## Format the code
 
 .PHONY: generate
 generate: setup ## Write the generated files anew: protobuf code and CRD
-	@$(RUN) python -m tests.golden.generate_proto
+	@$(UV) run --isolated --no-project --python 3.11 --with grpcio-tools==1.62.3 --with 'setuptools<81' python tests/golden/generate_proto.py
 	@$(RUN) python -m ots_tunnel_operator.crd
