@@ -14,10 +14,11 @@ HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 ROOT=$(realpath "$HERE/../..")
 . "$HERE/cache.sh"
 PATH=$PATH:/usr/sbin:/sbin
-UV=0.13.8 HATCHLING=1.33.0 # as in the Containerfile
+UV=0.13.8 HATCHLING=1.33.0 CYTHON=3.3.1 SETUPTOOLS=84.2.1 # as in the Containerfile
 PYTHON_BASE=python:3.11-slim-bookworm SUITE=bookworm # as in the Containerfile
 # libstdc++6: every Debian with apt has it, so compiled wheels expect it
 PYTHON_PACKAGES=python3,python3-venv,ca-certificates,tini,libstdc++6
+BUILD_PACKAGES=$PYTHON_PACKAGES,gcc,libc6-dev,python3-dev # the codec is compiled there
 SPARK_PACKAGES=$PYTHON_PACKAGES,procps,openjdk-17-jre-headless
 KEEP=2                     # archives of one image that stay: several working trees may share the cache
 IMAGES=$CACHE/images WHEELS=$CACHE/wheels
@@ -34,7 +35,7 @@ stage() { # a copy of the inputs without what Python and editors leave between t
   CONTEXT=$(mktemp -d "$IMAGES/context.XXXXXX")
   local present=() path
   for path in "${INPUTS[@]}"; do [[ ! -e $ROOT/$path ]] || present+=("$path"); done
-  tar -C "$ROOT" --exclude=__pycache__ --exclude='*.pyc' --exclude='.*' -cf - "${present[@]}" | tar -C "$CONTEXT" -xf -
+  tar -C "$ROOT" --exclude=__pycache__ --exclude='*.pyc' --exclude='*.so' --exclude='.*' -cf - "${present[@]}" | tar -C "$CONTEXT" -xf -
   # Modes depend on the umask of whoever cloned, and would change the layers.
   chmod -R u=rwX,go=rX "$CONTEXT"
 }
@@ -70,14 +71,14 @@ wheels() { # EXTRA...: what uv.lock says, for the image's Python, into one folde
   list=$CONTEXT/requirements.txt
   (cd "$CONTEXT" && "$TOOLS/bin/uv" export --quiet --offline --frozen --no-dev --no-emit-project --no-annotate --no-header "${extras[@]}" -o "$list")
   local mark
-  mark=$WHEELS/complete-$(sha256sum <"$list" | cut -c1-16)
+  mark=$WHEELS/complete-$({ cat "$list"; echo "$UV $HATCHLING $CYTHON $SETUPTOOLS"; } | sha256sum | cut -c1-16)
   if [[ ! -f $mark ]]; then
     say "downloading the dependencies of uv.lock for: $* (up to 1 min; log $LOGS/wheels.log)"
     # setuptools: PySpark comes as sources only
     logged wheels "$TOOLS/bin/pip" download --disable-pip-version-check --no-deps --python-version 3.11 --dest "$WHEELS" \
       "uv==$UV" setuptools wheel
     logged wheels "$TOOLS/bin/pip" download --disable-pip-version-check --python-version 3.11 --only-binary=:all: --dest "$WHEELS" \
-      "hatchling==$HATCHLING"
+      "hatchling==$HATCHLING" "cython==$CYTHON" "setuptools==$SETUPTOOLS"
     logged wheels "$TOOLS/bin/pip" download --disable-pip-version-check --no-deps --require-hashes --python-version 3.11 \
       --dest "$WHEELS" -r "$list"
     touch "$mark"
@@ -121,11 +122,11 @@ flock -w 900 9 || fail "another images.sh works for 15 minutes already"
 
 DRIVER=overlay
 [[ $(stat -f -c %T "$IMAGES") != overlayfs ]] || DRIVER=vfs # an overlay does not nest
-app=$(fingerprint "$SUITE" "$PYTHON_PACKAGES") spark=
+app=$(fingerprint "$SUITE" "$PYTHON_PACKAGES" "$BUILD_PACKAGES") spark=
 if want spark; then
   [[ -x $BIN/spark-operator ]] || fail "$BIN/spark-operator is not built; run $HERE/build.sh"
   operator=$(basename "$(readlink "$BIN/spark-operator")") # its name has the hash of its recipe
-  spark=$(fingerprint "$SUITE" "$SPARK_PACKAGES" "$operator")
+  spark=$(fingerprint "$SUITE" "$SPARK_PACKAGES" "$BUILD_PACKAGES" "$operator")
 fi
 
 if { want app && [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; } || { want spark && [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; }; then
@@ -138,7 +139,8 @@ if want app; then
     wheels operator emulator cli
     base "$PYTHON_PACKAGES"
     buildah tag "$BASE" "$PYTHON_BASE" # so the Containerfile finds it under the name it asks for
-    build app ots-tunnel "$app"
+    base "$BUILD_PACKAGES"
+    build app ots-tunnel "$app" --build-arg "BUILD_BASE=$BASE"
     tidy
   fi
   echo "APP_IMAGE=kubeone.local/ots-tunnel:$app"
@@ -147,8 +149,10 @@ fi
 if want spark; then
   if [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; then
     wheels spark
+    base "$BUILD_PACKAGES"
+    build_base=$BASE
     base "$SPARK_PACKAGES" "$CACHE/programs/$operator"
-    build spark ots-tunnel-spark "$spark" --build-arg "BASE=$BASE"
+    build spark ots-tunnel-spark "$spark" --build-arg "BASE=$BASE" --build-arg "BUILD_BASE=$build_base"
     tidy
   fi
   echo "SPARK_IMAGE=kubeone.local/ots-tunnel-spark:$spark"

@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 #: Called for every repeated call with the operation's name and the error; feeds `retries_total`.
 RetryListener = Callable[[str, TunnelError], None]
 
+#: Makes an answer of a response; usually `parse_response`.
+Parser = Callable[[Operation, HttpResponse], Any]
+
 #: Seconds one try may take (tunnel-protocol 5.4).
 REQUEST_TIMEOUT = 60.0
 
@@ -41,7 +44,7 @@ class _Signer:
         self._credentials = credentials
         self._clock = clock
 
-    def request(self, operation: Operation, message: Message) -> HttpRequest:
+    def request(self, operation: Operation, message: Message | bytes) -> HttpRequest:
         return build_request(
             operation,
             message,
@@ -81,18 +84,21 @@ class ServiceCaller:
     async def call(
         self,
         operation: Operation,
-        message: Message,
+        message: Message | bytes,
         *,
         retry: Backoff | None = None,
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
+        parse: Parser = parse_response,
     ) -> tuple[Any, HttpResponse]:
         """The parsed answer and the raw one.
 
         Args:
+            message: the request, or its bytes.
             retry: None tries once.
             timeout: seconds per try.
             before_send: see `transport.Transport.send`; asked again before every try.
+            parse: makes the answer, or raises what a repetition is decided by.
 
         Raises:
             TransportError: no answer. ServiceError: an error code. CodecError: a malformed answer.
@@ -104,7 +110,7 @@ class ServiceCaller:
                 # Signed anew each time: the date must be fresh, and the keys may have been rotated.
                 request = self._signer.request(operation, message)
                 response = await self._transport.send(request, timeout=timeout, before_send=before_send)
-                return parse_response(operation, response), response
+                return parse(operation, response), response
             except TunnelError as error:
                 elapsed = asyncio.get_running_loop().time() - began
                 delay = _delay(retry, operation, error, attempt, elapsed, self._entropy)
@@ -140,7 +146,7 @@ class SyncServiceCaller:
     def call(
         self,
         operation: Operation,
-        message: Message,
+        message: Message | bytes,
         *,
         retry: Backoff | None = None,
         timeout: float = REQUEST_TIMEOUT,

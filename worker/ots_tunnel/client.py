@@ -26,8 +26,9 @@ from ots_tunnel.protocol import messages
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
 from ots_tunnel.protocol.http import HttpResponse
+from ots_tunnel.protocol.page import PageContent, read_page
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS, service_time
+from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS, Operation, body_of, service_time
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
 
@@ -165,14 +166,10 @@ class TunnelClient:
             TunnelExpired: the log at this position is gone.
         """
         message = pb.ReadRecordsRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id, token=token)
-        answer, response = await self._caller.call(TUNNEL_OPERATIONS["ReadRecords"], message, retry=READ_RETRY)
-        return Page(
-            records=messages.records_from_wire(answer.records),
-            next_token=Token(answer.next_token),
-            may_more=answer.may_more_record if answer.HasField("may_more_record") else None,
-            size_bytes=len(response.body),
-            service_time=service_time(response),
-        )
+        operation = TUNNEL_OPERATIONS["ReadRecords"]
+        content, response = await self._caller.call(operation, message, retry=READ_RETRY, parse=_read_page)
+        records, next_token, may_more = content
+        return Page(records, next_token, may_more, len(response.body), service_time(response))
 
     async def checkpoint(
         self,
@@ -204,3 +201,7 @@ class TunnelClient:
 
     async def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
         return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)
+
+
+def _read_page(operation: Operation, response: HttpResponse) -> PageContent:
+    return read_page(body_of(operation, response))

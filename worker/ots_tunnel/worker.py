@@ -18,6 +18,7 @@ from ots_tunnel.fence import boottime
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import ClientId
 from ots_tunnel.pipeline import Shared
+from ots_tunnel.protocol.compiled import CODEC
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.settings import WorkerSettings
@@ -156,7 +157,7 @@ class TunnelWorker:
                 logger.warning("connect failed", extra={**self._extra("connect_failed"), "error": str(error)})
                 await self._wait(self._reconnect_pause())
             else:
-                logger.info("connected", extra={**self._extra("connected"), "client_id": client_id})
+                logger.info("connected", extra={**self._extra("connected"), "client_id": client_id, "codec": CODEC})
                 return client_id
             finally:
                 self._connecting = None

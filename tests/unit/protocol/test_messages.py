@@ -6,7 +6,6 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import (
-    Action,
     Channel,
     ChannelId,
     ChannelInfo,
@@ -33,13 +32,10 @@ from ots_tunnel.protocol.messages import (
     create_tunnel_request,
     description_from_wire,
     description_to_wire,
-    record_to_wire,
-    records_from_wire,
     stream_config_to_wire,
     tunnel_info_from_wire,
     tunnel_info_to_wire,
 )
-from ots_tunnel.protocol.record import Record
 
 INFO = TunnelInfo(
     tunnel_id=TunnelId("t"),
@@ -153,18 +149,3 @@ def test_create_request_names_the_tunnel() -> None:
     assert request.tunnel.stream_tunnel_config.flag == tunnel_pb2.EARLIEST
     base = create_tunnel_request("orders", "copy", TunnelType.BaseData)
     assert not base.tunnel.HasField("stream_tunnel_config")
-
-
-@pytest.mark.parametrize("action", Action)
-def test_record_survives_the_wire(action: Action) -> None:
-    record = Record(action, b"body", b"origin")
-
-    assert records_from_wire([record_to_wire(record)]) == [record]
-
-
-@pytest.mark.parametrize("origin", [None, b""])
-def test_empty_origin_is_never_sent(origin: bytes | None) -> None:
-    wire = record_to_wire(Record(Action.PUT, b"body", origin))
-
-    assert not wire.HasField("origin_record")
-    assert records_from_wire([wire])[0].origin is None

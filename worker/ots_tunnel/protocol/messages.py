@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import (
-    Action,
     Channel,
     ChannelId,
     ChannelInfo,
@@ -25,7 +24,6 @@ from ots_tunnel.model import (
     TunnelType,
 )
 from ots_tunnel.protocol import tunnel_pb2
-from ots_tunnel.protocol.record import Record
 
 
 def stream_config_to_wire(config: StreamConfig) -> tunnel_pb2.StreamTunnelConfig:
@@ -200,19 +198,3 @@ def checkpoint_from_wire(message: tunnel_pb2.GetCheckpointResponse) -> Checkpoin
 def checkpoint_to_wire(checkpoint: Checkpoint) -> tunnel_pb2.GetCheckpointResponse:
     """The wire form of the cursor the service keeps."""
     return tunnel_pb2.GetCheckpointResponse(checkpoint=checkpoint.token, sequence_number=checkpoint.sequence_number)
-
-
-_ACTIONS = {int(action): action for action in Action}
-
-
-def records_from_wire(messages: Iterable[tunnel_pb2.Record]) -> list[Record]:
-    """The records of a page, undecoded, in commit order."""
-    return [
-        Record(_ACTIONS[message.action_type], message.record, message.origin_record or None) for message in messages
-    ]
-
-
-def record_to_wire(record: Record) -> tunnel_pb2.Record:
-    """The wire form of a record; an empty origin stays out, since it breaks the vendor's Go client."""
-    action = f"{record.action.name}_ROW"
-    return tunnel_pb2.Record(action_type=action, record=record.body, origin_record=record.origin or None)

@@ -1,11 +1,17 @@
-"""One row change as a tunnel delivers it, decoded only where somebody looks."""
+"""One row change as a tunnel delivers it, decoded only where somebody looks.
+
+The class here is the reference; where the package was built with a compiler, its compiled twin takes its place.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, PrimaryKey, SequenceInfo
+from ots_tunnel.protocol.compiled import native
 from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_key_cells, decode_row
-from ots_tunnel.protocol.spans import check_header, read_sequence, scan_key
+from ots_tunnel.protocol.spans import check_header, read_sequence, scan_key, strip_extension
 
 
 class Record:
@@ -60,6 +66,23 @@ class Record:
             self._row = row
         return self._row.columns
 
+    def column(self, name: str) -> Column | None:
+        """The first cell of this name, the newest version of its column; None where there is none.
+
+        Raises:
+            CodecError: the body is no row, a checksum is wrong, or a put has no value.
+        """
+        return next((column for column in self.columns if column.name == name), None)
+
+    @property
+    def write_body(self) -> bytes:
+        """The row without its extension: what a write takes.
+
+        Raises:
+            CodecError: the body is no row.
+        """
+        return strip_extension(self.body)
+
     @property
     def sequence(self) -> SequenceInfo | None:
         """Position in the stream, None for base data.
@@ -104,3 +127,10 @@ def _check_columns(columns: tuple[Column, ...]) -> None:
     for column in columns:
         if column.op is CellOp.PUT and column.value is None:
             raise CodecError("a cell is put without a value")
+
+
+#: The reference, whatever `Record` is.
+PythonRecord = Record
+
+if not TYPE_CHECKING and native is not None:
+    Record = native.Record

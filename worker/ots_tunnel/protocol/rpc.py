@@ -106,13 +106,13 @@ OPERATIONS_BY_PATH: Final[Mapping[str, Operation]] = {
 
 
 def build_request(
-    op: Operation, message: Message, *, instance: str, credentials: Credentials, now: float, trace_id: str
+    op: Operation, message: Message | bytes, *, instance: str, credentials: Credentials, now: float, trace_id: str
 ) -> HttpRequest:
     """Serialize and sign one call.
 
     Args:
         op: the operation; `message` is of its request type.
-        message: the request.
+        message: the request, or its bytes where it was encoded for speed (see `page`).
         instance: instance name.
         credentials: what to sign with.
         now: Unix seconds; the service refuses a clock that is off by minutes.
@@ -121,12 +121,7 @@ def build_request(
     Raises:
         CodecError: the message lacks a required field or is of another type.
     """
-    if not isinstance(message, op.request_type):
-        raise CodecError(f"{op.name} takes {op.request_type.__name__}, not {type(message).__name__}")
-    try:
-        body = message.SerializeToString()
-    except EncodeError as error:
-        raise CodecError(f"{op.request_type.__name__} is incomplete: {error}") from error
+    body = message if isinstance(message, bytes) else _serialize(op, message)
     trace_header = "x-ots-trace-id" if op.api_version == TUNNEL_API_VERSION else "x-ots-sdk-traceid"
     headers = {
         "user-agent": USER_AGENT,
@@ -143,6 +138,26 @@ def build_request(
     return HttpRequest(op.path, headers, body)
 
 
+def _serialize(op: Operation, message: Message) -> bytes:
+    if not isinstance(message, op.request_type):
+        raise CodecError(f"{op.name} takes {op.request_type.__name__}, not {type(message).__name__}")
+    try:
+        return message.SerializeToString()
+    except EncodeError as error:
+        raise CodecError(f"{op.request_type.__name__} is incomplete: {error}") from error
+
+
+def body_of(op: Operation, response: HttpResponse) -> bytes:
+    """The body of a success, for messages that are read without being parsed as a whole (see `page`).
+
+    Raises:
+        ServiceError: the service answered with an error; the subclass tells what to do (see `errors`).
+    """
+    if not 200 <= response.status < 300:
+        raise _parse_error(op, response)
+    return response.body
+
+
 # The result is of the operation's response type, which the type system cannot follow through the tables.
 def parse_response(op: Operation, response: HttpResponse) -> Any:
     """The answer as a message of the operation's response type.
@@ -151,14 +166,13 @@ def parse_response(op: Operation, response: HttpResponse) -> Any:
         ServiceError: the service answered with an error; the subclass tells what to do (see `errors`).
         CodecError: a success whose body is no such message or lacks a required field.
     """
-    if not 200 <= response.status < 300:
-        raise _parse_error(op, response)
+    body = body_of(op, response)
     message: Any = op.response_type()
     name = op.response_type.__name__
     try:
-        message.ParseFromString(response.body)
+        message.ParseFromString(body)
     except DecodeError as error:
-        raise CodecError(f"answer of {len(response.body)} bytes is no {name}") from error
+        raise CodecError(f"answer of {len(body)} bytes is no {name}") from error
     missing = message.FindInitializationErrors()
     if missing:
         raise CodecError(f"{name} lacks {', '.join(missing[:5])}")

@@ -1,0 +1,148 @@
+"""The compiled twin against the Python reference: the same results for any row, the same errors for any damage."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import fastcrc
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Action
+from ots_tunnel.protocol import compiled, table_pb2, tunnel_pb2
+from ots_tunnel.protocol.page import encode_batch_write_in_python, read_page_in_python
+from ots_tunnel.protocol.plainbuffer import DecodedRow
+from ots_tunnel.protocol.record import PythonRecord
+from tests.stateful.test_plainbuffer_properties import damaged, encode, rows
+
+native = compiled.native
+pytestmark = pytest.mark.skipif(native is None, reason="the package was built without a compiler: no compiled codec")
+
+LOOKS: dict[str, Callable[[object], object]] = {
+    name: lambda record, name=name: getattr(record, name)  # type: ignore[misc]
+    for name in ("key", "primary_key", "columns", "sequence", "write_body", "size", "body", "origin_columns")
+}
+
+
+def outcome(look: Callable[[object], object], record: object) -> object:
+    """What a look at a record gives; NaN and signed zero are told apart by their text."""
+    try:
+        return repr(look(record))
+    except CodecError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@given(wire=rows.map(encode) | damaged(), action=st.sampled_from(Action))
+def test_record_is_its_reference(look: str, wire: bytes, action: Action) -> None:
+    ours, reference = native.Record(action, wire), PythonRecord(action, wire)
+
+    assert outcome(LOOKS[look], ours) == outcome(LOOKS[look], reference)
+
+
+@given(rows, st.sampled_from(Action))
+def test_single_columns_are_those_of_the_row(row: DecodedRow, action: Action) -> None:
+    wire = encode(row)
+    for name in {"absent", *(column.name for column in row.columns)}:
+        ours = outcome(lambda record, name=name: record.column(name), native.Record(action, wire))  # type: ignore[misc]
+        reference = outcome(lambda record, name=name: record.column(name), PythonRecord(action, wire))  # type: ignore[misc]
+        # A put without a value elsewhere in the row does not matter to who asks for this column.
+        assert ours == reference or "put without a value" in str(reference)
+
+
+def test_a_column_with_a_wrong_checksum_is_refused() -> None:
+    wire = bytearray(
+        bytes.fromhex(
+            "75000000 01030402000000706b05060000000301000000760ab1 0203040100000063 0506000000030100000078 0af4 09c1"
+        )
+    )
+    wire[-5] ^= 1  # the value's last byte
+
+    with pytest.raises(CodecError, match="checksum"):
+        native.Record(Action.PUT, bytes(wire)).column("c")
+
+
+@given(rows)
+def test_records_survive_pickling(row: DecodedRow) -> None:
+    record = native.Record(Action.PUT, encode(row))
+
+    assert pickle.loads(pickle.dumps(record)) == record
+
+
+pages = st.builds(
+    tunnel_pb2.ReadRecordsResponse,
+    records=st.lists(
+        st.builds(
+            tunnel_pb2.Record,
+            action_type=st.sampled_from([1, 2, 3]),
+            record=rows.map(encode) | st.binary(max_size=300),
+            origin_record=st.none() | st.binary(max_size=20),
+        ),
+        max_size=5,
+    ),
+    next_token=st.text(st.characters(exclude_categories=["Cs"]), max_size=300),
+    may_more_record=st.none() | st.booleans(),
+)
+
+
+@st.composite
+def damaged_pages(draw: st.DrawFn) -> bytes:
+    wire = bytearray(draw(pages).SerializeToString())
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, len(wire)))
+        wire[place : place + draw(st.integers(0, 2))] = draw(st.binary(max_size=2))
+    return bytes(wire)
+
+
+@given(pages)
+def test_sound_pages_are_read_by_the_twin(page: tunnel_pb2.ReadRecordsResponse) -> None:
+    assert native.read_page(page.SerializeToString()) is not None
+
+
+@given(pages.map(lambda page: page.SerializeToString()) | damaged_pages())
+@example(b"")
+def test_page_is_its_reference(wire: bytes) -> None:
+    ours = native.read_page(wire)
+    if ours is not None:  # None leaves it to the reference
+        assert repr(ours) == repr(tuple(read_page_in_python(wire)))
+        assert [record.body for record in ours[0]] == [record.body for record in read_page_in_python(wire).records]
+
+
+@given(st.lists(st.tuples(rows.map(encode), st.sampled_from(Action)), max_size=5), st.text("ab_é", max_size=200))
+def test_batch_is_its_reference(changes: list[tuple[bytes, Action]], table: str) -> None:
+    ours = native.encode_batch_write(table, [native.Record(action, wire) for wire, action in changes])
+    reference = encode_batch_write_in_python(table, [PythonRecord(action, wire) for wire, action in changes])
+
+    assert ours == reference
+
+
+@given(damaged())
+def test_batch_leaves_unsound_records_to_the_reference(wire: bytes) -> None:
+    ours = native.encode_batch_write("t", [native.Record(Action.PUT, wire)])
+
+    assert ours is None or ours == encode_batch_write_in_python("t", [PythonRecord(Action.PUT, wire)])
+
+
+outcomes = st.builds(
+    table_pb2.RowInBatchWriteRowResponse,
+    is_ok=st.booleans() | st.just(True),
+    error=st.none() | st.builds(table_pb2.Error, code=st.just("OTSServerBusy"), message=st.just("busy")),
+    consumed=st.none(),
+)
+
+
+@given(st.lists(outcomes, max_size=4), st.integers(0, 4))
+def test_answers_are_all_stored_or_not(answered: list[table_pb2.RowInBatchWriteRowResponse], count: int) -> None:
+    answer = table_pb2.BatchWriteRowResponse()
+    answer.tables.add(table_name="t").rows.extend(answered)
+    stored = len(answered) == count and all(row.is_ok for row in answered)
+
+    assert native.all_rows_stored(answer.SerializeToString(), count) == stored
+
+
+@given(st.binary(max_size=100), st.integers(0, 255))
+def test_checksum_is_that_of_the_library(data: bytes, crc: int) -> None:
+    assert native.crc8(data, crc) == fastcrc.crc8.smbus(data, crc)

@@ -1,0 +1,85 @@
+"""Pages and batches, with whichever codec is in use; the twins are compared in tests/stateful."""
+
+from __future__ import annotations
+
+import pytest
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Action
+from ots_tunnel.protocol import table_pb2, tunnel_pb2
+from ots_tunnel.protocol.page import all_rows_stored, encode_batch_write, read_page
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.record import Record
+from tests.golden.vectors import STREAM_PUT
+
+
+def page(*records: tunnel_pb2.Record, may_more: bool | None = None) -> bytes:
+    message = tunnel_pb2.ReadRecordsResponse(records=records, next_token="next", may_more_record=may_more)
+    return message.SerializeToString()
+
+
+@pytest.mark.parametrize("action", Action)
+def test_records_come_out_as_they_were_sent(action: Action) -> None:
+    wire = tunnel_pb2.Record(action_type=int(action), record=STREAM_PUT.wire, origin_record=b"origin")
+
+    records, token, may_more = read_page(page(wire, wire))
+
+    assert records == [Record(action, STREAM_PUT.wire, b"origin")] * 2
+    assert (token, may_more) == ("next", None)
+
+
+def test_an_empty_origin_is_none() -> None:
+    wire = tunnel_pb2.Record(action_type=1, record=b"body", origin_record=b"")
+
+    assert read_page(page(wire)).records[0].origin is None
+
+
+@pytest.mark.parametrize("may_more", [True, False])
+def test_whether_there_may_be_more(may_more: bool) -> None:
+    assert read_page(page(may_more=may_more)).may_more is may_more
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "lacks next_token"),
+        (page()[:-1], "is no ReadRecordsResponse"),
+        (b"\x12\x01\xff", "not UTF-8"),
+        (b"\x0a\x00\x12\x01x", "lacks"),
+    ],
+)
+def test_malformed_page_is_refused(body: bytes, message: str) -> None:
+    with pytest.raises(CodecError, match=message):
+        read_page(body)
+
+
+def test_batch_repeats_the_rows_without_their_extensions() -> None:
+    body = encode_batch_write("orders", [Record(Action.PUT, STREAM_PUT.wire), Record(Action.DELETE, STREAM_PUT.wire)])
+
+    request = table_pb2.BatchWriteRowRequest.FromString(body)
+    stripped = encode_row(STREAM_PUT.primary_key, STREAM_PUT.columns)
+    assert request.tables[0].table_name == "orders"
+    assert [(row.type, row.row_change) for row in request.tables[0].rows] == [
+        (table_pb2.PUT, stripped),
+        (table_pb2.DELETE, stripped),
+    ]
+    assert {row.condition.row_existence for row in request.tables[0].rows} == {table_pb2.IGNORE}
+
+
+def test_batch_with_a_malformed_record_is_refused() -> None:
+    with pytest.raises(CodecError):
+        encode_batch_write("orders", [Record(Action.PUT, STREAM_PUT.wire), Record(Action.PUT, b"no row")])
+
+
+def test_a_batch_is_stored_only_when_every_row_is() -> None:
+    answer = table_pb2.BatchWriteRowResponse()
+    rows = answer.tables.add(table_name="orders").rows
+    rows.add(is_ok=True)
+    rows.add(is_ok=True)
+    stored = answer.SerializeToString()
+    rows[1].is_ok = False
+
+    assert all_rows_stored(stored, 2)
+    assert not all_rows_stored(stored, 3)
+    assert not all_rows_stored(answer.SerializeToString(), 2)
+    assert not all_rows_stored(b"no message", 2)
