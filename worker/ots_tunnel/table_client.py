@@ -6,6 +6,8 @@ The vendor's SDK is not used here: rows pass through as bytes. Source: tablestor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import cast
 
 from ots_tunnel import table_calls as calls
 from ots_tunnel.calls import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
@@ -13,7 +15,10 @@ from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http import HttpResponse
+from ots_tunnel.protocol.page import all_rows_stored, encode_batch_write
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, Operation, body_of, parse_response
 from ots_tunnel.table_calls import KeyRange, RangePage, RowChange, RowOutcome, TableDescription
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
@@ -77,6 +82,27 @@ class TableClient:
         )
         return calls.batch_write_outcomes(answer, len(rows))
 
+    async def repeat_records(
+        self,
+        table: str,
+        records: Sequence[Record],
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+    ) -> list[RowOutcome] | None:
+        """Write up to 200 records of a tunnel as they came; None says that all are stored, the usual case.
+
+        Arguments and repetition as in `batch_write`.
+        """
+        outcomes, _ = await self._caller.call(
+            TABLE_OPERATIONS["BatchWriteRow"],
+            encode_batch_write(table, records),
+            timeout=timeout,
+            before_send=before_send,
+            parse=partial(_outcomes_unless_stored, len(records)),
+        )
+        return cast("list[RowOutcome] | None", outcomes)
+
     async def get_range(
         self,
         table: str,
@@ -115,6 +141,12 @@ class TableClient:
     async def close(self) -> None:
         """Close the transport."""
         await self._caller.close()
+
+
+def _outcomes_unless_stored(count: int, operation: Operation, response: HttpResponse) -> list[RowOutcome] | None:
+    if all_rows_stored(body_of(operation, response), count):
+        return None
+    return calls.batch_write_outcomes(parse_response(operation, response), count)
 
 
 class SyncTableClient:

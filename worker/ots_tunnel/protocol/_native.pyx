@@ -707,3 +707,54 @@ def all_rows_stored(bytes answer not None, Py_ssize_t count):
         if at < 0:
             return False
     return stored == count
+
+
+def plan_requests(list records not None, Py_ssize_t max_rows, Py_ssize_t max_bytes, Py_ssize_t max_cells, int max_waves):
+    """Cut a page into requests of records that can be written as they are; see `sinks.requests`.
+
+    Returns waves of requests, no key twice within a wave and a key's records in wave after wave; None where a record
+    is large, empty or malformed, or where keys repeat too often.
+    """
+    cdef Record record
+    cdef Py_ssize_t key_end, size, wave, end = len(records), index
+    cdef const byte* data
+    cdef dict seen = {}
+    # the request of each wave that is being filled
+    cdef list waves = [], current = []
+    cdef list rows
+    cdef Py_ssize_t[64] bytes_of
+    if max_waves > 64:
+        max_waves = 64
+    for index in range(end):
+        record = <Record?>records[index]
+        data = record._data()
+        key_end = _scan_key(data, record._size)
+        # 24: what a row takes in a request beside its body; 11: the least a cell takes
+        size = record._size + 24
+        if key_end < 0 or size > max_bytes or record._size > max_cells * 11:
+            return None
+        if data[key_end] != ROW_DATA and <int>record.action == 2:
+            return None
+        if record._key is None:
+            record._key = PyBytes_FromStringAndSize(<const char*>data + 5, key_end - 5)
+        wave = 0
+        before = seen.get(record._key)
+        if before is not None:
+            wave = <Py_ssize_t>before + 1
+            if wave >= max_waves:
+                return None
+        seen[record._key] = wave
+        if wave == len(waves):
+            rows = []
+            waves.append([rows])
+            current.append(rows)
+            bytes_of[wave] = 0
+        rows = <list>current[wave]
+        if len(rows) >= max_rows or (rows and bytes_of[wave] + size > max_bytes):
+            rows = []
+            (<list>waves[wave]).append(rows)
+            current[wave] = rows
+            bytes_of[wave] = 0
+        rows.append(record)
+        bytes_of[wave] += size
+    return waves

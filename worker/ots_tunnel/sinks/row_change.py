@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol.plainbuffer import decode_key_cells
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.protocol.spans import CellSpan, RowSpan, join_row, scan_key, scan_row, strip_extension
+from ots_tunnel.protocol.spans import CellSpan, RowSpan, join_row, scan_key, scan_row
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.table_calls import RowChange
 
@@ -66,6 +66,16 @@ def change_of(row: RowChange) -> Change:
     return Change(scan_key(row.body), row, len(row.body) + ENVELOPE_BYTES)
 
 
+def change_as_it_is(record: Record) -> Change:
+    """The one change that repeats a record of which nothing has to be touched.
+
+    Raises:
+        CodecError: the record is malformed.
+    """
+    body = record.write_body
+    return Change(record.key, RowChange(record.action, body), len(body) + ENVELOPE_BYTES)
+
+
 def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_before_ms: int | None) -> Iterator[Change]:
     """The row changes of one record, in the order in which they have to be applied.
 
@@ -78,7 +88,7 @@ def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_bef
     Raises:
         CodecError: the record is malformed.
     """
-    body = strip_extension(record.body)
+    body = record.write_body
     size = len(body) + ENVELOPE_BYTES
     if record.action is Action.DELETE:
         yield Change(record.key, RowChange(record.action, body), size)

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,8 +19,10 @@ from ots_tunnel.config import RetryConfig
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.delivery import Delivery, Pause, Rejection, Send, rejection_error
 from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.requests import Wave
 from ots_tunnel.sinks.row_change import Change, change_of
 from ots_tunnel.table_calls import RowChange, RowOutcome
 
@@ -41,6 +43,12 @@ class WritesRows(Protocol):
         self, table: str, rows: list[RowChange], *, timeout: float, before_send: Callable[[], None] | None = None
     ) -> list[RowOutcome]:
         """One request; see `TableClient.batch_write`."""
+        ...
+
+    async def repeat_records(
+        self, table: str, records: list[Record], *, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> list[RowOutcome] | None:
+        """One request; see `TableClient.repeat_records`."""
         ...
 
 
@@ -121,11 +129,43 @@ class TableWriter:
         for change in changes:
             grouping.add(change)
         rejections: list[Rejection] = []
+
+        def following() -> Coroutine[None, None, None] | None:
+            taken = grouping.take()
+            if not taken:
+                return None
+            delivery = Delivery(taken, self._backoff)
+            return self._deliver(delivery, grouping.settle, _Doubt(guard, self._deadline), rejections)
+
+        await self._fill_lanes(following, rejections)
+
+    async def repeat(self, wave: Wave, change: Callable[[Record], Change], guard: Guard) -> None:
+        """Write the requests of one wave; returns when every record is stored.
+
+        Args:
+            change: makes what is sent again of a record that was not stored.
+
+        Raises:
+            SinkRejected: records are refused for good.
+            OwnershipLost: the guard forbids to send.
+        """
+        rejections: list[Rejection] = []
+        requests = iter(wave)
+
+        def following() -> Coroutine[None, None, None] | None:
+            records = next(requests, None)
+            return None if records is None else self._repeat(records, change, guard, rejections)
+
+        await self._fill_lanes(following, rejections)
+
+    async def _fill_lanes(
+        self, following: Callable[[], Coroutine[None, None, None] | None], rejections: list[Rejection]
+    ) -> None:
         running: set[asyncio.Task[None]] = set()
         try:
             while not rejections:
-                while len(running) < self._lanes and (taken := grouping.take()):
-                    running.add(asyncio.create_task(self._deliver(taken, grouping, guard, rejections), name="lane"))
+                while len(running) < self._lanes and (request := following()) is not None:
+                    running.add(asyncio.create_task(request, name="lane"))
                 if not running:
                     return
                 done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -136,10 +176,33 @@ class TableWriter:
             await _cancel(running)
         raise rejection_error(rejections)
 
-    async def _deliver(
-        self, changes: tuple[Change, ...], grouping: Grouping[Change], guard: Guard, rejections: list[Rejection]
+    async def _repeat(
+        self, records: list[Record], change: Callable[[Record], Change], guard: Guard, rejections: list[Rejection]
     ) -> None:
-        delivery, doubt = Delivery(changes, self._backoff), _Doubt(guard, self._deadline)
+        doubt = _Doubt(guard, self._deadline)
+        self.counts.requests += 1
+        try:
+            outcomes = await self._client.repeat_records(
+                self._table, records, timeout=self._deadline, before_send=doubt.check
+            )
+        except TunnelError as error:
+            delivery = Delivery([change(record) for record in records], self._backoff)
+            delivery.failed(error)
+        else:
+            if outcomes is None:
+                self.counts.rows += len(records)
+                return
+            delivery = Delivery([change(record) for record in records], self._backoff)
+            self.counts.rows += len(delivery.answered(outcomes))
+        await self._deliver(delivery, _ignore, doubt, rejections)
+
+    async def _deliver(
+        self,
+        delivery: Delivery,
+        settle: Callable[[Iterable[Change]], None],
+        doubt: _Doubt,
+        rejections: list[Rejection],
+    ) -> None:
         # Another lane's refusal ends the write: what failed here is not tried again then.
         while (step := delivery.step(self._entropy())) is not None and not (rejections and isinstance(step, Pause)):
             match step:
@@ -150,7 +213,7 @@ class TableWriter:
                 case Send():
                     stored = await self._send(delivery, step, doubt)
                     self.counts.rows += len(stored)
-                    grouping.settle(stored)
+                    settle(stored)
         rejections += delivery.rejections
 
     async def _send(self, delivery: Delivery, step: Send, guard: _Doubt) -> tuple[Change, ...]:
@@ -300,6 +363,10 @@ class _RetryReporter:
         )
         self._last = now
         self._unsaid = 0
+
+
+def _ignore(changes: Iterable[Change]) -> None:
+    """Nothing waits for single changes of a wave."""
 
 
 async def _finish(tasks: set[asyncio.Task[None]]) -> None:

@@ -12,7 +12,8 @@ from ots_tunnel.errors import ServiceError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.grouping import Limits
-from ots_tunnel.sinks.row_change import Change, Omissions, changes_of, expired_before_ms
+from ots_tunnel.sinks.requests import plan_requests
+from ots_tunnel.sinks.row_change import Change, Omissions, change_as_it_is, changes_of, expired_before_ms
 from ots_tunnel.sinks.table_writer import TableWriter, WriteCounts, write_backoff
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport import Transport
@@ -106,6 +107,11 @@ class TablestoreSink:
     async def write(self, batch: Batch, guard: Guard) -> None:
         """See `Sink.write`."""
         limit_ms = expired_before_ms(self._time_to_live, self._clock())
+        waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
+        if waves is not None:
+            for wave in waves:
+                await self._writer.repeat(wave, change_as_it_is, guard)
+            return
         changes: list[Change] = []
         for record in batch.records:
             changes += changes_of(record, self._limits, self.omissions, limit_ms)
