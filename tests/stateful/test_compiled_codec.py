@@ -111,7 +111,15 @@ def test_page_is_its_reference(wire: bytes) -> None:
         assert [record.body for record in ours[0]] == [record.body for record in read_page_in_python(wire).records]
 
 
-@given(st.lists(st.tuples(rows.map(encode), st.sampled_from(Action)), max_size=5), st.text("ab_é", max_size=200))
+def index_is_usual(row: DecodedRow) -> bool:
+    """A larger row index looks like the end of a row without extension: it takes the reference's way."""
+    return row.sequence is None or 0 <= row.sequence.row_index < 655_360
+
+
+usual = rows.filter(index_is_usual).map(encode)
+
+
+@given(st.lists(st.tuples(usual, st.sampled_from(Action)), max_size=5), st.text("ab_é", max_size=200))
 def test_batch_is_its_reference(changes: list[tuple[bytes, Action]], table: str) -> None:
     ours = native.encode_batch_write(table, [native.Record(action, wire) for wire, action in changes])
     reference = encode_batch_write_in_python(table, [PythonRecord(action, wire) for wire, action in changes])
@@ -119,7 +127,7 @@ def test_batch_is_its_reference(changes: list[tuple[bytes, Action]], table: str)
     assert ours == reference
 
 
-@given(damaged())
+@given(rows.map(encode) | damaged())
 def test_batch_leaves_unsound_records_to_the_reference(wire: bytes) -> None:
     ours = native.encode_batch_write("t", [native.Record(Action.PUT, wire)])
 
