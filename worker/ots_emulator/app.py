@@ -78,7 +78,13 @@ class Application:
                     raise trouble.refusal
                 now = self._clock.now()
             message = parse(operation, inflate(headers, request.body, self._settings.body_limit))
-            body = HANDLERS[operation.name](Call(caller.instance, now), message)
+            journal = caller.instance.journal
+            journal.check()
+            try:
+                body = HANDLERS[operation.name](Call(caller.instance, now), message)
+            finally:
+                # Also what a refused call has changed, such as clients that it found to be timed out.
+                journal.commit()
         except Refusal as refusal:
             status, body = refusal.status, error_body(refusal.code, refusal.message)
         except Exception:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ots_emulator.cells import HEADER
+from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.keys import BOTTOM_KEY, Key
 from ots_emulator.wire import record_field
 from ots_tunnel.model import Action
@@ -83,9 +84,12 @@ class ChangeLog:
         retention_hours: 1 to 168.
         now_us: when it was switched on.
         starts: where the partitions start; the first must be the bottom.
+        journal: hears of what is appended and forgotten.
     """
 
-    def __init__(self, stream_id: str, retention_hours: int, now_us: int, starts: list[Key]) -> None:
+    def __init__(
+        self, stream_id: str, retention_hours: int, now_us: int, starts: list[Key], journal: Journal = UNKEPT
+    ) -> None:
         self.stream_id = stream_id
         self.retention_hours = retention_hours
         self.enabled_us = now_us
@@ -93,6 +97,7 @@ class ChangeLog:
         self._starts: list[Key] = []
         self._open: list[Partition] = []
         self._last_us = now_us
+        self._journal = journal
         for start in starts or [BOTTOM_KEY]:
             self._add(start, ())
 
@@ -117,7 +122,9 @@ class ChangeLog:
         """
         timestamp_us = self._tick(now_us)
         body = HEADER + with_extension(row, timestamp_us)
-        self.locate(key).append(timestamp_us, record_field(action, body))
+        partition, entry = self.locate(key), record_field(action, body)
+        partition.append(timestamp_us, entry)
+        self._journal.entry(partition, timestamp_us, entry)
 
     def locate(self, key: Key) -> Partition:
         """Return the open partition a key belongs to."""
@@ -158,13 +165,16 @@ class ChangeLog:
         for partition in list(self.partitions.values()):
             if partition.times_us and partition.times_us[0] < before_us:
                 partition.trim(before_us)
+                self._journal.partitions(self)
             if partition.closed_us is not None and partition.closed_us < before_us:
                 del self.partitions[partition.id]
+                self._journal.partitions(self)
 
     def trim(self) -> None:
         """Forget every entry, as if the retention had passed."""
         for partition in self.partitions.values():
             partition.trim(self._last_us + 1, step=1)
+        self._journal.partitions(self)
 
     def _add(self, start: Key, parents: tuple[str, ...]) -> Partition:
         # The second part of a real id is the stream's enabling time (tunnel-protocol 2.3).
@@ -172,6 +182,7 @@ class ChangeLog:
         self.partitions[partition.id] = partition
         insort(self._starts, start)
         self._open.insert(self._starts.index(start), partition)
+        self._journal.partitions(self)
         return partition
 
     def _tick(self, now_us: int) -> int:

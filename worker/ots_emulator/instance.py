@@ -10,11 +10,12 @@ from typing import Final
 
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.delivery import base_channels, stream_channel, stream_channels
+from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.keys import Key
 from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunnel_missing
 from ots_emulator.settings import Settings
 from ots_emulator.store import Table
-from ots_emulator.tunnels import Tunnel
+from ots_emulator.tunnels import Tunnel, TunnelChannel
 from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
 _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")
@@ -34,6 +35,7 @@ class Instance:
     tunnels: dict[TunnelId, Tunnel] = field(default_factory=dict)
     partition_aims: dict[str, int] = field(default_factory=dict)
     """Partition counts chosen before their table was created."""
+    journal: Journal = field(default=UNKEPT, repr=False)
 
     # Tables
 
@@ -46,6 +48,7 @@ class Instance:
         table = self.tables.get(name)
         if table is None:
             raise table_missing()
+        self.journal.table(table)
         return table
 
     def add_table(self, table: Table) -> None:
@@ -59,6 +62,7 @@ class Instance:
         if len(self.tables) >= self.settings.table_quota:
             text = f"Number of tables exceeds the quota:{self.settings.table_quota}."
             raise Refusal("OTSQuotaExhausted", text)
+        table.journal = self.journal
         table.on_split = lambda children: self._follow_split(table, children)
         self.tables[table.name] = table
 
@@ -151,7 +155,21 @@ class Instance:
         tunnel = self.tunnels.get(TunnelId(tunnel_id))
         if tunnel is None:
             raise tunnel_missing()
+        self.journal.tunnel(tunnel)
         return tunnel
+
+    def channel(self, tunnel_id: str, channel_id: str) -> tuple[Tunnel, TunnelChannel]:
+        """Return a channel and its tunnel, of which nothing else will be changed.
+
+        Raises:
+            Refusal: there is none of these ids.
+        """
+        tunnel = self.tunnels.get(TunnelId(tunnel_id))
+        if tunnel is None:
+            raise tunnel_missing()
+        channel = tunnel.channel(channel_id)
+        self.journal.channel(tunnel, channel)
+        return tunnel, channel
 
     def find_tunnel(self, table_name: str, name: str, tunnel_id: str) -> Tunnel:
         """Return a tunnel by id where one is given, else by table and name.
@@ -168,7 +186,10 @@ class Instance:
 
     def tunnels_of(self, table_name: str) -> list[Tunnel]:
         """Return the tunnels of a table, of the whole instance for an empty name."""
-        return [tunnel for tunnel in self.tunnels.values() if not table_name or tunnel.table_name == table_name]
+        found = [tunnel for tunnel in self.tunnels.values() if not table_name or tunnel.table_name == table_name]
+        for tunnel in found:
+            self.journal.tunnel(tunnel)
+        return found
 
     def _log_of(self, table: Table, now_us: int) -> ChangeLog:
         return table.log or table.enable_stream(self.settings.tunnel_retention_hours, now_us)

@@ -15,6 +15,7 @@ from sortedcontainers import SortedDict
 
 from ots_emulator.cells import build_image, cells_of, has_versions, newest, scan_image
 from ots_emulator.changelog import ChangeLog, Partition
+from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.keys import BOTTOM_KEY, Key, KeySchema
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.rowchange import apply_update, row_of_put, touched_row
@@ -67,6 +68,7 @@ class Table:
         self.created_us = now_us
         self.partition_aim = partition_aim
         self.log: ChangeLog | None = None
+        self.journal: Journal = UNKEPT
         # Told of every split, so that tunnels get their new channels in the same moment.
         self.on_split: Callable[[tuple[Partition, Partition]], None] | None = None
         self.size_bytes = 0
@@ -147,6 +149,7 @@ class Table:
         if image is not None:
             self.size_bytes -= len(image)
             self._versioned.discard(key)
+            self.journal.row(self, key, None)
         self._logged(key, Action.DELETE, build_image(span, (), delete=True), now_us)
 
     def check_versions(self, span: RowSpan, now_us: int) -> None:
@@ -185,6 +188,7 @@ class Table:
             self._versioned.add(key)
         elif self._versioned:
             self._versioned.discard(key)
+        self.journal.row(self, key, image, versioned=versioned)
 
     def _logged(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
         if self.log is None:
@@ -197,7 +201,8 @@ class Table:
 
     def enable_stream(self, retention_hours: int, now_us: int) -> ChangeLog:
         """Start a new change log; the table is cut into its partitions now."""
-        self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, self.partition_starts())
+        starts = self.partition_starts()
+        self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, starts, self.journal)
         return self.log
 
     def disable_stream(self) -> None:

@@ -200,8 +200,7 @@ def schedule(call: Call, request: pb.ScheduleRequest) -> bytes:
 def _channel(
     call: Call, request: pb.GetCheckpointRequest | pb.ReadRecordsRequest | pb.CheckpointRequest
 ) -> tuple[Tunnel, TunnelChannel]:
-    tunnel = call.instance.tunnel(request.tunnel_id)
-    channel = tunnel.channel(request.channel_id)
+    tunnel, channel = call.instance.channel(request.tunnel_id, request.channel_id)
     if call.settings.strict_owner and channel.owner != ClientId(request.client_id):
         raise client_gone()
     return tunnel, channel
