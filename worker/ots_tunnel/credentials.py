@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials
+
+#: Seconds between two looks at the files: every request asks, and a look costs as much as its signature.
+LOOK_INTERVAL = 1.0
 
 #: Gives the credentials to sign the next request with.
 CredentialsProvider = Callable[[], Credentials]
@@ -22,10 +26,20 @@ class FileCredentials:
 
     A mounted Secret is swapped by replacing one symbolic link, so the three files are compared by their
     modification times and read again together when one changed.
+
+    Args:
+        directory: where the files are.
+        interval: seconds between two looks at them.
+        clock: seconds, monotonic.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, *, interval: float = LOOK_INTERVAL, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._directory = directory
+        self._interval = interval
+        self._clock = clock
+        self._next_look = float("-inf")
         self._stamp: tuple[int, ...] = ()
         self._credentials: Credentials | None = None
 
@@ -35,6 +49,10 @@ class FileCredentials:
         Raises:
             ConfigError: a file is missing or empty; names the file.
         """
+        now = self._clock()
+        if self._credentials is not None and now < self._next_look:
+            return self._credentials
+        self._next_look = now + self._interval
         stamp = self._current_stamp()
         # Until nothing was swapped meanwhile: the id of one pair with the secret of another is refused.
         while self._credentials is None or stamp != self._stamp:

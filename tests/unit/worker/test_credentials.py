@@ -39,11 +39,22 @@ def secret(tmp_path: Path) -> Secret:
 
 
 def test_a_swapped_secret_is_read_again(secret: Secret) -> None:
-    credentials = FileCredentials(secret.folder)
+    credentials = FileCredentials(secret.folder, interval=0.0)
     assert credentials() == Credentials("id1", "secret1", "token1")
 
     secret.swap(accessKeyId="id2", accessKeySecret="secret2")
 
+    assert credentials() == Credentials("id2", "secret2", None)
+
+
+def test_the_files_are_looked_at_once_an_interval(secret: Secret) -> None:
+    now = [100.0]
+    credentials = FileCredentials(secret.folder, interval=5.0, clock=lambda: now[0])
+    first = credentials()
+    secret.swap(accessKeyId="id2", accessKeySecret="secret2")
+
+    assert credentials() is first
+    now[0] += 5.0
     assert credentials() == Credentials("id2", "secret2", None)
 
 

@@ -8,6 +8,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from ots_tunnel.errors import CodecError
 
@@ -19,7 +20,13 @@ _SIGNATURES = frozenset(("x-ots-signature", "x-ots-signaturev4"))
 def format_date(epoch_s: float) -> str:
     """``x-ots-date`` of a time in Unix seconds: UTC with exactly three digits of milliseconds."""
     seconds, milliseconds = divmod(int(epoch_s * 1000), 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
+    return f"{_whole_seconds(seconds)}.{milliseconds:03d}Z"
+
+
+# Every request of a second has the same one.
+@lru_cache(maxsize=4)
+def _whole_seconds(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def parse_date(text: str) -> float:

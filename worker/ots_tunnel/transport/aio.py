@@ -12,6 +12,7 @@ from collections.abc import Callable
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
+from yarl import URL
 
 from ots_tunnel.errors import ConnectError, ConnectionLost, ReadTimeout
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
@@ -77,6 +78,7 @@ class AioTransport:
         self.endpoint = endpoint.rstrip("/")
         self._max_connections = max_connections
         self._session: aiohttp.ClientSession | None = None
+        self._urls: dict[str, URL] = {}
 
     def __repr__(self) -> str:
         return f"AioTransport({self.endpoint})"
@@ -94,9 +96,9 @@ class AioTransport:
         body = GuardedBody(request.body, before_send)
         try:
             async with self._pool().post(
-                self.endpoint + request.path,
+                self._url(request.path),
                 data=body,
-                headers=dict(request.headers),
+                headers=request.headers,
                 timeout=aiohttp.ClientTimeout(total=timeout, ceil_threshold=math.inf),  # to the point: it is D
                 allow_redirects=False,
             ) as answer:
@@ -113,6 +115,13 @@ class AioTransport:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    def _url(self, path: str) -> URL:
+        # There are as many as operations; parsing one takes longer than sending a small request.
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = URL(self.endpoint + path)
+        return url
 
     def _pool(self) -> aiohttp.ClientSession:
         # Made on first use: a session belongs to the running loop.
