@@ -16,7 +16,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from ots_emulator import read_api, table_api, tunnel_api, write_api
-from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, inflate
+from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, claimed_caller, inflate
 from ots_emulator.call import Call
 from ots_emulator.clock import Clock
 from ots_emulator.faults import Faults
@@ -63,8 +63,8 @@ class Application:
         """
         self.calls += 1
         now = self._clock.now()
-        path = route(request.path)
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        path = readable(route(request.path))
+        headers = {name.lower(): readable(value) for name, value in request.headers.items()}
         caller: Caller | None = None
         status, dropped = 200, False
         try:
@@ -93,12 +93,14 @@ class Application:
             status, body = 500, error_body("OTSInternalServerError", "Internal server error.")
         if dropped:
             raise ConnectionLost(f"answer to {path} lost on purpose")
-        return _answer(path, headers, status, body, now, caller)
+        return _answer(path, headers, status, body, now, caller or claimed_caller(headers, self._instances))
 
-    def refuse(self, path: str, refusal: Refusal) -> HttpResponse:
-        """Answer a request that was not even read."""
+    def refuse(self, path: str, sent: Mapping[str, str], refusal: Refusal) -> HttpResponse:
+        """Answer a request whose body was not read."""
+        headers = {name.lower(): readable(value) for name, value in sent.items()}
+        caller = claimed_caller(headers, self._instances)
         body = error_body(refusal.code, refusal.message)
-        return _answer(route(path), {}, refusal.status, body, self._clock.now(), None)
+        return _answer(readable(route(path)), {}, refusal.status, body, self._clock.now(), caller)
 
     def _caller(self, path: str, headers: Mapping[str, str], body: bytes, now: float) -> Caller:
         caller = authenticate(path, headers, body, self._instances, now=now, skew=self._settings.date_skew)
@@ -112,6 +114,11 @@ def route(path: str) -> str:
     path = _SLASHES.sub("/", path)
     tunnel = path.find("/tunnel/")
     return path[tunnel:] if tunnel >= 0 else "/" + path.rstrip("/").rpartition("/")[2]
+
+
+def readable(text: str) -> str:
+    """Return text that can be encoded: bytes of a header that are no UTF-8 arrive as lone surrogates."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _operation(path: str) -> Operation:

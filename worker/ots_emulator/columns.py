@@ -6,6 +6,7 @@ Source: tablestore-api 2.1 (filters), 2.6.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,6 +23,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.values import decode_value, encode_value
 
 COLUMN_LIMIT: Final = 1024
+FILTER_LIMIT: Final = 32
 _COMPARE: Final[Mapping[int, Callable[[Any, Any], bool]]] = {
     pb.CT_EQUAL: operator.eq,
     pb.CT_NOT_EQUAL: operator.ne,
@@ -142,13 +144,17 @@ def read_filter(encoded: bytes) -> pb.Filter:
     """
     try:
         condition = pb.Filter.FromString(encoded)
-        _check_filter(condition)
+        _check_filter(condition, Counter())
     except (DecodeError, CodecError) as error:
         raise request_invalid(f"Invalid filter: {error}.") from error
     return condition
 
 
-def _check_filter(condition: pb.Filter) -> None:
+def _check_filter(condition: pb.Filter, seen: Counter[bool]) -> None:
+    # Composites count apart from what they are made of; both together bound the depth.
+    seen[condition.type == pb.FT_COMPOSITE_COLUMN_VALUE] += 1
+    if max(seen.values()) > FILTER_LIMIT:
+        raise request_invalid(f"The count of filter exceeds the max: {FILTER_LIMIT}.")
     if condition.type == pb.FT_SINGLE_COLUMN_VALUE:
         single = pb.SingleColumnValueFilter.FromString(condition.filter)
         if single.HasField("value_trans_rule"):
@@ -161,7 +167,7 @@ def _check_filter(condition: pb.Filter) -> None:
         if count != 1 if composite.combinator == pb.LO_NOT else count < 2:
             raise request_invalid(f"Invalid filter: {count} sub-filters for combinator {composite.combinator}.")
         for sub_filter in composite.sub_filters:
-            _check_filter(sub_filter)
+            _check_filter(sub_filter, seen)
     else:
         pb.ColumnPaginationFilter.FromString(condition.filter)
 

@@ -70,9 +70,9 @@ def data_handler(
         path = request.path
         if request.method != "POST":
             text = "Only POST method for requests is supported."
-            answer = application.refuse(path, Refusal("OTSMethodNotAllowed", text))
+            answer = application.refuse(path, request.headers, Refusal("OTSMethodNotAllowed", text))
         elif (body := await _body(request, body_limit)) is None:
-            answer = application.refuse(path, body_too_large())
+            answer = application.refuse(path, request.headers, body_too_large())
         else:
             try:
                 answer = await application.handle(HttpRequest(path, request.headers, body))
