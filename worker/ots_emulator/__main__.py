@@ -6,12 +6,14 @@ import asyncio
 import signal
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
 from ots_emulator.settings import Settings
+from ots_emulator.storage import DataError
 
 EXIT_USAGE = 2
 
@@ -38,6 +40,14 @@ def main() -> None:
 )
 @click.option("--init-delay", default=0.05, show_default=True, help="Seconds a tunnel takes to initialise.")
 @click.option("--idle-advance/--no-idle-advance", default=True, help="Whether idle reads move consume points.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Directory to keep everything in that was acknowledged.  [default: memory only]",
+)
+@click.option(
+    "--fsync", is_flag=True, help="With --data: answer only when the disk has it, so that a power loss costs nothing."
+)
 def serve(  # noqa: PLR0913 - one parameter per flag
     host: str,
     port: int,
@@ -49,20 +59,33 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     base_split_bytes: int,
     init_delay: float,
     idle_advance: bool,
+    data: Path | None,
+    fsync: bool,
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
     settings = Settings(
-        partitions=partitions, base_split_bytes=base_split_bytes, init_delay=init_delay, idle_advance=idle_advance
+        partitions=partitions,
+        base_split_bytes=base_split_bytes,
+        init_delay=init_delay,
+        idle_advance=idle_advance,
+        fsync=fsync,
     )
     pairs = _pairs(keys or ("test-id:test-secret",))
-    emulator = Emulator(
-        {name: pairs for name in names or ("demo",)},
-        host=host,
-        port=port,
-        admin_host=admin_host,
-        admin_port=admin_port,
-        settings=settings,
-    )
+    if fsync and data is None:
+        raise click.BadParameter("needs --data", param_hint="--fsync")
+    try:
+        emulator = Emulator(
+            {name: pairs for name in names or ("demo",)},
+            host=host,
+            port=port,
+            admin_host=admin_host,
+            admin_port=admin_port,
+            settings=settings,
+            data=data,
+        )
+    except DataError as error:
+        click.echo(str(error), err=True)
+        sys.exit(EXIT_USAGE)
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_serve(emulator, next(iter(pairs)), names[0] if names else "demo"))

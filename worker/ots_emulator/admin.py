@@ -35,7 +35,7 @@ def admin_application(emulator: Emulator) -> web.Application:
     application.router.add_get("/healthz", healthz)
     application.router.add_get("/state", state)
     for path, lever in _LEVERS.items():
-        application.router.add_post(path, _posted(partial(lever, emulator)))
+        application.router.add_post(path, _posted(emulator, partial(lever, emulator)))
     return application
 
 
@@ -95,7 +95,9 @@ _LEVERS: dict[str, Callable[[Emulator, Document], Document]] = {
 }
 
 
-def _posted(lever: Callable[[Document], Document]) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _posted(
+    emulator: Emulator, lever: Callable[[Document], Document]
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
         try:
             document: Any = json.loads(await request.text() or "{}")
@@ -103,7 +105,9 @@ def _posted(lever: Callable[[Document], Document]) -> Callable[[web.Request], Aw
             raise parameter_invalid(f"body is no JSON: {error}") from error
         if not isinstance(document, dict):
             raise parameter_invalid("body is no JSON object")
-        return web.json_response(lever(document))
+        answer = lever(document)
+        emulator.commit()
+        return web.json_response(answer)
 
     return handle
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import struct
 import uuid
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from ots_emulator.cells import HEADER
 from ots_emulator.journal import UNKEPT, Journal
@@ -100,6 +101,28 @@ class ChangeLog:
         self._journal = journal
         for start in starts or [BOTTOM_KEY]:
             self._add(start, ())
+
+    @classmethod
+    def loaded(
+        cls,
+        partitions: Iterable[Partition],
+        *,
+        stream_id: str,
+        retention_hours: int,
+        enabled_us: int,
+        last_us: int,
+        journal: Journal,
+    ) -> Self:
+        """Build the log of partitions that exist, in the order they came to be."""
+        log = cls(stream_id, retention_hours, enabled_us, [], journal)
+        log.partitions = {partition.id: partition for partition in partitions}
+        log._open = [partition for partition in log.partitions.values() if partition.closed_us is None]
+        log._open.sort(key=lambda partition: partition.start)
+        log._starts = [partition.start for partition in log._open]
+        # Times go on increasing, whatever the clock says now.
+        latest = (max(part.created_us, part.closed_us or 0, *part.times_us[-1:]) for part in log.partitions.values())
+        log._last_us = max(last_us, *latest)
+        return log
 
     def __repr__(self) -> str:
         return f"ChangeLog({self.stream_id}, {len(self._open)} open of {len(self.partitions)} partitions)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -15,9 +17,11 @@ from ots_emulator.faults import Faults
 from ots_emulator.instance import Instance
 from ots_emulator.keys import Key
 from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.restore import restore
 from ots_emulator.server import Listener, listen, serve_data
 from ots_emulator.settings import Settings
 from ots_emulator.state import state_of
+from ots_emulator.storage import DataError, Storage
 from ots_emulator.tunnels import Tunnel
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
@@ -36,6 +40,10 @@ class Emulator:
         admin_host: address of the admin port if it differs.
         settings: behaviour.
         clock: the service's time.
+        data: directory that everything acknowledged is kept in; without it the state lives and dies with the object.
+
+    Raises:
+        DataError: the data directory cannot be used.
     """
 
     def __init__(
@@ -48,11 +56,13 @@ class Emulator:
         admin_host: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        data: str | PathLike[str] | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.clock = clock or SystemClock()
         self.faults = Faults()
         self.instances = {name: Instance(name, dict(keys), self.settings) for name, keys in instances.items()}
+        self._storage = self._restored(Path(data)) if data is not None else None
         self._application = Application(self.instances, self.clock, self.settings, self.faults)
         self._address = (host, port)
         self._admin_address = (admin_host or host, admin_port)
@@ -62,6 +72,22 @@ class Emulator:
     def __repr__(self) -> str:
         return f"Emulator({', '.join(self.instances)}, {self.calls} calls)"
 
+    def _restored(self, directory: Path) -> Storage:
+        storage = Storage(directory, fsync=self.settings.fsync)
+        try:
+            restore(storage, self.instances.values(), self._now_us())
+        except DataError:
+            storage.close()
+            raise
+        return storage
+
+    def _close(self, storage: Storage) -> None:
+        try:
+            if storage.failure is None:
+                self.commit()
+        finally:
+            storage.close()
+
     # Running
 
     async def start(self) -> None:
@@ -70,19 +96,21 @@ class Emulator:
         Raises:
             OSError: an address cannot be used.
         """
-        self._data = await serve_data(self._application, *self._address, self.settings.body_limit)
         try:
+            self._data = await serve_data(self._application, *self._address, self.settings.body_limit)
             self._admin = await listen(web.AppRunner(admin_application(self)), *self._admin_address)
         except OSError:
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Finish calls under way and close both ports; the state stays."""
+        """Finish calls under way and close both ports; the state stays, but a data directory is closed, too."""
         listeners = [listener for listener in (self._data, self._admin) if listener is not None]
         self._data = self._admin = None
         for listener in listeners:
             await listener.stop()
+        if self._storage is not None:
+            self._close(self._storage)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -117,6 +145,16 @@ class Emulator:
         return await self._application.handle(request)
 
     # Levers
+
+    def commit(self) -> None:
+        """Keep what levers have changed; calls of clients do that themselves.
+
+        Raises:
+            Refusal: OTSInternalServerError, it could not be kept.
+        """
+        for instance in self.instances.values():
+            instance.journal.everything()
+            instance.journal.commit()
 
     def state(self) -> dict[str, object]:
         """Return everything there is to see, as JSON values."""

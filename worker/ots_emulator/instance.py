@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -62,6 +62,15 @@ class Instance:
         if len(self.tables) >= self.settings.table_quota:
             text = f"Number of tables exceeds the quota:{self.settings.table_quota}."
             raise Refusal("OTSQuotaExhausted", text)
+        self._attach(table)
+
+    def adopt(self, journal: Journal, tables: Iterable[Table]) -> None:
+        """Take tables that were kept, and the journal that goes on keeping them."""
+        self.journal = journal
+        for table in tables:
+            self._attach(table)
+
+    def _attach(self, table: Table) -> None:
         table.journal = self.journal
         table.on_split = lambda children: self._follow_split(table, children)
         self.tables[table.name] = table

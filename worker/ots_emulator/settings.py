@@ -51,5 +51,8 @@ class Settings:
     table_quota: int = 64
     """Tables per instance (tablestore-api 2.2)."""
 
+    fsync: bool = False
+    """With a data directory: whether an answer waits for the disk, so that it outlives a power loss, too."""
+
     body_limit: int = 5 << 20
     """Largest request body (tablestore-api 2.2)."""

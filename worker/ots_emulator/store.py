@@ -8,7 +8,7 @@ Source: tablestore-api 2.4 to 2.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from sortedcontainers import SortedDict
@@ -174,6 +174,7 @@ class Table:
         """Apply new options; versions beyond a lower maximum are gone at once."""
         lowered = options.max_versions < self.options.max_versions
         self.options = options
+        self.journal.table(self)
         if lowered:
             for key in list(self._versioned):
                 span = scan_image(self._rows[key])
@@ -197,6 +198,11 @@ class Table:
         if len(self._rows) >= self._next_split and len(self.log.open_partitions) < self.partition_aim:
             self._approach_aim(now_us)
 
+    def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
+        """Take rows as they were stored, in key order, each with whether some column has several versions."""
+        for key, image, versioned in rows:
+            self._store(key, image, versioned=versioned)
+
     # Partitions
 
     def enable_stream(self, retention_hours: int, now_us: int) -> ChangeLog:
@@ -208,6 +214,7 @@ class Table:
     def disable_stream(self) -> None:
         """Drop the change log."""
         self.log = None
+        self.journal.table(self)
 
     def partition_starts(self) -> list[Key]:
         """Return where the partitions start, in key order; without a log they are quantiles of the rows."""

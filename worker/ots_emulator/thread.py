@@ -63,7 +63,9 @@ class EmulatorThread:
         assert self._loop is not None
 
         async def run() -> Any:
-            return getattr(self._emulator, lever)(*arguments, **options)
+            result = getattr(self._emulator, lever)(*arguments, **options)
+            self._emulator.commit()
+            return result
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(_DEADLINE)
 
