@@ -29,7 +29,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
 from ots_tunnel.settings import WorkerSettings
-from ots_tunnel.sinks import Batch, Guard
+from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport.inprocess import InProcessTransport
@@ -53,7 +53,7 @@ FAST = WorkerSettings(
 
 
 @dataclass
-class RecordingSink:
+class RecordingSink(Immediate):
     """Keeps (key, number) of every record in the order of confirmation."""
 
     delay: float = 0
@@ -84,9 +84,6 @@ class RecordingSink:
             self.by_channel[batch.channel_id] += rows
         finally:
             self.writing -= 1
-
-    async def flush(self) -> None:
-        return None
 
     async def close(self) -> None:
         self.closed = True

@@ -51,6 +51,11 @@ class Page:
     size_bytes: int
     service_time: float | None
 
+    @property
+    def rows(self) -> int:
+        """Number of its records."""
+        return len(self.records)
+
     def __repr__(self) -> str:
         return f"Page({len(self.records)} records, {self.size_bytes} bytes, may_more={self.may_more})"
 

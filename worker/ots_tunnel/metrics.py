@@ -7,21 +7,16 @@ asked for, so that a closed channel leaves none behind.
 from __future__ import annotations
 
 import time
-from collections import Counter as Tally
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from operator import attrgetter
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from ots_tunnel.client import Page
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, ChannelType
 
 #: Seconds; calls take milliseconds, a write that waits for a busy destination much longer.
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-
-_action = attrgetter("action")
 
 
 class BusyClock:
@@ -97,12 +92,12 @@ class WorkerMetrics:
         with self._write.labels(self.tunnel, channel_type, self._sink).time(), self.busy.busy():
             yield
 
-    def confirmed(self, channel_type: ChannelType, page: Page) -> None:
-        """The sink has confirmed a page."""
-        self.rows_total += len(page.records)
-        self.bytes_total += page.size_bytes
-        self._bytes.labels(self.tunnel, channel_type).inc(page.size_bytes)
-        for action, rows in Tally(map(_action, page.records)).items():
+    def confirmed(self, channel_type: ChannelType, actions: Mapping[int, int], size_bytes: int) -> None:
+        """The sink has confirmed a page with so many records of each action."""
+        self.rows_total += sum(actions.values())
+        self.bytes_total += size_bytes
+        self._bytes.labels(self.tunnel, channel_type).inc(size_bytes)
+        for action, rows in actions.items():
             self._records.labels(self.tunnel, channel_type, Action(action).name.lower()).inc(rows)
 
     def checkpoint_stored(self, channel_type: ChannelType, seconds: float) -> None:

@@ -16,12 +16,13 @@ from ots_tunnel.budget import ByteBudget, Share
 from ots_tunnel.client import Page
 from ots_tunnel.failures import first_error
 from ots_tunnel.fence import Guard
+from ots_tunnel.handed import HandedPage, HandedPages
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import FINISHED, ChannelType, Token
 from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol.backoff import IDLE_READ, reads_on
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.sinks import Batch, Sink
+from ots_tunnel.sinks import Batch, Confirmation, Sink
 
 #: Pages read ahead of the one being written; the byte budget is the real limit, this one keeps it fair.
 READ_AHEAD_PAGES = 2
@@ -48,9 +49,11 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
+    start: Token
     page: Page
     share: Share
-    confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Its records are in memory no longer for the sink's sake: they are stored, or the sink keeps them elsewhere.
+    taken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def next_idle_attempt(attempt: int, page: Page) -> int | None:
@@ -119,16 +122,24 @@ class Pipeline:
         """
         if self._start == FINISHED:
             return True
+        sink, channel_id = self._shared.sink, self.progress.channel_id
+        await sink.begin(channel_id, self.progress.channel_type, self._start)
+        handed, finished, ended = HandedPages(self._page_confirmed), False, False
         try:
             async with asyncio.TaskGroup() as tasks:
-                name = f"read {self.progress.channel_id}"
-                self._reader = tasks.create_task(self._read_ahead(), name=name)
-                finished = await self._deliver()
+                self._reader = tasks.create_task(self._read_ahead(), name=f"read {channel_id}")
+                failing = tasks.create_task(_fail_with(handed), name=f"confirm {channel_id}")
+                finished = await self._deliver(handed)
+                ended = True
                 self._reader.cancel()
+                failing.cancel()
         except ExceptionGroup as group:
             raise first_error(group) from group
         finally:
             self._release_pages()
+            handed.close()
+            if not ended:
+                await sink.end(channel_id, abandoned=True)
         return finished
 
     async def _read_ahead(self) -> None:
@@ -140,7 +151,7 @@ class Pipeline:
                 item = await self._read_one(token)
                 self._pages.put_nowait(item)
                 if self._shared.slots is not None:
-                    await item.confirmed.wait()
+                    await item.taken.wait()
             token = item.page.next_token
             if self.progress.channel_type is ChannelType.STREAM:
                 following = next_idle_attempt(attempt, item.page)
@@ -163,37 +174,50 @@ class Pipeline:
         share.resize(page.size_bytes)
         rate.spend(len(page.records), charged)
         self.progress.page_read(page)
-        return _Item(page, share)
+        return _Item(token, page, share)
 
-    async def _deliver(self) -> bool:
-        while (item := await self._pages.get()) is not None and not self._stopping:
+    async def _deliver(self, handed: HandedPages) -> bool:
+        """Hand pages to the sink until the channel ends or is stopped; returns when all of them are confirmed."""
+        finished = False
+        while not finished and (item := await self._pages.get()) is not None:
+            if self._stopping:
+                item.share.release()
+                break
             self._room.release()
             try:
-                await self._write(item.page)
+                confirmation = await self._write(item)
             finally:
                 item.share.release()
-            item.confirmed.set()
-            self._confirmed(item.page.next_token)
-            if item.page.next_token == FINISHED:
-                return True
-        if item is not None:
-            item.share.release()
-        return False
+            handed.add(HandedPage.of(item.page, self.progress.channel_type), confirmation)
+            self.write_in_doubt = len(handed) > 0
+            item.taken.set()
+            finished = item.page.next_token == FINISHED
+        await self._shared.sink.end(self.progress.channel_id, abandoned=False)
+        handed.settle()
+        self.write_in_doubt = False
+        return finished
 
-    async def _write(self, page: Page) -> None:
-        last = None
-        if page.records:
-            batch = Batch(self.progress.channel_id, self.progress.channel_type, page.records)
-            self.write_in_doubt = True
-            with self._shared.metrics.writing(self.progress.channel_type):
-                await self._shared.sink.write(batch, self._guard)
-            self.write_in_doubt = False
-            last = page.records[-1].sequence if self.progress.channel_type is ChannelType.STREAM else None
-            self._shared.metrics.confirmed(self.progress.channel_type, page)
-        self.progress.page_confirmed(page, last)
+    async def _write(self, item: _Item) -> Confirmation | None:
+        page, kind = item.page, self.progress.channel_type
+        if not page.records:
+            return None
+        self.write_in_doubt = True
+        batch = Batch(self.progress.channel_id, kind, page.records, item.start, page.next_token)
+        with self._shared.metrics.writing(kind):
+            return await self._shared.sink.write(batch, self._guard)
+
+    def _page_confirmed(self, page: HandedPage) -> None:
+        if page.rows:
+            self._shared.metrics.confirmed(self.progress.channel_type, page.actions, page.size_bytes)
+        self.progress.page_confirmed(page, page.last)
+        self._confirmed(page.next_token)
 
     def _release_pages(self) -> None:
         while not self._pages.empty():
             item = self._pages.get_nowait()
             if item is not None:
                 item.share.release()
+
+
+async def _fail_with(handed: HandedPages) -> None:
+    await handed.failed

@@ -5,12 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from ots_tunnel.client import Page
 from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
 
 #: An idle channel is read at least every 6.25 s; a look that is older than this says nothing of now, seconds.
 LOOK_LASTS = 15.0
+
+
+class PageFacts(Protocol):
+    """What a page says beside its records; see `client.Page`."""
+
+    @property
+    def rows(self) -> int:
+        """Number of its records."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the whole answer."""
+        ...
+
+    @property
+    def may_more(self) -> bool | None:
+        """Whether a read at once pays off."""
+        ...
+
+    @property
+    def service_time(self) -> float | None:
+        """The service's clock at the answer, Unix seconds."""
+        ...
 
 
 @dataclass(slots=True)
@@ -47,19 +71,19 @@ class ChannelProgress:
         """
         return self.last_look is not None and self.clock() - self.last_look <= LOOK_LASTS
 
-    def page_read(self, page: Page) -> None:
+    def page_read(self, page: PageFacts) -> None:
         """A page has come and waits for the sink."""
         self.unconfirmed_pages += 1
         self._read_at = self.clock()
-        if page.records:
+        if page.rows:
             self.last_look = None
 
-    def page_confirmed(self, page: Page, last: SequenceInfo | None) -> None:
+    def page_confirmed(self, page: PageFacts, last: SequenceInfo | None) -> None:
         """The sink has confirmed a page; `last` is the position of its last record, None where it has none."""
         self.unconfirmed_pages -= 1
         self.error = None
-        self.rows += len(page.records)
-        self.size_bytes += page.size_bytes if page.records else 0
+        self.rows += page.rows
+        self.size_bytes += page.size_bytes if page.rows else 0
         if self.channel_type is not ChannelType.STREAM:
             return
         if last is not None:
@@ -85,6 +109,6 @@ class ChannelProgress:
         self.consumed_up_to = max(self.consumed_up_to or 0.0, time)
 
 
-def reached_end(page: Page) -> bool:
+def reached_end(page: PageFacts) -> bool:
     """Whether the page ends where the log ended when it was read (tunnel-protocol 4.7)."""
-    return not page.records if page.may_more is None else not page.may_more
+    return not page.rows if page.may_more is None else not page.may_more

@@ -16,7 +16,7 @@ from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.sinks import Batch, Guard
+from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
 
 pytestmark = pytest.mark.looptime
 
@@ -33,7 +33,7 @@ def page(rows: int, next_token: str, may_more: bool | None = None, at: float | N
 
 
 @dataclass
-class Script:
+class Script(Immediate):
     """A channel whose pages are given by their token, and a sink that takes `write_time` per batch."""
 
     pages: dict[str, Page]
@@ -61,8 +61,6 @@ class Script:
         if self.error is not None:
             raise self.error
         self.note(f"wrote {len(batch.records)}")
-
-    async def flush(self) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -267,3 +265,93 @@ async def test_caught_up_is_the_time_of_the_last_read_that_reached_the_end() -> 
     assert (progress.caught_up, progress.caught_up_time, progress.consumed_up_to) == (True, 2000.0, 2000.0)
     assert progress.lag(2007.0) == 7.0
     await running
+
+
+@dataclass
+class Keeper(Script):
+    """Keeps pages back until `keep` of them are there, or the channel ends."""
+
+    keep: int = 2
+    refuse: Exception | None = None
+    held: list[Confirmation] = field(default_factory=list)
+
+    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
+        self.note(f"begin {start}")
+
+    async def write(self, batch: Batch, guard: Guard) -> Confirmation:  # type: ignore[override]
+        self.note(f"took {batch.start}..{batch.following}")
+        self.held.append(asyncio.get_running_loop().create_future())
+        confirmation = self.held[-1]
+        if len(self.held) == self.keep:
+            self._settle()
+        return confirmation
+
+    def _settle(self) -> None:
+        held, self.held = self.held, []
+        for confirmation in held:
+            if self.refuse is None:
+                confirmation.set_result(None)
+            else:
+                confirmation.set_exception(self.refuse)
+
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        self.note(f"end abandoned={abandoned}")
+        if not abandoned:
+            self._settle()
+
+
+async def test_a_sink_that_keeps_pages_confirms_them_later_and_in_order() -> None:
+    keeper = Keeper({"t0": page(3, "t1", True), "t1": page(1, "t2", True), "t2": page(2, FINISHED)})
+    made, confirmed, shared = pipeline(keeper)
+
+    assert await made.run() is True
+
+    assert confirmed == ["t1", "t2", FINISHED]
+    events = [name for name in keeper.names() if not name.startswith("read")]
+    assert events == [
+        "begin t0",
+        "took t0..t1",
+        "took t1..t2",
+        "confirmed t1",
+        "confirmed t2",
+        "took t2..finished",
+        "end abandoned=False",
+        "confirmed finished",
+    ]
+    assert made.progress.rows == 6
+    assert shared.budget.used_bytes == 0
+
+
+async def test_an_empty_page_is_not_confirmed_before_those_that_are_kept() -> None:
+    keeper = Keeper({"t0": page(3, "t1", True), "t1": page(0, "t2", True), "t2": page(2, FINISHED)})
+    made, confirmed, _ = pipeline(keeper)
+
+    assert await made.run() is True
+
+    assert confirmed == ["t1", "t2", FINISHED]
+
+
+async def test_a_later_refusal_ends_the_channel_and_drops_what_is_kept() -> None:
+    pages = {f"t{number}": page(1, f"t{number + 1}", True) for number in range(50)}
+    keeper = Keeper(pages, refuse=SinkRejected("OTSInvalidPK", "no such key"))
+    made, confirmed, _ = pipeline(keeper)
+
+    with pytest.raises(SinkRejected):
+        await made.run()
+
+    assert confirmed == []
+    assert keeper.names()[-1] == "end abandoned=True"
+
+
+async def test_a_write_that_waits_for_more_is_in_doubt() -> None:
+    keeper = Keeper({"t0": page(3, "t1", True), "t1": page(0, "t2", False), "t2": page(0, "t2", False)}, keep=9)
+    made, confirmed, _ = pipeline(keeper)
+    running = asyncio.create_task(made.run())
+    await until(lambda: "read t2" in keeper.names())
+
+    assert made.write_in_doubt
+    made.stop()
+    assert await running is False
+
+    assert confirmed[:1] == ["t1"]
+    assert not made.write_in_doubt

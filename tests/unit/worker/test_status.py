@@ -5,13 +5,11 @@ import time
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ots_tunnel.client import Page
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.logs import LogAction
 from ots_tunnel.metrics import BusyClock, WorkerMetrics
-from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType, Token
+from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.progress import ChannelProgress
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.status import ChannelView, Rate, StatusCollector, WorkerStatus
 
 
@@ -94,7 +92,7 @@ def test_metric_names_and_labels_are_an_interface() -> None:
     made = status()
     metrics = made.metrics
     metrics.registry.register(StatusCollector(made))
-    metrics.confirmed(ChannelType.STREAM, Page([Record(Action.PUT, b"")], Token("t"), None, 10, None))
+    metrics.confirmed(ChannelType.STREAM, {Action.PUT: 1}, 10)
     metrics.checkpoint_stored(ChannelType.STREAM, 0.1)
     metrics.handed_over("taken")
     metrics.call_repeated("ReadRecords", ConnectionLost("reset"))

@@ -1,11 +1,12 @@
 """Where records go: one small interface, and the choice of its implementation.
 
-A sink confirms a batch as a whole: `write` returns when every record of it is stored, and only then may a
-checkpoint be written (design rule 1).
+A sink confirms a batch as a whole, at once or later: only when every record of it is stored may a checkpoint be
+written (design rule 1).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,20 +14,35 @@ from typing import Protocol
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import Guard
-from ots_tunnel.model import ChannelId, ChannelType
+from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import Transport
 
-__all__ = ["Batch", "Guard", "Sink", "open_sink"]
+__all__ = ["Batch", "Confirmation", "Guard", "Immediate", "Sink", "open_sink"]
+
+
+#: Ends when every record of a batch is stored; raises what `Sink.write` raises. Whoever holds it may cancel it.
+Confirmation = asyncio.Future[None]
+
+
+#: The token of records that were not read from a tunnel.
+NOWHERE = Token("")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records of one channel in commit order, usually one page."""
+    """Records of one channel in commit order, usually one page.
+
+    Args:
+        start: the token the page was read at, a name for its position that every replay repeats.
+        following: the token of the page after it.
+    """
 
     channel_id: ChannelId
     channel_type: ChannelType
     records: Sequence[Record]
+    start: Token = NOWHERE
+    following: Token = NOWHERE
 
     def __repr__(self) -> str:
         return f"Batch({self.channel_type}, {len(self.records)} records)"
@@ -35,7 +51,8 @@ class Batch:
 class Sink(Protocol):
     """Stores records at least once and in order per primary key.
 
-    Calls of `write` for different channels may overlap; those of one channel follow each other.
+    Calls for different channels may overlap; those of one channel follow each other: `begin`, any number of `write`,
+    `end`.
     """
 
     async def open(self) -> None:
@@ -46,8 +63,17 @@ class Sink(Protocol):
         """
         ...
 
-    async def write(self, batch: Batch, guard: Guard) -> None:
+    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
+        """A channel is opened at a checkpoint: whatever is stored of it at or after `start` will come again."""
+        ...
+
+    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
         """Store every record of `batch`; transient failures are tried again until they pass or we are cancelled.
+
+        Returns:
+            None when every record is stored. A confirmation from a sink that keeps records, outside of the memory
+            budget, until more have come: the channel's later batches are handed over meanwhile, and its confirmations
+            end in their order.
 
         Raises:
             SinkRejected: records are refused for good.
@@ -55,13 +81,27 @@ class Sink(Protocol):
         """
         ...
 
-    async def flush(self) -> None:
-        """Return when nothing is held back."""
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        """A channel is closed: store what is held back of it, or drop it if `abandoned`; confirmations end here.
+
+        Raises:
+            SinkRejected, OwnershipLost: as `write`.
+        """
         ...
 
     async def close(self) -> None:
         """Release connections; no call follows."""
         ...
+
+
+class Immediate:
+    """The part of `Sink` that a sink without memory shares with all such sinks: it confirms when `write` returns."""
+
+    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
+        """What comes again is written again."""
+
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        """Nothing is held back."""
 
 
 def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Sink:

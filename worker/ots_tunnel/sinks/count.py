@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ots_tunnel.sinks import Batch, Guard
+from ots_tunnel.sinks import Batch, Guard, Immediate
 
 
-class CountSink:
+class CountSink(Immediate):
     """Confirms everything at once; `rows` and `bytes` say how much went by."""
 
     def __init__(self) -> None:
@@ -27,9 +27,6 @@ class CountSink:
         guard.check()
         self.rows += len(batch.records)
         self.bytes += sum(record.size for record in batch.records)
-
-    async def flush(self) -> None:
-        """Nothing is held back."""
 
     async def close(self) -> None:
         """Nothing to close."""

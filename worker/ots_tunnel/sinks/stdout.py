@@ -10,10 +10,10 @@ from typing import Any, TextIO
 
 from ots_tunnel.model import Column, Marker
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Guard
+from ots_tunnel.sinks import Batch, Guard, Immediate
 
 
-class StdoutSink:
+class StdoutSink(Immediate):
     """Prints one line per record."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -40,9 +40,6 @@ class StdoutSink:
             guard.check()
             # In a thread: a reader that stops reading stops the writing, and must not stop the heartbeat.
             await asyncio.to_thread(self._print, lines)
-
-    async def flush(self) -> None:
-        """Nothing is held back: `write` prints everything."""
 
     async def close(self) -> None:
         """Standard output stays open: it is not ours."""

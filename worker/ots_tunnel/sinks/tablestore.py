@@ -10,7 +10,7 @@ from ots_tunnel.config import DeliveryConfig, TablestoreSinkConfig, WorkerConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import ServiceError, SinkRejected
 from ots_tunnel.fence import Guard
-from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks import Batch, Immediate
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.requests import plan_requests
 from ots_tunnel.sinks.row_change import Change, Omissions, change_as_it_is, changes_of, expired_before_ms
@@ -20,7 +20,7 @@ from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
 
 
-class TablestoreSink:
+class TablestoreSink(Immediate):
     """Repeats records in a destination table that exists.
 
     Args:
@@ -116,9 +116,6 @@ class TablestoreSink:
         for record in batch.records:
             changes += changes_of(record, self._limits, self.omissions, limit_ms)
         await self._writer.write(changes, guard)
-
-    async def flush(self) -> None:
-        """Nothing is held back: `write` returns when everything is stored."""
 
     async def close(self) -> None:
         """Close the connections."""
