@@ -150,6 +150,8 @@ def inflate(headers: Mapping[str, str], body: bytes, limit: int) -> bytes:
         raise parameter_invalid("Request body is no deflate stream.") from error
     if len(plain) > limit:
         raise body_too_large()
+    if not inflater.eof:
+        raise parameter_invalid("Request body is no deflate stream.")
     return plain
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from ots_emulator.cells import HEADER
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, Key
-from ots_emulator.refusal import tunnel_expired
+from ots_emulator.refusal import parameter_invalid, tunnel_expired
 from ots_emulator.settings import Settings
 from ots_emulator.store import Table
 from ots_emulator.tokens import (
@@ -121,7 +121,7 @@ def _stream_page(
     settings: Settings,
     now_us: int,
 ) -> DeliveredPage:
-    cursor = read_stream_token(token, partition.id)
+    cursor = _stream_cursor(token, partition)
     log = table.log
     if log is None or partition.id not in log.partitions:
         raise tunnel_expired()
@@ -159,9 +159,16 @@ def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, tabl
         channel.rows = channel.total_rows or channel.rows
         channel.consume_point_ns = max(channel.consume_point_ns, _ended_ns(tunnel, channel.source))
         return
-    cursor = read_stream_token(token, channel.source.id)
+    cursor = _stream_cursor(token, channel.source)
     channel.rows = cursor.rows
     channel.consume_point_ns = cursor.time_ns
+
+
+def _stream_cursor(token: Token, partition: Partition) -> StreamCursor:
+    cursor = read_stream_token(token, partition.id)
+    if cursor.position > partition.end:
+        raise parameter_invalid(f"[tunnelservice] invalid token: position {cursor.position} is behind the log's end")
+    return cursor
 
 
 def _end_us(tunnel: Tunnel) -> int | None:

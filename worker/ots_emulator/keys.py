@@ -27,6 +27,7 @@ KEY_VALUE_BYTES: Final = 1024
 
 #: PlainBuffer type byte of each key type, and how messages print it.
 TYPE_BYTE = {KeyType.INTEGER: 0x00, KeyType.STRING: 0x03, KeyType.BINARY: 0x07}
+_STRING: Final = TYPE_BYTE[KeyType.STRING]
 TYPE_NAME = {KeyType.INTEGER: "VT_INTEGER", KeyType.STRING: "VT_STRING", KeyType.BINARY: "VT_BLOB"}
 
 
@@ -95,10 +96,14 @@ class KeySchema:
             if cells[position + 4] != type_byte:
                 return self._refuse(cells)
             if type_byte == 0:
+                if end != position + 13:
+                    return self._refuse(cells)
                 key.append(_I64.unpack_from(cells, position + 5)[0])
             else:
                 value = cells[position + 9 : end]
-                if len(value) > KEY_VALUE_BYTES:
+                if cells[position + 5 : position + 9] != _U32.pack(len(value)) or len(value) > KEY_VALUE_BYTES:
+                    return self._refuse(cells)
+                if type_byte == _STRING and not value.isascii() and not is_text(value):
                     return self._refuse(cells)
                 key.append(value)
             position = end + 2
@@ -215,6 +220,15 @@ def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False) -> None:
                     f"The length of primary key column: '{name}' exceeds the MaxLength:{KEY_VALUE_BYTES} "
                     f"with CurrentLength:{length}."
                 )
+
+
+def is_text(value: bytes) -> bool:
+    """Whether bytes are UTF-8."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _cell_start(name: str) -> bytes:

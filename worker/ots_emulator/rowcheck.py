@@ -11,7 +11,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from ots_emulator.keys import check_key_values, key_columns
+from ots_emulator.keys import check_key_values, is_text, key_columns
 from ots_emulator.refusal import request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, KeyValue
@@ -25,8 +25,8 @@ NAME_BYTES: Final = 255
 VALUE_BYTES: Final = 2_097_152
 COLUMNS_PER_ROW: Final = 1024
 
-#: Value type -> its whole length; strings and blobs carry theirs.
-_FIXED_BYTES = {0x00: 9, 0x02: 2}
+#: Types whose length is all there is to check.
+_FIXED_BYTES = {0x00: 9}
 _DATA_BYTES = {0x00: 8, 0x01: 8, 0x02: 1}
 
 
@@ -137,7 +137,7 @@ def _check_op(cell: CellSpan, action: Action) -> None:
             raise request_invalid("Timestamp must be given when type is DELETE_ONE_VERSION.")
         case CellOp.DELETE_ALL_VERSIONS if timestamp_ms is not None:
             raise request_invalid("Timestamp cannot be given when type is DELETE_ALL_VERSION.")
-        case CellOp.INCREMENT if value is None or value[0] != 0:
+        case CellOp.INCREMENT if value is None or value[:1] != b"\0":
             raise request_invalid(f"The value of column '{name.decode()}' must be an integer when type is INCREMENT.")
         case CellOp.INCREMENT if timestamp_ms is not None:
             raise request_invalid("Timestamp cannot be given when type is INCREMENT.")
@@ -156,6 +156,10 @@ def _check_value(name: bytes, value: bytes) -> None:
                 raise request_invalid("NaN can't be set to double value.")
             if math.isinf(number):
                 raise request_invalid("Infinity can't be set to double value.")
+        case 0x02 if len(value) == 2 and value[1] < 2:
+            return
+        case 0x03 if not value.isascii() and not is_text(value[5:]):
+            raise request_invalid(f"The value of column '{name.decode()}' has an invalid type or length: no UTF-8.")
         case 0x03 | 0x07 if len(value) >= 5 and _U32.unpack_from(value, 1)[0] == len(value) - 5:
             if len(value) - 5 > VALUE_BYTES:
                 raise request_invalid(

@@ -6,7 +6,9 @@ time up to which everything has been read once the page before it is done.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from ots_emulator.keys import Key, KeySchema
 from ots_emulator.refusal import parameter_invalid
@@ -14,6 +16,11 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Token
 from ots_tunnel.protocol.plainbuffer import decode_primary_key
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
+
+#: Longer numbers than any log has entries.
+_POSITION: Final = re.compile(r"[0-9]{1,18}")
+#: What is read is added to a token's count, and the sum must still be a number of the wire.
+_NUMBER_LIMIT: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +57,8 @@ def read_base_token(token: str, schema: KeySchema) -> BaseCursor:
     Raises:
         Refusal: it is none of this table.
     """
+    content = _read(token)
     try:
-        content = parse_token(Token(token))
         if content.primary_key is None:
             raise parameter_invalid("[tunnelservice] token of a base channel has no primary key")
         return BaseCursor(schema.bound(decode_primary_key(content.primary_key)), content.total_count)
@@ -65,11 +72,19 @@ def read_stream_token(token: str, partition_id: str) -> StreamCursor:
     Raises:
         Refusal: it is none of this partition.
     """
+    content = _read(token)
+    owner, _, position = (content.iterator or "").rpartition(":")
+    if owner != partition_id or not _POSITION.fullmatch(position):
+        raise parameter_invalid("[tunnelservice] token does not belong to this channel")
+    return StreamCursor(int(position), content.total_count, content.timestamp)
+
+
+def _read(token: str) -> TokenContent:
     try:
         content = parse_token(Token(token))
     except CodecError as error:
         raise parameter_invalid(f"[tunnelservice] invalid token: {error}") from error
-    owner, _, position = (content.iterator or "").rpartition(":")
-    if owner != partition_id or not position.isdecimal():
-        raise parameter_invalid("[tunnelservice] token does not belong to this channel")
-    return StreamCursor(int(position), content.total_count, content.timestamp)
+    for name, number in (("total_count", content.total_count), ("timestamp", content.timestamp)):
+        if not 0 <= number < _NUMBER_LIMIT:
+            raise parameter_invalid(f"[tunnelservice] invalid token: {name} {number} is not within [0, 2^62)")
+    return content

@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from ots_emulator.changelog import Partition
 from ots_emulator.keys import Key
@@ -27,6 +28,9 @@ from ots_tunnel.model import (
     TunnelId,
     TunnelType,
 )
+
+#: Versions only grow, and must stay numbers of the wire.
+VERSION_LIMIT: Final = 1 << 62
 
 
 @dataclass(slots=True, eq=False)
@@ -247,6 +251,8 @@ class Tunnel:
         channel = self.channels.get(report.channel_id)
         if channel is None or channel.owner != client_id:
             return
+        if report.version > VERSION_LIMIT:
+            raise parameter_invalid(f"[tunnelservice] version {report.version} of channel {channel.id} is too high")
         ends = report.status in (ChannelStatus.CLOSE, ChannelStatus.TERMINATED)
         # Both sides may have counted up at once: the client's end is the later truth (tunnel-protocol 4.4).
         tied = report.version == channel.version and channel.status is ChannelStatus.CLOSING

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from ots_emulator import Emulator
 from ots_emulator.app import HANDLERS
+from ots_emulator.auth import inflate
+from ots_emulator.refusal import Refusal
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.protocol import table_pb2 as table
+from ots_tunnel.protocol.crc8 import crc8
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 from ots_tunnel.protocol.plainbuffer import encode_primary_key
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, build_request
 from ots_tunnel.protocol.signing import sign_response
-from tests.unit.emulator.driver import CREDENTIALS, Driver
+from ots_tunnel.protocol.token import build_token, parse_token
+from tests.unit.emulator.driver import CREDENTIALS, IGNORE, Driver
 
 KEY = encode_primary_key((("k", 1),))
 
@@ -91,3 +99,108 @@ async def test_a_mistake_of_our_own_is_an_internal_error_with_a_line_in_the_log(
 
     assert error_of(response) == (500, "OTSInternalServerError", "Internal server error.")
     assert [record.message for record in caplog.records if record.exc_info] == ["call failed"]
+
+
+def key_cell(value: bytes) -> bytes:
+    """A row of one key column ``k`` with this type byte and payload, checksums right."""
+    cell = crc8(b"k" + value)
+    start = b"\x75\0\0\0\x01\x03\x04\x01\0\0\0k\x05" + len(value).to_bytes(4, "little")
+    return start + value + bytes((0x0A, cell, 0x09, crc8(bytes((cell, 0)))))
+
+
+def row_with(value: bytes) -> bytes:
+    """A row of table ``t`` with one cell ``a`` of this type byte and payload, checksums right."""
+    cell = crc8(b"a" + value)
+    key = encode_primary_key((("k", 1),))[:-2]
+    cells = b"\x02\x03\x04\x01\0\0\0a\x05" + len(value).to_bytes(4, "little") + value + bytes((0x0A, cell))
+    return key + cells + bytes((0x09, crc8(bytes((key[-1], cell, 0)))))
+
+
+async def put(driver: Driver, row: bytes) -> None:
+    await driver.call("PutRow", table_name="t", row=row, condition=IGNORE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("INTEGER", b"\x00"),
+        ("INTEGER", b"\x00" + bytes(9)),
+        ("STRING", b"\x03\x02\0\0\0\xff\xfe"),
+        ("STRING", b"\x03\x01\0\0\0abc"),
+        ("STRING", b"\x03"),
+        ("BINARY", b"\x07\xff\xff\xff\xffab"),
+    ],
+)
+async def test_keys_that_nobody_could_read_are_refused(kind: str, value: bytes) -> None:
+    driver = Driver()
+    await driver.call(
+        "CreateTable",
+        table_meta={"table_name": "t", "primary_key": [{"name": "k", "type": kind}]},
+        reserved_throughput={"capacity_unit": {"read": 0, "write": 0}},
+        table_options={"time_to_live": -1, "max_versions": 1},
+    )
+
+    with pytest.raises(ServiceError, match="OTSParameterInvalid: Malformed primary key"):
+        await put(driver, key_cell(value))
+
+
+@pytest.mark.parametrize("value", [b"\x02\x02", b"\x03\x02\0\0\0\xff\xfe"], ids=["boolean", "text"])
+async def test_values_that_nobody_could_read_are_refused(driver: Driver, value: bytes) -> None:
+    with pytest.raises(ServiceError, match="The value of column 'a' has an invalid type or length"):
+        await put(driver, row_with(value))
+
+
+async def test_an_increment_without_a_value_is_refused(driver: Driver) -> None:
+    key = KEY[:-2]
+    cell = crc8(b"a\x04")
+    row = (
+        key + b"\x02\x03\x04\x01\0\0\0a\x05\0\0\0\0\x06\x04\x0a" + bytes((cell, 0x09, crc8(bytes((key[-1], cell, 0)))))
+    )
+
+    with pytest.raises(ServiceError, match="must be an integer when type is INCREMENT"):
+        await driver.call("UpdateRow", table_name="t", row_change=row, condition=IGNORE)
+
+
+async def test_a_channel_version_that_cannot_grow_is_refused(driver: Driver) -> None:
+    tunnel = await driver.create_tunnel("BaseData")
+    client = await driver.connect(tunnel)
+    await driver.heartbeat(tunnel, client)
+
+    with pytest.raises(ServiceError, match=r"OTSParameterInvalid: .*version"):
+        await driver.heartbeat(tunnel, client, ("BaseData_0", 2**63 - 1, "CLOSE"))
+
+    assert list(await driver.heartbeat(tunnel, client)) == ["BaseData_0"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"total_count": 2**63 - 1},
+        {"total_count": -1},
+        {"timestamp": -1},
+        {"timestamp": 2**63 - 1},
+        {"iterator": "9" * 5000},
+        {"iterator": "\N{ARABIC-INDIC DIGIT ONE}"},
+        {"iterator": "1"},
+    ],
+    ids=["count", "negative count", "negative time", "time", "digits", "other digits", "behind the end"],
+)
+@pytest.mark.parametrize("call", ["ReadRecords", "Checkpoint"])
+async def test_tokens_that_the_service_never_gave_are_refused(
+    driver: Driver, call: str, change: dict[str, Any]
+) -> None:
+    tunnel = await driver.create_tunnel("Stream")
+    (channel,) = await driver.channels(tunnel, "Stream")
+    content = parse_token((await driver.checkpoint_of(tunnel, channel)).checkpoint)
+    if "iterator" in change:
+        change = {"iterator": f"{content.iterator.rpartition(':')[0]}:{change['iterator']}"}
+    token = build_token(replace(content, **change))
+    fields = {"token": token} if call == "ReadRecords" else {"checkpoint": token, "sequence_number": 1}
+
+    with pytest.raises(ServiceError, match=r"OTSParameterInvalid: .*token"):
+        await driver.call(call, tunnel_id=tunnel, client_id="", channel_id=channel, **fields)
+
+
+async def test_a_compressed_body_that_ends_early_is_refused() -> None:
+    with pytest.raises(Refusal, match="deflate"):
+        inflate({"x-ots-request-compress-type": "deflate"}, zlib.compress(b"\x0a\x01t")[:-4], 1000)
