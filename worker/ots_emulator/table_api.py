@@ -146,6 +146,7 @@ def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
         ),
         reserved_throughput_details=_throughput(table),
         table_options=_options(table),
+        table_status=pb.ACTIVE,
         stream_details=_stream(table),
         shard_splits=[table.schema.encode(start) for start in table.partition_starts()[1:]],
         creation_time=table.created_us,

@@ -275,6 +275,11 @@ async def test_tables_that_are_missing_or_there_already(driver: Driver) -> None:
     assert rows[0].error.code == "OTSObjectNotExist"
 
 
+async def test_a_described_table_is_active_as_the_vendors_go_sdk_requires(driver: Driver) -> None:
+    described = await driver.call("DescribeTable", table_name="t")
+    assert described.table_status == table_pb2.ACTIVE
+
+
 async def test_a_table_has_its_partitions_when_it_is_loaded(make_driver: type[Driver]) -> None:
     driver = make_driver()
     driver.emulator.set_partitions("demo", "t", 4)

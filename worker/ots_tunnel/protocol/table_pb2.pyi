@@ -87,6 +87,14 @@ class LogicalOperator(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LO_AND: _ClassVar[LogicalOperator]
     LO_OR: _ClassVar[LogicalOperator]
 
+class TableStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ACTIVE: _ClassVar[TableStatus]
+    INACTIVE: _ClassVar[TableStatus]
+    LOADING: _ClassVar[TableStatus]
+    UNLOADING: _ClassVar[TableStatus]
+    UPDATING: _ClassVar[TableStatus]
+
 class OperationType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PUT: _ClassVar[OperationType]
@@ -150,6 +158,11 @@ VT_BLOB: VariantType
 LO_NOT: LogicalOperator
 LO_AND: LogicalOperator
 LO_OR: LogicalOperator
+ACTIVE: TableStatus
+INACTIVE: TableStatus
+LOADING: TableStatus
+UNLOADING: TableStatus
+UPDATING: TableStatus
 PUT: OperationType
 UPDATE: OperationType
 DELETE: OperationType
@@ -446,10 +459,11 @@ class DescribeTableRequest(_message.Message):
     def __init__(self, table_name: _Optional[str] = ...) -> None: ...
 
 class DescribeTableResponse(_message.Message):
-    __slots__ = ("table_meta", "reserved_throughput_details", "table_options", "stream_details", "shard_splits", "sse_details", "index_metas", "creation_time")
+    __slots__ = ("table_meta", "reserved_throughput_details", "table_options", "table_status", "stream_details", "shard_splits", "sse_details", "index_metas", "creation_time")
     TABLE_META_FIELD_NUMBER: _ClassVar[int]
     RESERVED_THROUGHPUT_DETAILS_FIELD_NUMBER: _ClassVar[int]
     TABLE_OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    TABLE_STATUS_FIELD_NUMBER: _ClassVar[int]
     STREAM_DETAILS_FIELD_NUMBER: _ClassVar[int]
     SHARD_SPLITS_FIELD_NUMBER: _ClassVar[int]
     SSE_DETAILS_FIELD_NUMBER: _ClassVar[int]
@@ -458,12 +472,13 @@ class DescribeTableResponse(_message.Message):
     table_meta: TableMeta
     reserved_throughput_details: ReservedThroughputDetails
     table_options: TableOptions
+    table_status: TableStatus
     stream_details: StreamDetails
     shard_splits: _containers.RepeatedScalarFieldContainer[bytes]
     sse_details: SSEDetails
     index_metas: _containers.RepeatedCompositeFieldContainer[IndexMeta]
     creation_time: int
-    def __init__(self, table_meta: _Optional[_Union[TableMeta, _Mapping]] = ..., reserved_throughput_details: _Optional[_Union[ReservedThroughputDetails, _Mapping]] = ..., table_options: _Optional[_Union[TableOptions, _Mapping]] = ..., stream_details: _Optional[_Union[StreamDetails, _Mapping]] = ..., shard_splits: _Optional[_Iterable[bytes]] = ..., sse_details: _Optional[_Union[SSEDetails, _Mapping]] = ..., index_metas: _Optional[_Iterable[_Union[IndexMeta, _Mapping]]] = ..., creation_time: _Optional[int] = ...) -> None: ...
+    def __init__(self, table_meta: _Optional[_Union[TableMeta, _Mapping]] = ..., reserved_throughput_details: _Optional[_Union[ReservedThroughputDetails, _Mapping]] = ..., table_options: _Optional[_Union[TableOptions, _Mapping]] = ..., table_status: _Optional[_Union[TableStatus, str]] = ..., stream_details: _Optional[_Union[StreamDetails, _Mapping]] = ..., shard_splits: _Optional[_Iterable[bytes]] = ..., sse_details: _Optional[_Union[SSEDetails, _Mapping]] = ..., index_metas: _Optional[_Iterable[_Union[IndexMeta, _Mapping]]] = ..., creation_time: _Optional[int] = ...) -> None: ...
 
 class ListTableRequest(_message.Message):
     __slots__ = ()
