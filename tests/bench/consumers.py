@@ -83,7 +83,7 @@ def our_command(stand: Stand, tunnel_id: TunnelId, table: str, work: Work, folde
 def their_command(program: Path, stand: Stand, tunnel_id: TunnelId, work: Work) -> list[str]:
     """The vendor's worker with the same settings."""
     flags = {"heartbeat": f"{HEARTBEAT}s", "timeout": f"{TIMEOUT}s"}
-    return go_command(program, stand.endpoint, tunnel_id, work.mode, table=work.copy, **flags)
+    return go_command(program, stand.endpoint, tunnel_id, work.mode, copy_to=work.copy, **flags)
 
 
 async def measure_ours(stand: Stand, table: str, work: Work, folder: Path, core: int) -> Usage:

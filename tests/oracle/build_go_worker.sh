@@ -1,5 +1,6 @@
 #!/bin/bash
-# build_go_worker.sh: prints the path of the vendor's Go worker (tests/oracle/go), built into the cache when need be.
+# build_go_worker.sh: prints the path of the program around the vendor's Go SDK (tests/oracle/go), built into the cache
+# when need be.
 #
 # The program is named by a hash of its recipe, as those of tests/cluster/build.sh. Status 1 means that this machine has
 # no Go or does not reach the module proxy, 2 that the program does not compile. About a minute the first time.
@@ -10,7 +11,7 @@ HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 export CGO_ENABLED=0 GOFLAGS=
 
 cd "$HERE/go"
-RECIPE=$({ go version; cat main.go go.mod go.sum; } | sha256sum | cut -c1-16)
+RECIPE=$({ go version; cat ./*.go ./*.s go.mod go.sum; } | sha256sum | cut -c1-16)
 TARGET=$CACHE/programs/goworker-$RECIPE
 LOG=$LOGS/build-goworker.log
 exec 9>"$CACHE/goworker.lock"

@@ -1,13 +1,16 @@
-"""The vendor's Go worker as a program: built once into the cache, described by its flags."""
+"""The program around the vendor's Go SDK: built once into the cache, described by its flags."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 BUILD = Path(__file__).parent / "build_go_worker.sh"
 #: Status of the script when the machine, not the program, is to blame.
 UNAVAILABLE = 1
+#: Whom the programs act for, as flags.
+ACCOUNT = {"instance": "demo", "key-id": "test-id", "key-secret": "test-secret"}
 
 
 class GoUnavailable(Exception):
@@ -32,11 +35,18 @@ def build_go_worker() -> Path:
 def go_command(program: Path, endpoint: str, tunnel_id: str, mode: str, **flags: object) -> list[str]:
     """Command line of one worker; `flags` such as `rows=100` become `-rows=100`."""
     given = {
+        **ACCOUNT,
         "endpoint": endpoint,
-        "instance": "demo",
-        "key-id": "test-id",
-        "key-secret": "test-secret",
         "tunnel": tunnel_id,
         "mode": mode,
     }
-    return [str(program), *(f"-{name.replace('_', '-')}={value}" for name, value in {**given, **flags}.items())]
+    return [str(program), "worker", *_flags({**given, **flags})]
+
+
+def walk_command(program: Path, endpoint: str, admin: str, **flags: object) -> list[str]:
+    """Command line of the walk through every call of the SDK, on an emulator of its own."""
+    return [str(program), "walk", *_flags({**ACCOUNT, "endpoint": endpoint, "admin": admin, **flags})]
+
+
+def _flags(values: Mapping[str, object]) -> list[str]:
+    return [f"-{name.replace('_', '-')}={value}" for name, value in values.items()]
