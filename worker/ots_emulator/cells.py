@@ -98,6 +98,15 @@ def build_image(span: RowSpan, cells: Iterable[Cell], *, delete: bool = False) -
     return join_row(span.key, span.key_checksums, pairs, delete=delete, header=False)
 
 
+def key_cells(image: bytes, columns: int) -> bytes:
+    """Return the wire bytes of the key cells a stored row begins with; `columns` is how many it has."""
+    end = 1
+    for _ in range(columns):
+        value_at = end + 6 + _U32.unpack_from(image, end + 2)[0]
+        end = value_at + 7 + _U32.unpack_from(image, value_at + 1)[0]
+    return image[1:end]
+
+
 def key_image(span: RowSpan) -> bytes:
     """Build the row that holds only the key."""
     return join_row(span.key, span.key_checksums, (), header=False)

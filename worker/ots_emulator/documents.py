@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any, Final
 
+from ots_emulator.cells import key_cells
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.keys import Key, KeyColumn, KeySchema, read_primary_key
 from ots_emulator.store import DefinedColumn, Table, TableOptions
@@ -189,11 +190,6 @@ def client_of(document: Document) -> Client:
 # Rows
 
 
-def stored_key(schema: KeySchema, key: Key) -> bytes:
-    """Return what a row is stored under."""
-    return schema.encode(key)
-
-
-def read_stored_key(schema: KeySchema, stored: bytes) -> Key:
-    """Return the key of what a row is stored under."""
-    return schema.bound(read_primary_key(stored))
+def key_of_image(schema: KeySchema, image: bytes) -> Key:
+    """Return the key of a stored row."""
+    return schema.parse(key_cells(image, len(schema.columns)))

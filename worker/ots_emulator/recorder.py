@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from ots_emulator import documents
@@ -19,6 +20,22 @@ from ots_emulator.refusal import Refusal
 from ots_emulator.storage import Batch, DataError, Storage, place_of
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Client, Tunnel, TunnelChannel
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the rows of a table are stored; a new one goes behind the last."""
+
+    taken: dict[Key, int]
+    next: int
+
+    def take(self, key: Key) -> int:
+        """Return the place of a row."""
+        place = self.taken.get(key)
+        if place is None:
+            place = self.taken[key] = self.next
+            self.next += 1
+        return place
 
 
 class Recorder:
@@ -37,6 +54,7 @@ class Recorder:
         self._kept: dict[Kept, tuple[int, tuple[Any, ...]]] = {}
         #: What belongs to a table or tunnel, and goes with it.
         self._partitions: dict[Table, dict[Partition, int]] = {}
+        self._places: dict[Table, Places] = {}
         self._members: dict[Tunnel, set[TunnelChannel | Client]] = {}
         self._aims = dict(instance.partition_aims)
         self._rows: dict[tuple[Table, Key], tuple[bytes | None, bool]] = {}
@@ -83,9 +101,10 @@ class Recorder:
 
     # What was there before it
 
-    def adopt_table(self, table: Table, number: int) -> None:
-        """Take over a table that was read; only what changes of it will be written."""
+    def adopt_table(self, table: Table, number: int, places: dict[Key, int]) -> None:
+        """Take over a table that was read, and where its rows are; only what changes will be written."""
         self._kept[table] = number, documents.facts_of(table)
+        self._places[table] = Places(places, max(places.values(), default=place_of(number, 0) - 1) + 1)
         self._partitions[table] = {}
 
     def adopt_partition(self, table: Table, partition: Partition, number: int) -> None:
@@ -154,13 +173,13 @@ class Recorder:
 
     def _add_rows(self, batch: Batch) -> None:
         for (table, key), (image, versioned) in self._rows.items():
-            if table not in self._kept:
+            places = self._places.get(table)
+            if places is None:
                 continue
-            number, stored = self._kept[table][0], documents.stored_key(table.schema, key)
-            if image is None:
-                batch.gone_rows.append((number, stored))
-            else:
-                batch.rows.append((number, stored, image, versioned))
+            if image is not None:
+                batch.rows.append((places.take(key), image, versioned))
+            elif key in places.taken:
+                batch.gone_rows.append((places.taken.pop(key),))
 
     def _add_entries(self, batch: Batch) -> None:
         for partition, entries in self._entries.items():
@@ -190,17 +209,21 @@ class Recorder:
         current = self._instance.tables.values()
         for gone in self._partitions.keys() - set(current):
             self._forget_partitions(self._partitions.pop(gone), batch)
-            self._storage.forget_table(self._forget(gone, batch))
+            self._storage.forget_rows(self._forget(gone, batch))
+            del self._places[gone]
         for table in current:
             if table in self._tables or table not in self._partitions or table.log in self._logs:
                 self._compare_table(table, batch)
 
     def _compare_table(self, table: Table, batch: Batch) -> None:
         log = table.log
+        is_new = table not in self._places
         known = self._partitions.setdefault(table, {})
         # Entries tell how far the log's time has come; where they are forgotten, the table's document must.
         if not self._keep(table, self.number, table.schema, batch, force=log in self._logs):
             return
+        if is_new:
+            self._places[table] = Places({}, place_of(self._kept[table][0], 0))
         current = () if log is None else tuple(log.partitions.values())
         self._forget_partitions(known.keys() - set(current), batch)
         for partition in current:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ots_emulator import documents
 from ots_emulator.changelog import ChangeLog
 from ots_emulator.instance import Instance
+from ots_emulator.keys import Key
 from ots_emulator.recorder import Recorder
 from ots_emulator.refusal import Refusal
 from ots_emulator.storage import Batch, DataError, Storage
@@ -75,10 +76,15 @@ class _Reader:
     def _table(self, recorder: Recorder, number: int, document: documents.Document, partition_rows: int) -> Table:
         table = documents.table_of(document, partition_rows)
         schema = table.schema
-        table.load(
-            (documents.read_stored_key(schema, key), image, bool(versioned))
-            for key, image, versioned in self._storage.rows(number)
-        )
+        places = {}
+
+        def rows() -> Iterator[tuple[Key, bytes, bool]]:
+            for place, image, versioned in self._storage.rows(number):
+                key = documents.key_of_image(schema, image)
+                places[key] = place
+                yield key, image, bool(versioned)
+
+        table.load(rows())
         partitions = {}
         for part_number, part in self._documents["partition", number]:
             partition = documents.partition_of(part, schema)
@@ -87,7 +93,7 @@ class _Reader:
             partitions[partition] = part_number
         if document["log"] is not None:
             table.log = ChangeLog.loaded(partitions, **document["log"], journal=recorder)
-        recorder.adopt_table(table, number)
+        recorder.adopt_table(table, number, places)
         for partition, part_number in partitions.items():
             recorder.adopt_partition(table, partition, part_number)
         return table
@@ -109,16 +115,16 @@ class _Reader:
     def sweep(self) -> None:
         """Note rows and entries that belong to nothing any more, also in instances that are not served."""
         tables = {number for (kind, _), found in self._documents.items() if kind == "table" for number, _ in found}
-        for holder in self._storage.holders():
-            if holder not in tables:
-                self._storage.forget_table(holder)
+        for table in self._storage.tables_with_rows():
+            if table not in tables:
+                self._storage.forget_rows(table)
         bases = {
             number: document["base"]
             for (kind, _), found in self._documents.items()
             if kind == "partition"
             for number, document in found
         }
-        for partition, first in self._storage.logged_partitions():
+        for partition, first in self._storage.partitions_with_entries():
             if partition not in bases:
                 self._storage.forget_entries(partition)
             elif first < bases[partition]:

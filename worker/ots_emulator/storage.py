@@ -1,8 +1,11 @@
 """The data directory: one SQLite database that knows numbers and bytes, and nothing of tables or tunnels.
 
     document(number, kind, owner, body)      tables, partitions, tunnels, channels, clients as JSON
-    image(holder, key, row, versioned)       rows, by the number of their table
+    image(place, row, versioned)             rows; place = table number << 36 | number within the table
     entry(place, time_us, record)            log entries; place = partition number << 36 | position
+
+New rows are added at the end, in whatever order their keys are: a batch of random keys writes a few pages instead of
+one page per row.
 
 One commit is one transaction in SQLite's write-ahead log. The death of the process costs nothing that was committed:
 the pages are the kernel's by then. A power loss never breaks the database, but without `fsync` it may cost the last
@@ -30,12 +33,14 @@ APPLICATION: Final = 0x6F747365
 DATABASE_NAME: Final = "emulator.db"
 LOCK_NAME: Final = "lock"
 _POSITION_BITS: Final = 36
+_POSITIONS: Final = 1 << _POSITION_BITS
+#: The write-ahead log is brought into the database when it has this many pages of 4 KiB.
+_LOG_PAGES: Final = 8192
 #: How much of what was deleted one commit sweeps away.
 _SWEEP_STEP: Final = 500
 _SCHEMA: Final = (
     "CREATE TABLE document(number INTEGER PRIMARY KEY, kind TEXT NOT NULL, owner INTEGER NOT NULL, body TEXT NOT NULL)",
-    "CREATE TABLE image(holder INTEGER, key BLOB, row BLOB NOT NULL, versioned INTEGER NOT NULL,"
-    " PRIMARY KEY(holder, key)) WITHOUT ROWID",
+    "CREATE TABLE image(place INTEGER PRIMARY KEY, row BLOB NOT NULL, versioned INTEGER NOT NULL)",
     "CREATE TABLE entry(place INTEGER PRIMARY KEY, time_us INTEGER NOT NULL, record BLOB NOT NULL)",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {FORMAT}",
@@ -54,9 +59,10 @@ class Batch:
     """Number, kind, owner's number, body."""
     gone: list[tuple[int]] = field(default_factory=list)
     """Numbers of documents to delete."""
-    rows: list[tuple[int, bytes, bytes, bool]] = field(default_factory=list)
-    """Table, key, image, whether some column has several versions."""
-    gone_rows: list[tuple[int, bytes]] = field(default_factory=list)
+    rows: list[tuple[int, bytes, bool]] = field(default_factory=list)
+    """Place, image, whether some column has several versions."""
+    gone_rows: list[tuple[int]] = field(default_factory=list)
+    """Places of rows to delete."""
     entries: list[tuple[int, int, bytes]] = field(default_factory=list)
     """Place, commit time in us, record."""
 
@@ -86,8 +92,8 @@ class Storage:
         except (sqlite3.Error, DataError) as error:
             self._lock.close()
             raise _data_error(directory, error) from error
-        self._unswept_tables: deque[int] = deque()
-        self._unswept_entries: deque[tuple[int, int]] = deque()
+        #: Table of the database, first and last place.
+        self._unswept: deque[tuple[str, int, int]] = deque()
 
     def __repr__(self) -> str:
         return f"Storage({self.directory}, {self._next_number - 1} numbers)"
@@ -108,7 +114,7 @@ class Storage:
     @property
     def is_swept(self) -> bool:
         """Whether nothing deleted is left."""
-        return not (self._unswept_tables or self._unswept_entries)
+        return not self._unswept
 
     def commit(self, batch: Batch) -> None:
         """Write a batch whole or not at all, and sweep a piece of what was deleted.
@@ -126,9 +132,9 @@ class Storage:
             if batch.gone:
                 db.executemany("DELETE FROM document WHERE number = ?", batch.gone)
             if batch.rows:
-                db.executemany("INSERT OR REPLACE INTO image VALUES (?, ?, ?, ?)", batch.rows)
+                db.executemany("INSERT OR REPLACE INTO image VALUES (?, ?, ?)", batch.rows)
             if batch.gone_rows:
-                db.executemany("DELETE FROM image WHERE holder = ? AND key = ?", batch.gone_rows)
+                db.executemany("DELETE FROM image WHERE place = ?", batch.gone_rows)
             if batch.entries:
                 db.executemany("INSERT INTO entry VALUES (?, ?, ?)", batch.entries)
             if not self.is_swept:
@@ -143,34 +149,23 @@ class Storage:
         self.failure = reason
         _log.critical("no more calls are taken: %s", reason, extra={"action": "data_failed"})
 
-    def forget_table(self, table: int) -> None:
+    def forget_rows(self, table: int) -> None:
         """Sweep the rows of a table away with the next commits."""
-        self._unswept_tables.append(table)
+        self._unswept.append(("image", place_of(table, 0), place_of(table, _POSITIONS - 1)))
 
-    def forget_entries(self, partition: int, first: int = 0, last: int = (1 << _POSITION_BITS) - 1) -> None:
+    def forget_entries(self, partition: int, first: int = 0, last: int = _POSITIONS - 1) -> None:
         """Sweep the entries of a partition from one position to another (inclusive) away with the next commits."""
-        self._unswept_entries.append((place_of(partition, first), place_of(partition, last)))
+        self._unswept.append(("entry", place_of(partition, first), place_of(partition, last)))
 
     def _sweep(self) -> None:
-        if self._unswept_tables:
-            table = self._unswept_tables[0]
-            query = "SELECT key FROM image WHERE holder = ? ORDER BY key LIMIT 1 OFFSET ?"
-            end = self._db.execute(query, (table, _SWEEP_STEP)).fetchone()
-            if end is None:
-                self._db.execute("DELETE FROM image WHERE holder = ?", (table,))
-                self._unswept_tables.popleft()
-            else:
-                self._db.execute("DELETE FROM image WHERE holder = ? AND key < ?", (table, end[0]))
-        elif self._unswept_entries:
-            first, last = self._unswept_entries[0]
-            query = "SELECT place FROM entry WHERE place BETWEEN ? AND ? ORDER BY place LIMIT 1 OFFSET ?"
-            end = self._db.execute(query, (first, last, _SWEEP_STEP)).fetchone()
-            if end is None:
-                self._db.execute("DELETE FROM entry WHERE place BETWEEN ? AND ?", (first, last))
-                self._unswept_entries.popleft()
-            else:
-                self._db.execute("DELETE FROM entry WHERE place BETWEEN ? AND ?", (first, end[0] - 1))
-                self._unswept_entries[0] = (end[0], last)
+        table, first, last = self._unswept.popleft()
+        places = f"FROM {table} WHERE place BETWEEN ? AND ?"
+        query = f"SELECT place {places} ORDER BY place LIMIT 1 OFFSET {_SWEEP_STEP}"
+        rest = self._db.execute(query, (first, last)).fetchone()
+        if rest is not None:
+            self._unswept.appendleft((table, rest[0], last))
+            last = rest[0] - 1
+        self._db.execute(f"DELETE {places}", (first, last))
 
     # Reading
 
@@ -178,37 +173,38 @@ class Storage:
         """Yield number, kind, owner and body of all documents in the order they came to be."""
         yield from self._db.execute("SELECT number, kind, owner, body FROM document ORDER BY number")
 
-    def rows(self, table: int) -> Iterator[tuple[bytes, bytes, int]]:
-        """Yield key, image and whether it has several versions, of all rows of a table."""
-        yield from self._db.execute("SELECT key, row, versioned FROM image WHERE holder = ? ORDER BY key", (table,))
+    def rows(self, table: int) -> Iterator[tuple[int, bytes, int]]:
+        """Yield place, image and whether it has several versions, of all rows of a table."""
+        query = "SELECT place, row, versioned FROM image WHERE place BETWEEN ? AND ? ORDER BY place"
+        yield from self._db.execute(query, (place_of(table, 0), place_of(table, _POSITIONS - 1)))
 
     def entries(self, partition: int, base: int) -> Iterator[tuple[int, bytes]]:
         """Yield commit time and record of the entries of a partition from a position on."""
         query = "SELECT time_us, record FROM entry WHERE place BETWEEN ? AND ? ORDER BY place"
-        yield from self._db.execute(query, (place_of(partition, base), place_of(partition + 1, 0) - 1))
+        yield from self._db.execute(query, (place_of(partition, base), place_of(partition, _POSITIONS - 1)))
 
-    def holders(self) -> Iterator[int]:
+    def tables_with_rows(self) -> Iterator[int]:
         """Yield the numbers of all tables that have rows, also of deleted ones."""
-        found = self._db.execute("SELECT min(holder) FROM image").fetchone()[0]
-        while found is not None:
-            yield found
-            found = self._db.execute("SELECT min(holder) FROM image WHERE holder > ?", (found,)).fetchone()[0]
+        return (number for number, _ in self._holders("image"))
 
-    def logged_partitions(self) -> Iterator[tuple[int, int]]:
-        """Yield the number and the first stored position of all partitions that have entries, also of removed ones."""
-        found = self._db.execute("SELECT min(place) FROM entry").fetchone()[0]
-        while found is not None:
-            partition = found >> _POSITION_BITS
-            yield partition, found - place_of(partition, 0)
-            query = "SELECT min(place) FROM entry WHERE place >= ?"
-            found = self._db.execute(query, (place_of(partition + 1, 0),)).fetchone()[0]
+    def partitions_with_entries(self) -> Iterator[tuple[int, int]]:
+        """Yield number and first stored position of all partitions that have entries, also of removed ones."""
+        return self._holders("entry")
+
+    def _holders(self, table: str) -> Iterator[tuple[int, int]]:
+        start = 0
+        while True:
+            found = self._db.execute(f"SELECT min(place) FROM {table} WHERE place >= ?", (start,)).fetchone()[0]
+            if found is None:
+                return
+            number = found >> _POSITION_BITS
+            yield number, found - place_of(number, 0)
+            start = place_of(number + 1, 0)
 
     def _highest_number(self) -> int:
-        query = (
-            "SELECT (SELECT max(number) FROM document), (SELECT max(holder) FROM image), (SELECT max(place) FROM entry)"
-        )
-        document, holder, place = self._db.execute(query).fetchone()
-        return max(document or 0, holder or 0, (place or 0) >> _POSITION_BITS)
+        maxima = (f"(SELECT max(place) >> {_POSITION_BITS} FROM {table})" for table in ("image", "entry"))
+        query = f"SELECT (SELECT max(number) FROM document), {', '.join(maxima)}"
+        return max(number or 0 for number in self._db.execute(query).fetchone())
 
     # Ending
 
@@ -254,7 +250,12 @@ def _opened(path: Path, *, fsync: bool) -> sqlite3.Connection:
             raise DataError(f"{path.name} is a database of some other program")
         if version > FORMAT:
             raise DataError(f"is of format {version}, this version reads formats up to {FORMAT}")
-        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "cache_size = -65536"):
+        for pragma in (
+            "locking_mode = EXCLUSIVE",
+            "journal_mode = WAL",
+            "cache_size = -65536",
+            f"wal_autocheckpoint = {_LOG_PAGES}",
+        ):
             db.execute(f"PRAGMA {pragma}").fetchone()
         db.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
         if is_new:

@@ -199,9 +199,15 @@ class Table:
             self._approach_aim(now_us)
 
     def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
-        """Take rows as they were stored, in key order, each with whether some column has several versions."""
+        """Take rows as they were stored, in any order, each with whether some column has several versions."""
+        images = {}
         for key, image, versioned in rows:
-            self._store(key, image, versioned=versioned)
+            images[key] = image
+            if versioned:
+                self._versioned.add(key)
+        # Sorted once, not with every row.
+        self._rows.update(images)
+        self.size_bytes = sum(map(len, images.values()))
 
     # Partitions
 
