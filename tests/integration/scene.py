@@ -29,7 +29,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
 from ots_tunnel.settings import WorkerSettings
-from ots_tunnel.sinks import Batch, Guard, Immediate
+from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport.inprocess import InProcessTransport
@@ -155,7 +155,7 @@ class Scene:
     async def describe(self) -> TunnelDescription:
         return await self.client.describe_tunnel(TABLE, "t")
 
-    def worker(self, sink: RecordingSink, **settings: object) -> TunnelWorker:
+    def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
         mine = replace(FAST, tunnel_id=self.tunnel_id, **settings)  # type: ignore[arg-type]
         client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.emulator.handle))
         return TunnelWorker(client, sink, mine)

@@ -1,3 +1,51 @@
-"""Consume Tablestore tunnels."""
+"""Consume Tablestore tunnels.
+
+The names of the vendor's workers are here; they are imported when they are asked for, so that commands start fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ots_tunnel.client import SyncTunnelClient as SyncTunnelClient
+    from ots_tunnel.client import TunnelClient as TunnelClient
+    from ots_tunnel.daemon import TunnelDaemon as TunnelDaemon
+    from ots_tunnel.daemon import TunnelWorkerConfig as TunnelWorkerConfig
+    from ots_tunnel.model import Credentials as Credentials
+    from ots_tunnel.model import StreamConfig as StreamConfig
+    from ots_tunnel.model import TunnelType as TunnelType
+    from ots_tunnel.processor import ChannelContext as ChannelContext
+    from ots_tunnel.processor import ChannelProcessor as ChannelProcessor
+    from ots_tunnel.processor import SimpleProcessorFactory as SimpleProcessorFactory
+    from ots_tunnel.protocol.record import Record as Record
+    from ots_tunnel.worker import TunnelWorker as TunnelWorker
 
 __version__ = "0.1.0"
+
+#: Public name -> module that defines it.
+_HOMES = {
+    "ChannelContext": "ots_tunnel.processor",
+    "ChannelProcessor": "ots_tunnel.processor",
+    "Credentials": "ots_tunnel.model",
+    "Record": "ots_tunnel.protocol.record",
+    "SimpleProcessorFactory": "ots_tunnel.processor",
+    "StreamConfig": "ots_tunnel.model",
+    "SyncTunnelClient": "ots_tunnel.client",
+    "TunnelClient": "ots_tunnel.client",
+    "TunnelDaemon": "ots_tunnel.daemon",
+    "TunnelType": "ots_tunnel.model",
+    "TunnelWorker": "ots_tunnel.worker",
+    "TunnelWorkerConfig": "ots_tunnel.daemon",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

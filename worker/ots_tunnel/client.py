@@ -8,13 +8,14 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from ots_tunnel.calls import REQUEST_TIMEOUT, RetryListener, ServiceCaller
-from ots_tunnel.credentials import CredentialsProvider
+from ots_tunnel.calls import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
+from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.model import (
     Channel,
     ChannelId,
     Checkpoint,
     ClientId,
+    Credentials,
     StreamConfig,
     Token,
     TunnelDescription,
@@ -31,6 +32,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS, Operation, body_of, service_time
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.transport.sync import SendsBlocking, SyncTransport
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class TunnelClient:
 
     Args:
         endpoint: `http(s)://host[:port]`.
-        credentials: asked before every try.
+        credentials: a pair, or what is asked before every try.
         transport: None makes one that keeps connections alive; it is closed with the client.
         on_retry: told the operation and the error of every repeated call.
     """
@@ -74,7 +76,7 @@ class TunnelClient:
         self,
         endpoint: str,
         instance: str,
-        credentials: CredentialsProvider,
+        credentials: CredentialsProvider | Credentials,
         transport: Transport | None = None,
         *,
         on_retry: RetryListener | None = None,
@@ -82,11 +84,12 @@ class TunnelClient:
     ) -> None:
         self.endpoint = endpoint
         self.instance = instance
+        self.credentials = provider_of(credentials)
         self._caller = caller or ServiceCaller(
             # Without a limit: a heartbeat must not wait until a hanging read gives its connection back.
             transport or AioTransport(endpoint, max_connections=0),
             instance,
-            credentials,
+            self.credentials,
             on_retry=on_retry,
         )
 
@@ -206,6 +209,59 @@ class TunnelClient:
 
     async def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
         return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)
+
+
+class SyncTunnelClient:
+    """The calls around tunnels, blocking, for scripts and commands; threads may share it.
+
+    Args:
+        endpoint: `http(s)://host[:port]`.
+        credentials: a pair, or what is asked before every try.
+        transport: None makes one that keeps connections alive; it is closed with the client.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        instance: str,
+        credentials: CredentialsProvider | Credentials,
+        transport: SendsBlocking | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.instance = instance
+        self.credentials = provider_of(credentials)
+        self._caller = SyncServiceCaller(transport or SyncTransport(endpoint), instance, self.credentials)
+
+    def __repr__(self) -> str:
+        return f"SyncTunnelClient({self.instance} at {self.endpoint})"
+
+    def create_tunnel(
+        self, table: str, name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
+    ) -> TunnelId:
+        """See `TunnelClient.create_tunnel`."""
+        message = messages.create_tunnel_request(table, name, tunnel_type, stream)
+        return TunnelId(self._call("CreateTunnel", message).tunnel_id)
+
+    def delete_tunnel(self, table: str, name: str) -> None:
+        """See `TunnelClient.delete_tunnel`."""
+        self._call("DeleteTunnel", pb.DeleteTunnelRequest(table_name=table, tunnel_name=name))
+
+    def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
+        """See `TunnelClient.list_tunnels`."""
+        answer = self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
+
+    def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
+        """See `TunnelClient.describe_tunnel`."""
+        message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
+        return messages.description_from_wire(self._call("DescribeTunnel", message))
+
+    def close(self) -> None:
+        """Close the transport."""
+        self._caller.close()
+
+    def _call(self, name: str, message: Message) -> Any:
+        return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)[0]
 
 
 def _read_page(operation: Operation, response: HttpResponse) -> PageContent:

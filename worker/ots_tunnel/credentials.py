@@ -21,6 +21,11 @@ def static_credentials(credentials: Credentials) -> CredentialsProvider:
     return lambda: credentials
 
 
+def provider_of(credentials: CredentialsProvider | Credentials) -> CredentialsProvider:
+    """What gives these credentials: a pair gives itself."""
+    return static_credentials(credentials) if isinstance(credentials, Credentials) else credentials
+
+
 class FileCredentials:
     """Reads `accessKeyId`, `accessKeySecret` and optional `securityToken` of a mounted Secret.
 

@@ -16,6 +16,7 @@
     |    |- ObjectNotExist               the table is missing
     |    |- ObjectAlreadyExist           table or tunnel exists
     |    `- RowRejected                  the row is the problem, not the call
+    |- ProcessorFailed                   a user's callback raised: the channel is opened again from its checkpoint
     |- OwnershipLost                     the channel may belong to somebody else: stop without a checkpoint
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
 
@@ -145,6 +146,10 @@ class ObjectAlreadyExist(ServiceError):
 
 class RowRejected(ServiceError):
     """The service refuses this row for good; sending it again cannot help."""
+
+
+class ProcessorFailed(TunnelError):
+    """A callback of the user raised; its channel starts again at the last checkpoint after the next heartbeat."""
 
 
 class OwnershipLost(TunnelError):

@@ -1,0 +1,198 @@
+"""Users' processors: one per channel, never two calls at once, confirmed when they are done."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.model import TunnelType
+from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.processor import ProcessorSink
+from tests.integration.scene import Scene, check_order, until
+
+KEYS = [f"k{number:03}" for number in range(200)]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
+
+
+class Book:
+    """What processors were called with, in order."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, int]] = []
+        self.events: list[tuple[str, str]] = []
+        self.inside = 0
+        self.threads: set[str] = set()
+
+    def opened(self, context: ChannelContext) -> None:
+        self.events.append(("open", context.channel_id))
+
+    def take(self, context: ChannelContext, records: Sequence[Record]) -> None:
+        self.inside += 1
+        self.threads.add(threading.current_thread().name)
+        for record in records:
+            self.rows.append((str(record.primary_key[0][1]), int(record.columns[0].value)))  # type: ignore[arg-type]
+        self.events.append(("process", context.channel_id))
+        self.inside -= 1
+
+    def closed(self, context: ChannelContext) -> None:
+        assert self.inside == 0
+        self.events.append(("close", context.channel_id))
+
+
+async def test_functions_run_in_a_thread_of_their_channel(scene: Scene) -> None:
+    await scene.create_table(partitions=2)
+    await scene.put(KEYS)
+    await scene.create_tunnel()
+    book = Book()
+    sink = ProcessorSink(SimpleProcessorFactory(book.take, initialize=book.opened, shutdown=book.closed))
+
+    async with scene.running(scene.worker(sink)):
+        await until(lambda: len(book.rows) >= 200, what="base")
+        await scene.put(KEYS, [2, 3])
+        await until(lambda: len(book.rows) >= 600, what="stream")
+
+    assert sorted(book.rows) == sorted(scene.everything())
+    check_order(book.rows)
+    assert threading.current_thread().name not in book.threads
+    for channel in {channel for _, channel in book.events}:
+        calls = [event for event, name in book.events if name == channel]
+        assert calls[0] == "open"
+        assert calls[-1] == "close"
+        assert calls.count("open") == calls.count("close") == 1
+
+
+async def test_coroutines_run_in_the_loop(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.put(KEYS)
+    await scene.create_tunnel()
+    book = Book()
+    seen: list[object] = []
+
+    async def process(context: ChannelContext, records: Sequence[Record]) -> None:
+        await asyncio.sleep(0)
+        seen.append(context.custom_value)
+        book.take(context, records)
+
+    async with scene.running(scene.worker(ProcessorSink(SimpleProcessorFactory(process, custom_value="anything")))):
+        await until(lambda: len(book.rows) >= 200)
+
+    assert set(seen) == {"anything"}
+    assert book.threads == {threading.current_thread().name}
+
+
+async def test_a_function_that_blocks_holds_up_neither_heartbeat_nor_other_channels(scene: Scene) -> None:
+    await scene.create_table(partitions=2)
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseData)
+    release, book = threading.Event(), Book()
+
+    def process(context: ChannelContext, records: Sequence[Record]) -> None:
+        if context.channel_id == "BaseData_0":
+            assert release.wait(20)
+        book.take(context, records)
+
+    try:
+        async with scene.running(worker := scene.worker(ProcessorSink(SimpleProcessorFactory(process)))):
+            await until(lambda: len(book.rows) >= 100, what="the other channel")
+            beat = worker.status.last_heartbeat
+            await until(lambda: worker.status.last_heartbeat != beat, what="a heartbeat")
+            release.set()
+            await until(lambda: len(book.rows) >= 200, what="the slow channel")
+    finally:
+        release.set()
+
+    assert sorted(book.rows) == sorted(scene.everything())
+
+
+async def test_what_raises_comes_again_from_the_checkpoint(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseData)
+    book, troubles = Book(), [ValueError("not today")]
+
+    def process(context: ChannelContext, records: Sequence[Record]) -> None:
+        if len(book.rows) >= 100 and troubles:
+            raise troubles.pop()
+        book.take(context, records)
+
+    sink = ProcessorSink(SimpleProcessorFactory(process, initialize=book.opened, shutdown=book.closed))
+    async with scene.running(worker := scene.worker(sink)):
+        await until(lambda: len(set(book.rows)) >= 200, what="everything in spite of the error")
+
+    assert sorted(set(book.rows)) == sorted(scene.everything())
+    assert not troubles
+    assert [event for event, _ in book.events if event != "process"] == ["open", "close", "open", "close"]
+    assert worker.status.error is None
+
+
+async def test_a_processor_that_fails_is_named_in_the_channel_list(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseData)
+
+    def process(context: ChannelContext, records: Sequence[Record]) -> None:
+        raise KeyError("price")
+
+    async with scene.running(worker := scene.worker(ProcessorSink(SimpleProcessorFactory(process)))):
+        await until(lambda: any(view.progress.error for view in worker.status.channels.values()))
+        error = next(view.progress.error for view in worker.status.channels.values())
+
+    assert error == "ProcessorFailed: process raised KeyError: 'price'"
+
+
+async def test_nothing_is_checkpointed_before_the_user_confirms(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseData)
+    book = Book()
+    confirms: list[Confirm] = []
+
+    def process(context: ChannelContext, records: Sequence[Record], confirm: Confirm) -> None:
+        book.take(context, records)
+        confirms.append(confirm)
+
+    sink = ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
+    async with scene.running(worker := scene.worker(sink)):
+        await until(lambda: len(confirms) == 4, what="all pages handed over")
+        confirms[1]()
+        (view,) = worker.status.channels.values()
+        await asyncio.sleep(0.3)  # several checkpoint intervals
+        assert view.progress.rows == 0
+        confirms[0]()
+        await until(lambda: view.progress.rows == 100, what="the first two pages")
+        for confirm in confirms:
+            threading.Thread(target=confirm).start()  # from any thread, more than once
+        await until(lambda: len(scene.owners()) == 0, what="the end of the channel")
+
+    assert sorted(book.rows) == sorted(scene.everything())
+
+
+async def test_a_callback_that_never_returns_ends_the_process(scene: Scene) -> None:
+    await scene.create_table()
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.BaseData)
+    release, hung, began = threading.Event(), list[str](), threading.Event()
+
+    def process(context: ChannelContext, records: Sequence[Record]) -> None:
+        began.set()
+        release.wait(20)
+
+    sink = ProcessorSink(SimpleProcessorFactory(process), patience=0.1, on_hang=hung.append)
+    try:
+        async with scene.running(worker := scene.worker(sink, drain=1)):
+            await until(began.is_set)
+            worker.drain()
+            await until(lambda: bool(hung), what="the hang is noticed")
+    finally:
+        release.set()
+
+    assert hung == ["BaseData_0"]

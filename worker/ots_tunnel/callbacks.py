@@ -1,0 +1,104 @@
+"""Calls of users' code: functions in a thread of their own, coroutines in the loop, one at a time.
+
+The thread is a daemon, so that a function that hangs does not keep the process from ending; an executor's threads
+would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+
+class CallbackThread:
+    """Runs the callbacks of one channel one after the other.
+
+    A coroutine function is called in the loop as well; which one it is shows when it returns an awaitable.
+
+    Args:
+        name: of the thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._loop = asyncio.get_running_loop()
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a callback has not returned yet."""
+        return self._running is not None and not self._running.done()
+
+    async def call(self, callback: Callable[..., Awaitable[None] | None], *arguments: Any) -> None:
+        """Run one callback; cancelling this leaves a function running, see `idle`.
+
+        Raises:
+            Exception: what the callback raised.
+        """
+        self._running = asyncio.create_task(self._run(callback, arguments), name=self._name)
+        await asyncio.shield(self._running)
+
+    async def idle(self, seconds: float) -> bool:
+        """Wait until the callback under way has returned, a coroutine being cancelled; False if it has not by then."""
+        if self._running is None:
+            return True
+        if not self._running.done():
+            self._running.cancel()
+            await asyncio.wait([self._running], timeout=seconds)
+        if self._running.done() and not self._running.cancelled():
+            self._running.exception()  # its channel has failed already
+        return self._running.done()
+
+    def close(self) -> None:
+        """End the thread after what it is doing."""
+        self._calls.put(None)
+
+    async def _run(self, callback: Callable[..., Awaitable[None] | None], arguments: tuple[Any, ...]) -> None:
+        if asyncio.iscoroutinefunction(callback):
+            await callback(*arguments)
+            return
+        called = asyncio.shield(self._in_thread(lambda: callback(*arguments)))
+        while True:
+            try:
+                result = await called
+                break
+            except asyncio.CancelledError:
+                # A thread cannot be cancelled: it counts as running until it has returned.
+                if called.cancelled():
+                    raise
+        if asyncio.iscoroutine(result) or isinstance(result, Awaitable):
+            await result
+
+    def _in_thread(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._calls.put((call, future))
+        return future
+
+    def _work(self) -> None:
+        while (item := self._calls.get()) is not None:
+            call, future = item
+            try:
+                result, error = call(), None
+            except BaseException as raised:
+                result, error = None, raised
+            try:
+                self._loop.call_soon_threadsafe(_settle, future, result, error)
+            except RuntimeError:
+                return  # the loop is closed: nobody waits any more
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)

@@ -1,0 +1,133 @@
+"""What users write to process records themselves: a processor per channel, made by a factory.
+
+The shape is that of the vendor's workers (`SimpleProcessFactory`, `IChannelProcessor`), with what they get wrong put
+right: every channel has a processor of its own, its calls never overlap, `shutdown` comes once and after the last of
+them, and a channel counts as finished when the records are confirmed, not when they were handed over (tunnel-protocol
+5.8, 6.1 G8 and G11, 6.2 J6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ots_tunnel.model import ChannelId, ChannelType, Token
+from ots_tunnel.protocol.record import Record
+
+#: Says that every record of a call is processed; may be called from any thread, later calls do nothing.
+Confirm = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelContext:
+    """The channel a processor works for.
+
+    Args:
+        start: the checkpoint it was opened at; every record behind it comes.
+        custom_value: the factory's, as it was given.
+    """
+
+    channel_id: ChannelId
+    channel_type: ChannelType
+    start: Token
+    custom_value: Any = None
+
+    def __repr__(self) -> str:
+        return f"ChannelContext({self.channel_id}, {self.channel_type})"
+
+
+class ChannelProcessor(Protocol):
+    """Processes the records of one channel; functions or coroutines, never two of them at the same time.
+
+    Functions run in a thread of the channel's own, so they may block; coroutines run in the worker's event loop, so
+    they must not.
+    """
+
+    def initialize(self, context: ChannelContext) -> Awaitable[None] | None:
+        """Called once, before the first records."""
+        ...
+
+    def process(
+        self, context: ChannelContext, records: Sequence[Record], confirm: Confirm | None
+    ) -> Awaitable[None] | None:
+        """Process records in their order.
+
+        Args:
+            confirm: None where checkpoints are automatic: the records count as processed when this returns. Otherwise
+                to be called when they are, which may be after this returned and after more records have come.
+
+        Raises:
+            Exception: the channel starts again at its last checkpoint; whatever is behind it comes once more.
+        """
+        ...
+
+    def shutdown(self, context: ChannelContext) -> Awaitable[None] | None:
+        """Called once, after the last `process` has returned."""
+        ...
+
+
+class ProcessorFactory(Protocol):
+    """Makes the processor of each channel that is opened.
+
+    `manual_checkpoints` decides whether `process` is given a `confirm`.
+    """
+
+    custom_value: Any
+    manual_checkpoints: bool
+
+    def create(self, context: ChannelContext) -> ChannelProcessor:
+        """A processor for one channel."""
+        ...
+
+
+class SimpleProcessorFactory:
+    """Processors made of functions or coroutine functions.
+
+    Args:
+        process: called as process(context, records), or process(context, records, confirm) with manual checkpoints.
+        custom_value: found again as `context.custom_value`.
+        shutdown: called as shutdown(context) when a channel closes.
+        initialize: called as initialize(context) when a channel opens.
+        manual_checkpoints: records count as processed when `confirm` is called, not when `process` returns.
+    """
+
+    def __init__(
+        self,
+        process: Callable[..., Awaitable[None] | None],
+        *,
+        custom_value: Any = None,
+        shutdown: Callable[[ChannelContext], Awaitable[None] | None] | None = None,
+        initialize: Callable[[ChannelContext], Awaitable[None] | None] | None = None,
+        manual_checkpoints: bool = False,
+    ) -> None:
+        self.custom_value = custom_value
+        self.manual_checkpoints = manual_checkpoints
+        self._process = process
+        self._shutdown = shutdown
+        self._initialize = initialize
+
+    def __repr__(self) -> str:
+        return f"SimpleProcessorFactory({getattr(self._process, '__qualname__', self._process)})"
+
+    def create(self, context: ChannelContext) -> ChannelProcessor:
+        """See `ProcessorFactory.create`."""
+        return _Functions(self._process, self._shutdown, self._initialize)
+
+
+@dataclass(frozen=True, slots=True)
+class _Functions:
+    on_process: Callable[..., Awaitable[None] | None]
+    on_shutdown: Callable[[ChannelContext], Awaitable[None] | None] | None
+    on_initialize: Callable[[ChannelContext], Awaitable[None] | None] | None
+
+    def initialize(self, context: ChannelContext) -> Awaitable[None] | None:
+        return self.on_initialize(context) if self.on_initialize is not None else None
+
+    def process(
+        self, context: ChannelContext, records: Sequence[Record], confirm: Confirm | None
+    ) -> Awaitable[None] | None:
+        return self.on_process(context, records) if confirm is None else self.on_process(context, records, confirm)
+
+    def shutdown(self, context: ChannelContext) -> Awaitable[None] | None:
+        return self.on_shutdown(context) if self.on_shutdown is not None else None
