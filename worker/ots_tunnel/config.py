@@ -128,10 +128,18 @@ class CountSinkConfig(ConfigModel):
     """Counts and forgets; for measuring."""
 
 
+class PythonSinkConfig(ConfigModel):
+    """The user's own code."""
+
+    factory: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+    """`package.module:name` of a ProcessorFactory, or of a function without arguments that returns one."""
+
+
 class SinkConfig(ConfigModel):
     """Exactly one member."""
 
     tablestore: TablestoreSinkConfig | None = None
+    python: PythonSinkConfig | None = None
     stdout: StdoutSinkConfig | None = None
     count: CountSinkConfig | None = None
 

@@ -112,13 +112,18 @@ def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Si
         transport: used for a destination table; None makes one that keeps connections alive.
 
     Raises:
-        ConfigError: no sink is named.
+        ConfigError: no sink is named, or the one that is cannot be made.
     """
     # Each member is imported where it is chosen: a worker never loads the libraries of sinks it does not use.
     if config.sink.tablestore is not None:
         from ots_tunnel.sinks.tablestore import TablestoreSink
 
         return TablestoreSink.from_config(config, config.sink.tablestore, transport=transport)
+    if config.sink.python is not None:
+        from ots_tunnel.sinks.factory import load_factory
+        from ots_tunnel.sinks.processor import ProcessorSink
+
+        return ProcessorSink(load_factory(config.sink.python.factory), patience=config.client.write_deadline)
     if config.sink.stdout is not None:
         from ots_tunnel.sinks.stdout import StdoutSink
 

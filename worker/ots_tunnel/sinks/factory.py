@@ -1,0 +1,48 @@
+"""A processor factory by its name, as the document gives it: `package.module:name`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, cast
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.processor import ProcessorFactory
+
+FIELD = "sink.python.factory"
+
+
+def load_factory(name: str) -> ProcessorFactory:
+    """Import a factory, or the function that makes one.
+
+    Raises:
+        ConfigError: the module cannot be imported, has no such name, or the name is no factory.
+    """
+    module_name, _, attribute = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # importing runs the user's code: anything may go wrong
+        raise ConfigError(f"{FIELD}: {module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    try:
+        found = getattr(module, attribute)
+    except AttributeError:
+        raise ConfigError(f"{FIELD}: module {module_name!r} has no {attribute!r}") from None
+    if not _is_factory(found) and callable(found):
+        found = _made_by(found)
+    if not _is_factory(found):
+        raise ConfigError(
+            f"{FIELD}: {name!r} is a {type(found).__name__}, allowed is a ProcessorFactory, such as "
+            "SimpleProcessorFactory(process), or a function without arguments that returns one"
+        )
+    return cast("ProcessorFactory", found)
+
+
+def _made_by(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except Exception as error:
+        raise ConfigError(f"{FIELD}: {function!r} raised {type(error).__name__}: {error}") from error
+
+
+def _is_factory(found: object) -> bool:
+    return not isinstance(found, type) and callable(getattr(found, "create", None)) and hasattr(found, "custom_value")
