@@ -101,6 +101,39 @@ class RetryConfig(ConfigModel):
     """Longest pause."""
 
 
+class ColumnsConfig(ConfigModel):
+    """Which attribute columns reach the sink, and under which names. Key columns always do, unchanged."""
+
+    include: tuple[str, ...] = ()
+    """Only these; empty means all."""
+    exclude: tuple[str, ...] = ()
+    """All but these."""
+    rename: dict[str, str] = {}
+    """Name at the source: name at the sink."""
+
+    @model_validator(mode="after")
+    def _do_not_contradict(self) -> Self:
+        if self.include and self.exclude:
+            raise ValueError("include and exclude contradict each other: allowed is one of them")
+        targets = list(self.rename.values())
+        for target in targets:
+            if not target or targets.count(target) > 1:
+                raise ValueError(f"rename: found {target!r} {targets.count(target)} times, names must differ")
+        gone = sorted(set(self.rename) & set(self.exclude) or set(self.rename) - set(self.include or self.rename))
+        if gone:
+            raise ValueError(f"rename: {', '.join(gone)} is left out by include or exclude")
+        return self
+
+
+class FilterConfig(ConfigModel):
+    """Which records reach the sink; all others count as processed."""
+
+    actions: tuple[Literal["PUT", "UPDATE", "DELETE"], ...] = ("PUT", "UPDATE", "DELETE")
+    """Kinds of change."""
+    key_prefix: dict[str, str] = {}
+    """Key column: text its value has to begin with. A key column that is no text does not match."""
+
+
 class DeliveryConfig(ConfigModel):
     """How records are grouped and what happens to refused ones."""
 
@@ -109,6 +142,8 @@ class DeliveryConfig(ConfigModel):
     batch_max_bytes: int = Field(default=4_000_000, ge=1024, le=4_194_304)
     """Bytes per write; the service's maximum is 4194304."""
     retry: RetryConfig = RetryConfig()
+    columns: ColumnsConfig = ColumnsConfig()
+    filter: FilterConfig = FilterConfig()
     on_permanent_error: Literal["Fail"] = "Fail"
     """What happens to a record the sink refuses for good. Fail stops its channel; nothing is dropped."""
 

@@ -188,6 +188,14 @@ def _scan_cells(buf: bytes, pos: int, cells: list[CellSpan], verify: bool) -> in
     return pos
 
 
+def rename_cell(cell: CellSpan, name: bytes) -> tuple[bytes, int]:
+    """The same cell under another name: its raw bytes and its checksum."""
+    rest = cell.raw[6 + len(cell.name) : -2]
+    stamp = b"" if cell.timestamp_ms is None else rest[-8:]
+    checksum = crc8(name + (cell.value or b"") + stamp + _OP[cell.op])
+    return CELL_START.pack(CELL, CELL_NAME, len(name)) + name + rest + bytes((CELL_CHECKSUM, checksum)), checksum
+
+
 def check_cell_checksum(covered: bytes, checksum: int, offset: int) -> None:
     """Compare a cell's checksum with that of its parts.
 

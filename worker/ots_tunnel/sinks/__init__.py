@@ -16,6 +16,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.transform import Transform
 from ots_tunnel.transport import Transport
 
 __all__ = ["Batch", "Confirmation", "Guard", "Immediate", "Sink", "open_sink"]
@@ -105,7 +106,7 @@ class Immediate:
 
 
 def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Sink:
-    """The sink that the document names, not yet opened.
+    """The sink that the document names behind its transform, not yet opened.
 
     Args:
         config: the worker's document.
@@ -114,6 +115,16 @@ def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Si
     Raises:
         ConfigError: no sink is named, or the one that is cannot be made.
     """
+    sink = _named_sink(config, transport)
+    transform = Transform.of(config.delivery)
+    if transform is None:
+        return sink
+    from ots_tunnel.sinks.transforming import TransformingSink
+
+    return TransformingSink(sink, transform)
+
+
+def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
     # Each member is imported where it is chosen: a worker never loads the libraries of sinks it does not use.
     if config.sink.tablestore is not None:
         from ots_tunnel.sinks.tablestore import TablestoreSink

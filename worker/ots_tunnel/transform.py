@@ -1,0 +1,105 @@
+"""What is left out of records, or renamed in them, before they reach the sink; pure.
+
+Cells pass through as bytes; only a renamed one is written anew. Design rule 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from ots_tunnel.config import DeliveryConfig
+from ots_tunnel.model import Action
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.spans import CellSpan, join_row, rename_cell, scan_row
+
+
+@dataclass(slots=True)
+class Omitted:
+    """What a transform left out so far."""
+
+    records: int = 0
+    """Records that the filter does not let through, and updates of which no cell is left."""
+    cells: int = 0
+    """Cells of columns that are not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Settings of a transform; names are UTF-8.
+
+    Args:
+        include: columns that stay; None means all.
+        exclude: columns that go.
+        rename: new names of columns.
+        actions: kinds of change that pass.
+        key_prefixes: key column to the text its value has to begin with.
+    """
+
+    include: frozenset[bytes] | None = None
+    exclude: frozenset[bytes] = frozenset()
+    rename: Mapping[bytes, bytes] = field(default_factory=dict)
+    actions: frozenset[Action] = frozenset(Action)
+    key_prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, delivery: DeliveryConfig) -> Self | None:
+        """The transform of a document; None where nothing is to be done."""
+        columns, filtered = delivery.columns, delivery.filter
+        transform = cls(
+            frozenset(name.encode() for name in columns.include) or None,
+            frozenset(name.encode() for name in columns.exclude),
+            {name.encode(): new.encode() for name, new in columns.rename.items()},
+            frozenset(Action[name] for name in filtered.actions),
+            dict(filtered.key_prefix),
+        )
+        return None if transform == cls() else transform
+
+    def apply(self, records: Iterable[Record], omitted: Omitted) -> list[Record]:
+        """The records that pass, in their order, changed where they have to be.
+
+        Raises:
+            CodecError: a record is malformed.
+        """
+        passed = []
+        for record in records:
+            changed = self._changed(record, omitted) if self._passes(record) else None
+            if changed is None:
+                omitted.records += 1
+            else:
+                passed.append(changed)
+        return passed
+
+    def _passes(self, record: Record) -> bool:
+        if record.action not in self.actions:
+            return False
+        if not self.key_prefixes:
+            return True
+        key = dict(record.primary_key)
+        return all(_begins(key.get(name), prefix) for name, prefix in self.key_prefixes.items())
+
+    def _changed(self, record: Record, omitted: Omitted) -> Record | None:
+        if record.action is Action.DELETE or not (self.include or self.exclude or self.rename):
+            return record
+        span = scan_row(record.body)
+        kept = [cell for cell in span.cells if self._keeps(cell.name)]
+        omitted.cells += len(span.cells) - len(kept)
+        if record.action is Action.UPDATE and span.cells and not kept:
+            return None
+        if len(kept) == len(span.cells) and not any(cell.name in self.rename for cell in kept):
+            return record
+        cells = [self._renamed(cell) for cell in kept]
+        body = join_row(span.key, span.key_checksums, cells, delete=span.delete_marker, sequence=span.sequence)
+        return Record(record.action, body, record.origin)
+
+    def _keeps(self, name: bytes) -> bool:
+        return name not in self.exclude and (self.include is None or name in self.include)
+
+    def _renamed(self, cell: CellSpan) -> tuple[bytes, int]:
+        name = self.rename.get(cell.name)
+        return (cell.raw, cell.checksum) if name is None else rename_cell(cell, name)
+
+
+def _begins(value: object, prefix: str) -> bool:
+    return isinstance(value, str) and value.startswith(prefix)
