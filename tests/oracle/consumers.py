@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 LINE_LIMIT = 1 << 26
 #: Ours takes no shorter heartbeat than the service; theirs does, which makes the tests quick.
 OUR_BEAT, OUR_TIMEOUT = 5, 12
-THEIR_BEAT, THEIR_TIMEOUT = "500ms", "4s"
+THEIR_BEAT, THEIR_TIMEOUT, THEIR_PAUSE = "500ms", "4s", "1s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +158,11 @@ class Crew:
         self._folder = folder
         self._members: list[Consumer] = []
 
-    async def theirs(self, name: str = "theirs") -> Consumer:
+    async def theirs(self, name: str = "theirs", endpoint: str | None = None) -> Consumer:
         """Start the vendor's worker."""
-        endpoint, tunnel_id = self._scene.emulator.endpoint, self._scene.tunnel_id
-        flags = {"heartbeat": THEIR_BEAT, "timeout": THEIR_TIMEOUT}
-        return await self._start(name, go_command(self._program, endpoint, tunnel_id, "print", **flags))
+        endpoint = endpoint or self._scene.emulator.endpoint
+        flags = {"heartbeat": THEIR_BEAT, "timeout": THEIR_TIMEOUT, "reconnect": THEIR_PAUSE}
+        return await self._start(name, go_command(self._program, endpoint, self._scene.tunnel_id, "print", **flags))
 
     async def ours(self, name: str = "ours") -> Consumer:
         """Start our worker with the stdout sink."""

@@ -16,8 +16,8 @@
 //
 // timestamp is 0 for base data; a column that was deleted has the value null. The last line is
 // {"rows": N, "seconds": S, "cpuSeconds": C}. -mode count only counts, -mode copy writes the rows into the table
-// -copy-to. -heartbeat and -timeout are Go durations of at least one second each side of the wire; -delay holds every
-// batch back.
+// -copy-to. -heartbeat, -timeout (whole seconds on the wire), -delay (holds every batch back), -reconnect and -duration
+// are Go durations, such as 500ms.
 //
 // walk makes every call of the SDK against a fresh emulator, on its happy path and in each class of error, and prints
 // one JSON line per step: {"step": "section/what", "ok": true, "detail": "..."}, at last {"calls": [...]}, the

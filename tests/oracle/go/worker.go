@@ -24,6 +24,7 @@ type work struct {
 	tunnel, table, mode, copyTo, output string
 	rows                                int64
 	duration, delay, interval, timeout  time.Duration
+	reconnect                           time.Duration
 }
 
 func workFrom(arguments []string) *work {
@@ -39,6 +40,7 @@ func workFrom(arguments []string) *work {
 	flags.DurationVar(&w.delay, "delay", 0, "how long every batch takes")
 	flags.DurationVar(&w.interval, "heartbeat", 5*time.Second, "heartbeat interval")
 	flags.DurationVar(&w.timeout, "timeout", 15*time.Second, "heartbeat timeout")
+	flags.DurationVar(&w.reconnect, "reconnect", 10*time.Second, "longest wait before a lost client is replaced")
 	_ = flags.Parse(arguments) // ExitOnError
 	return w
 }
@@ -103,6 +105,7 @@ func runWorker(arguments []string) {
 		ProcessorFactory:  &tunnel.SimpleProcessFactory{ProcessFunc: c.process, CpInterval: time.Second},
 	}
 	client := tunnel.NewTunnelClientWithToken(w.endpoint, w.instance, w.keyID, w.keySecret, w.stsToken, nil)
+	tunnel.DaemonRandomRetryMs = int(w.reconnect.Milliseconds())
 	daemon := tunnel.NewTunnelDaemon(client, w.tunnelID(client), config)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
