@@ -1,0 +1,78 @@
+"""The emulator as a process of its own with a data directory, to be killed and started again on the same ports."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+STARTING = 30.0
+_URL = re.compile(r"^\s*(endpoint|admin)\s+http://127\.0\.0\.1:(\d+)", re.MULTILINE)
+
+
+class EmulatorProcess:
+    """`ots-emulator serve --data`; the ports are chosen by the first start and kept by the others."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        self._arguments = ["--data", str(data), *options]
+        self._process: Process | None = None
+        self._ports = {"endpoint": "0", "admin": "0"}
+        self.kills = 0
+
+    async def start(self) -> None:
+        """Start it and wait until it says that it is ready."""
+        ports = ["--port", self._ports["endpoint"], "--admin-port", self._ports["admin"]]
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ots_emulator", "serve", *ports, *self._arguments, stdout=PIPE
+        )
+        assert self._process.stdout is not None
+        greeting = ""
+        async with asyncio.timeout(STARTING):
+            while len(found := dict(_URL.findall(greeting))) < 2:
+                line = await self._process.stdout.readline()
+                assert line, f"the emulator ended with {await self._process.wait()} after: {greeting}"
+                greeting += line.decode()
+        self._ports = found
+
+    async def kill(self) -> None:
+        """Kill it in the middle of whatever it does."""
+        self.kills += 1
+        assert await self._end(signal.SIGKILL) == -signal.SIGKILL
+
+    async def stop(self) -> int:
+        """Stop it kindly; return its exit code."""
+        return await self._end(signal.SIGTERM)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            await self._end(signal.SIGKILL)
+
+    async def _end(self, number: signal.Signals) -> int:
+        process, self._process = self._process, None
+        assert process is not None
+        process.send_signal(number)
+        async with asyncio.timeout(STARTING):
+            await process.communicate()
+        assert process.returncode is not None
+        return process.returncode
+
+    @property
+    def endpoint(self) -> str:
+        """URL clients connect to."""
+        return f"http://127.0.0.1:{self._ports['endpoint']}"
+
+    @property
+    def admin_url(self) -> str:
+        """URL of the admin port."""
+        return f"http://127.0.0.1:{self._ports['admin']}"
