@@ -31,6 +31,10 @@ STATUS = {
 }
 
 
+#: Messages repeat what was wrong with a request, which may be megabytes of it.
+_MESSAGE_LIMIT = 2000
+
+
 class Refusal(Exception):
     """The service's "no": becomes an error body, or the error of one row.
 
@@ -41,6 +45,8 @@ class Refusal(Exception):
     """
 
     def __init__(self, code: str, message: str, status: int | None = None) -> None:
+        if len(message) > _MESSAGE_LIMIT:
+            message = message[: _MESSAGE_LIMIT - 3] + "..."
         super().__init__(code, message)
         self.code = code
         self.message = message

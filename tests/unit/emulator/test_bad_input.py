@@ -204,3 +204,9 @@ async def test_tokens_that_the_service_never_gave_are_refused(
 async def test_a_compressed_body_that_ends_early_is_refused() -> None:
     with pytest.raises(Refusal, match="deflate"):
         inflate({"x-ots-request-compress-type": "deflate"}, zlib.compress(b"\x0a\x01t")[:-4], 1000)
+
+
+async def test_an_error_does_not_repeat_megabytes_of_the_request(driver: Driver) -> None:
+    status, _, message = error_of(await driver.emulator.handle(HttpRequest("/" + "x" * 10**6, {}, b"")))
+
+    assert (status, len(message)) == (400, 2000)

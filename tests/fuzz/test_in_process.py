@@ -1,0 +1,114 @@
+"""Any request is answered as the service would: a success or a refusal that every client can read."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+
+from ots_emulator.auth import Caller, answer_headers
+from ots_tunnel.protocol.http import HttpResponse
+from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, error_body
+from tests.fuzz.campaign import ROUND, Campaign, Memory, Tally
+from tests.fuzz.judge import Unfit, judge
+from tests.fuzz.world import World
+from tests.unit.emulator.driver import Driver
+
+#: What one run may leave behind: fewer small blocks than one for every other request, and no bodies.
+BLOCKS_PER_REQUEST = 0.5
+RESIDENT_BYTES = 32 << 20
+
+
+def check_memory(tally: Tally) -> None:
+    """Compare the second quarter of a run with its last: caches are full by then, what grows still is a leak."""
+    quarter = len(tally.memory) // 4
+    early, late = tally.memory[quarter : 2 * quarter], tally.memory[-quarter:]
+    between = 2 * quarter * ROUND
+    blocks = median(one.blocks for one in late) - median(one.blocks for one in early)
+    resident = median(one.resident for one in late) - median(one.resident for one in early)
+    assert blocks <= BLOCKS_PER_REQUEST * between, f"{blocks} blocks more after {between} requests"
+    assert resident <= RESIDENT_BYTES, f"{resident} bytes more after {between} requests"
+
+
+def check_reach(tally: Tally) -> None:
+    """A campaign whose requests all fail early tests the first line of defence only."""
+    assert tally.succeeded.total() > tally.sent // 10
+    assert tally.refused.total() > tally.sent // 4
+    missing = set(OPERATIONS_BY_PATH) - set(tally.refused)
+    assert not missing, f"never refused: {missing}"
+
+
+async def test_mutated_requests_are_answered() -> None:
+    tally = await Campaign(seed=1).run(0, 20_000, seconds=25)
+
+    assert tally.sent >= 5_000, "the machine is too busy to tell anything"
+    check_reach(tally)
+    check_memory(tally)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2, 7))
+async def test_many_mutated_requests_are_answered(seed: int) -> None:
+    tally = await Campaign(seed).run(0, 100_000)
+
+    assert tally.sent == 100_000
+    check_reach(tally)
+    check_memory(tally)
+
+
+async def test_the_requests_are_right_before_they_are_made_wrong() -> None:
+    driver = Driver()
+    world = World(driver)
+    await world.build()
+
+    for sample in world.samples:
+        if sample.done:
+            response = await driver.send(sample.name, sample.message)
+            assert judge(OPERATIONS_BY_PATH[sample.path].path, {}, response), sample
+
+
+async def test_the_same_seed_sends_the_same_requests() -> None:
+    first, second = [await Campaign(seed=3).run(0, 2 * ROUND) for _ in range(2)]
+    alone = await Campaign(seed=3).run(2 * ROUND - 1, 1)
+
+    assert (first.succeeded, first.refused) == (second.succeeded, second.refused)
+    assert alone.sent == ROUND
+
+
+def test_a_leak_is_noticed() -> None:
+    memory = [Memory(200_000 + ROUND * number, 0) for number in range(80)]
+
+    with pytest.raises(AssertionError, match="10000 requests"):
+        check_memory(Tally(0, memory=memory))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "complaint"),
+    [
+        (500, error_body("OTSInternalServerError", "Internal server error."), "OTSInternalServerError"),
+        (503, error_body("OTSServerBusy", "Server is busy."), "status 503"),
+        (400, b"<html>", "no Error"),
+        (400, error_body("Oops", "text"), "Oops"),
+        (400, error_body("OTSParameterInvalid", ""), "OTSParameterInvalid"),
+        (200, b"\x0a\x01\xff", "UTF-8"),
+        (200, b"\x0a\x05t", "ListTable"),
+    ],
+)
+async def test_unfit_answers_are_noticed(status: int, body: bytes, complaint: str) -> None:
+    with pytest.raises(Unfit, match=complaint):
+        judge("/ListTable", {}, signed(status, body))
+
+
+@pytest.mark.parametrize("header", ["x-ots-contentmd5", "x-ots-date", "x-ots-requestid", "authorization"])
+async def test_unfit_headers_are_noticed(header: str) -> None:
+    response = signed(200, b"")
+    headers = {name: value if name != header else "wrong" for name, value in response.headers.items()}
+
+    with pytest.raises(Unfit, match=r"authorization|date|md5"):
+        judge("/ListTable", {"x-ots-accesskeyid": "test-id", "x-ots-instancename": "demo"}, HttpResponse(200, headers))
+
+
+def signed(status: int, body: bytes) -> HttpResponse:
+    emulator = Driver().emulator
+    caller = Caller(emulator.instances["demo"], "test-id", "test-secret")
+    return HttpResponse(status, answer_headers("/ListTable", body, "id", 1_700_000_000.0, caller), body)
