@@ -8,13 +8,14 @@ from typing import Any, Final
 from ots_emulator.call import Call
 from ots_emulator.cells import HEADER
 from ots_emulator.columns import Projection, projection_of
-from ots_emulator.keys import Key, read_primary_key
+from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, Key, read_primary_key
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
 from ots_emulator.rowcheck import capacity_units
 from ots_emulator.store import Table
 from ots_emulator.table_api import key_schema
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer import encode_primary_key
 
 GET_ROWS: Final = 100
 _SPLIT_UNIT: Final = 100 << 20
@@ -129,14 +130,20 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
     if request.split_size <= 0:
         raise parameter_invalid("The split_size should be greater than 0.")
     table = call.instance.table(request.table_name)
-    points = table.quantiles(-(-table.size_bytes // (request.split_size * unit)))
+    points = _partition_keys(call, table, -(-table.size_bytes // (request.split_size * unit)))
     if request.HasField("split_point_limit") and request.split_point_limit > 0:
         points = points[: request.split_point_limit]
     return pb.ComputeSplitPointsBySizeResponse(
         consumed=_consumed(0),
         schema=key_schema(table),
-        split_points=[table.schema.encode(point) for point in points],
+        split_points=[encode_primary_key(table.schema.primary_key(point)[:1]) for point in points],
     ).SerializeToString()
+
+
+def _partition_keys(call: Call, table: Table, parts: int) -> list[Key]:
+    """Return the partition keys at which to cut: rows of one stay together, the other columns count as INF_MIN."""
+    lowest = next((key[:1] for key, _ in table.scan(BOTTOM_KEY, TOP_KEY, call.now_ms)), None)
+    return [cut for cut in dict.fromkeys(key[:1] for key in table.quantiles(parts)) if cut != lowest]
 
 
 def _refuse_unsupported(request: pb.GetRowRequest | pb.GetRangeRequest) -> None:

@@ -193,6 +193,25 @@ async def test_split_points_cut_by_size(driver: Driver) -> None:
     assert list(coarse.split_points) == []
 
 
+async def test_split_points_keep_the_rows_of_a_partition_key_together(driver: Driver) -> None:
+    meta = table_pb2.TableMeta(table_name="two")
+    meta.primary_key.add(name="p", type="INTEGER")
+    meta.primary_key.add(name="k", type="INTEGER")
+    throughput = table_pb2.ReservedThroughput(capacity_unit=table_pb2.CapacityUnit(read=0, write=0))
+    options = table_pb2.TableOptions(time_to_live=-1, max_versions=1)
+    await driver.call("CreateTable", table_meta=meta, reserved_throughput=throughput, table_options=options)
+    for key in range(40):
+        row = encode_row((("p", key // 15), ("k", key)), (put("v", bytes(100_000)),))
+        await driver.call("PutRow", table_name="two", row=row, condition=IGNORE)
+
+    answer = await driver.call(
+        "ComputeSplitPointsBySize", table_name="two", split_size=1, split_size_unit_in_byte=1 << 20
+    )
+
+    # Cut at rows 10, 20 and 30; the first lies in the lowest partition key, before which there is nothing.
+    assert [decode_primary_key(point) for point in answer.split_points] == [(("p", 1),), (("p", 2),)]
+
+
 async def test_split_size_unit_has_a_minimum(driver: Driver) -> None:
     with pytest.raises(ParameterInvalid, match="should be greater equal than: 1048576"):
         await driver.call("ComputeSplitPointsBySize", table_name="t", split_size=1, split_size_unit_in_byte=1)
