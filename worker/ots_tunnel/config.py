@@ -170,10 +170,22 @@ class PythonSinkConfig(ConfigModel):
     """`package.module:name` of a ProcessorFactory, or of a function without arguments that returns one."""
 
 
+class HttpSinkConfig(ConfigModel):
+    """A web service that takes batches of CloudEvents."""
+
+    url: str = Field(pattern=r"^https?://[^\s]+$")
+    """Where batches are posted."""
+    hmac_secret_file: Path | None = None
+    """File with the secret that signs every request (Standard Webhooks); read again when it changes."""
+    timeout_seconds: float = Field(default=30, gt=0, le=300)
+    """Time a request may take."""
+
+
 class SinkConfig(ConfigModel):
     """Exactly one member."""
 
     tablestore: TablestoreSinkConfig | None = None
+    http: HttpSinkConfig | None = None
     python: PythonSinkConfig | None = None
     stdout: StdoutSinkConfig | None = None
     count: CountSinkConfig | None = None

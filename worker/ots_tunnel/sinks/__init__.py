@@ -130,6 +130,16 @@ def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
         from ots_tunnel.sinks.tablestore import TablestoreSink
 
         return TablestoreSink.from_config(config, config.sink.tablestore, transport=transport)
+    if config.sink.http is not None:
+        from ots_tunnel.sinks.http import HttpSink
+
+        return HttpSink(
+            config.sink.http,
+            f"ots://{config.source.instance}/{config.source.table}",
+            delivery=config.delivery,
+            lanes=config.client.lanes_per_channel,
+            deadline=config.client.write_deadline,
+        )
     if config.sink.python is not None:
         from ots_tunnel.sinks.factory import load_factory
         from ots_tunnel.sinks.processor import ProcessorSink

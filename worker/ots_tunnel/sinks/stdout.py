@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
-from ots_tunnel.model import Column, Marker
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Guard, Immediate
+from ots_tunnel.sinks.json_form import json_form
 
 
 class StdoutSink(Immediate):
@@ -33,7 +31,7 @@ class StdoutSink(Immediate):
             OwnershipLost: the guard forbids to send.
         """
         lines = [
-            json.dumps(line(record, batch), ensure_ascii=False, separators=(",", ":")) + "\n"
+            json.dumps(json_form(record, batch.channel_id), ensure_ascii=False, separators=(",", ":")) + "\n"
             for record in batch.records
         ]
         async with self._turn:
@@ -47,34 +45,3 @@ class StdoutSink(Immediate):
     def _print(self, lines: list[str]) -> None:
         self._stream.writelines(lines)
         self._stream.flush()
-
-
-def line(record: Record, batch: Batch) -> dict[str, Any]:
-    """One record as a JSON object; bytes in base64, versions in milliseconds, sequence times in microseconds."""
-    sequence = record.sequence
-    return {
-        "action": record.action.name,
-        "channel": batch.channel_id,
-        "sequence": None if sequence is None else [sequence.epoch, sequence.timestamp_us, sequence.row_index],
-        "key": {name: _plain(value) for name, value in record.primary_key},
-        "columns": [_column(column) for column in record.columns],
-    }
-
-
-def _column(column: Column) -> dict[str, Any]:
-    cell: dict[str, Any] = {"name": column.name, "op": column.op.name}
-    if column.value is not None:
-        cell["value"] = _plain(column.value)
-    if column.timestamp_ms is not None:
-        cell["version"] = column.timestamp_ms
-    return cell
-
-
-def _plain(value: object) -> object:
-    match value:
-        case bytes():
-            return {"base64": base64.b64encode(value).decode()}
-        case Marker():
-            return {"marker": value.name}
-        case _:
-            return value

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.delivery import Delivery, Pause, Rejection, Send, rejection_error
 from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.lanes import Request, fill_lanes
 from ots_tunnel.sinks.requests import Wave
 from ots_tunnel.sinks.row_change import Change, change_of
 from ots_tunnel.table_calls import RowChange, RowOutcome
@@ -130,7 +131,7 @@ class TableWriter:
             grouping.add(change)
         rejections: list[Rejection] = []
 
-        def following() -> Coroutine[None, None, None] | None:
+        def following() -> Request | None:
             taken = grouping.take()
             if not taken:
                 return None
@@ -152,29 +153,16 @@ class TableWriter:
         rejections: list[Rejection] = []
         requests = iter(wave)
 
-        def following() -> Coroutine[None, None, None] | None:
+        def following() -> Request | None:
             records = next(requests, None)
             return None if records is None else self._repeat(records, change, guard, rejections)
 
         await self._fill_lanes(following, rejections)
 
-    async def _fill_lanes(
-        self, following: Callable[[], Coroutine[None, None, None] | None], rejections: list[Rejection]
-    ) -> None:
-        running: set[asyncio.Task[None]] = set()
-        try:
-            while not rejections:
-                while len(running) < self._lanes and (request := following()) is not None:
-                    running.add(asyncio.create_task(request, name="lane"))
-                if not running:
-                    return
-                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-            await _finish(running)
-        finally:
-            await _cancel(running)
-        raise rejection_error(rejections)
+    async def _fill_lanes(self, following: Callable[[], Request | None], rejections: list[Rejection]) -> None:
+        await fill_lanes(self._lanes, following, lambda: bool(rejections))
+        if rejections:
+            raise rejection_error(rejections)
 
     async def _repeat(
         self, records: list[Record], change: Callable[[Record], Change], guard: Guard, rejections: list[Rejection]
@@ -367,15 +355,3 @@ class _RetryReporter:
 
 def _ignore(changes: Iterable[Change]) -> None:
     """Nothing waits for single changes of a wave."""
-
-
-async def _finish(tasks: set[asyncio.Task[None]]) -> None:
-    if tasks:
-        await asyncio.wait(tasks)
-
-
-async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
-    """End what is left after an error or a cancellation: no write stays under way."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,204 @@
+"""The web service sink against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
+from ots_tunnel.errors import OwnershipLost, SinkRejected
+from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.http import HttpSink
+
+NOW = 1_700_000_000.0
+
+
+class Service:
+    """Takes batches; `answer` decides the status by the events, and the headers."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[dict[str, str], bytes]] = []
+        self.stored: list[dict[str, Any]] = []
+        self.answer: Callable[[list[dict[str, Any]]], tuple[int, dict[str, str]]] = lambda events: (204, {})
+        self.under_way = 0
+        self.most_under_way = 0
+        self.url = ""
+
+    async def take(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(0.01)
+        self.under_way -= 1
+        events = json.loads(body)
+        self.requests.append((dict(request.headers), body))
+        status, headers = self.answer(events)
+        if status < 300:
+            self.stored += events
+        return web.Response(status=status, headers=headers)
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Service]:
+    made = Service()
+    application = web.Application(client_max_size=1 << 24)
+    application.router.add_post("/in", made.take)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/in"
+    yield made
+    await runner.cleanup()
+
+
+class Guard:
+    def __init__(self) -> None:
+        self.closed = False
+
+    def check(self) -> None:
+        if self.closed:
+            raise OwnershipLost("gone")
+
+
+def sink(service: Service, secret: Path | None = None, rows: int = 10, **options: Any) -> HttpSink:
+    delivery = DeliveryConfig.model_validate(
+        {"batchMaxRows": rows, "retry": {"backoffSeconds": 0.001, "backoffMaxSeconds": 0.01}}
+    )
+    config = HttpSinkConfig(url=service.url, hmac_secret_file=secret)
+    return HttpSink(config, "ots://shop/orders", delivery=delivery, lanes=4, deadline=5, clock=lambda: NOW, **options)
+
+
+def record(key: int, number: int) -> Record:
+    wire = encode_row((("id", key),), [Column("n", number, 5)], sequence=SequenceInfo(0, 1_700_000_000_123_456, number))
+    return Record(Action.PUT, wire)
+
+
+def batch(*records: Record) -> Batch:
+    return Batch(ChannelId("c1"), ChannelType.STREAM, records)
+
+
+async def write(service: Service, *records: Record, guard: Guard | None = None, **options: Any) -> HttpSink:
+    made = sink(service, **options)
+    await made.open()
+    try:
+        await made.write(batch(*records), guard or Guard())
+    finally:
+        await made.close()
+    return made
+
+
+async def test_an_event_says_everything(service: Service) -> None:
+    await write(service, record(7, 1))
+
+    assert service.stored == [
+        {
+            "specversion": "1.0",
+            "id": "c1:0.1700000000123456.1",
+            "source": "ots://shop/orders",
+            "type": "dev.ots-tunnel.row.put",
+            "subject": '{"id":7}',
+            "datacontenttype": "application/json",
+            "time": "2023-11-14T22:13:20.123456Z",
+            "data": {
+                "action": "PUT",
+                "channel": "c1",
+                "sequence": [0, 1_700_000_000_123_456, 1],
+                "key": {"id": 7},
+                "columns": [{"name": "n", "op": "PUT", "value": 1, "version": 5}],
+            },
+        }
+    ]
+    assert service.requests[0][0]["Content-Type"] == "application/cloudevents-batch+json; charset=UTF-8"
+
+
+async def test_the_signature_is_that_of_standard_webhooks(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush\n")
+    await write(service, record(7, 1), secret=tmp_path / "secret")
+
+    headers, body = service.requests[0]
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(b"hush", signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert headers["webhook-timestamp"] == str(int(NOW))
+
+
+async def test_order_per_key_is_kept_and_requests_overlap(service: Service) -> None:
+    records = [record(number % 40, number) for number in range(200)]
+    await write(service, *records)
+
+    by_key: dict[int, list[int]] = defaultdict(list)
+    for event in service.stored:
+        by_key[event["data"]["key"]["id"]].append(event["data"]["columns"][0]["value"])
+    assert by_key == {key: list(range(key, 200, 40)) for key in range(40)}
+    assert 1 < service.most_under_way <= 4
+    assert all(len(json.loads(body)) <= 10 for _, body in service.requests)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 408])
+async def test_passing_trouble_is_tried_again_under_the_same_id(service: Service, status: int) -> None:
+    troubles = [status, status]
+    service.answer = lambda events: (troubles.pop(), {}) if troubles else (200, {})
+    made = await write(service, record(1, 1))
+
+    assert len(service.stored) == 1
+    assert len({headers["webhook-id"] for headers, _ in service.requests}) == 1
+    assert made.retries == 2
+
+
+@pytest.mark.parametrize("value", ["1", formatdate(NOW + 1, usegmt=True)])
+async def test_retry_after_is_respected(service: Service, value: str) -> None:
+    answers = [(503, {"Retry-After": value})]
+    service.answer = lambda events: answers.pop() if answers else (200, {})
+    began = asyncio.get_running_loop().time()
+    await write(service, record(1, 1))
+
+    assert asyncio.get_running_loop().time() - began >= 1
+
+
+async def test_a_refused_event_is_found_and_named(service: Service) -> None:
+    service.answer = lambda events: (422, {}) if any(event["data"]["key"]["id"] == 5 for event in events) else (200, {})
+
+    with pytest.raises(SinkRejected, match="HTTP 422") as raised:
+        await write(service, *(record(key, key) for key in range(8)))
+
+    assert raised.value.keys == ("id='5'",)
+    assert {event["data"]["key"]["id"] for event in service.stored} >= {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 404, 410])
+async def test_a_service_that_refuses_everything_is_final(service: Service, status: int) -> None:
+    service.answer = lambda events: (status, {})
+
+    with pytest.raises(SinkRejected, match=f"HTTP {status}"):
+        await write(service, record(1, 1), record(2, 2))
+    assert len(service.requests) == 1
+
+
+async def test_nothing_is_sent_once_the_channel_is_lost(service: Service) -> None:
+    guard = Guard()
+    guard.closed = True
+
+    with pytest.raises(OwnershipLost):
+        await write(service, record(1, 1), guard=guard)
+    assert service.requests == []
+
+
+async def test_a_missing_secret_is_named_before_anything_is_sent(service: Service, tmp_path: Path) -> None:
+    with pytest.raises(SinkRejected, match=r"sink\.http\.hmacSecretFile: .*secret: No such file"):
+        await write(service, record(1, 1), secret=tmp_path / "secret")
+    assert service.requests == []
