@@ -81,13 +81,6 @@ class Emulator:
             raise
         return storage
 
-    def _close(self, storage: Storage) -> None:
-        try:
-            if storage.failure is None:
-                self.commit()
-        finally:
-            storage.close()
-
     # Running
 
     async def start(self) -> None:
@@ -109,8 +102,21 @@ class Emulator:
         self._data = self._admin = None
         for listener in listeners:
             await listener.stop()
-        if self._storage is not None:
-            self._close(self._storage)
+        self.close()
+
+    def close(self) -> None:
+        """Close the data directory, which stops calls from being taken; `stop` does it, too.
+
+        Raises:
+            Refusal: what levers have changed could not be kept.
+        """
+        if self._storage is None:
+            return
+        try:
+            if self._storage.failure is None:
+                self.commit()
+        finally:
+            self._storage.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

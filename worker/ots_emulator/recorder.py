@@ -63,6 +63,8 @@ class Recorder:
         self._tables: set[Table] = set()
         self._tunnels: set[Tunnel] = set()
         self._channels: set[tuple[Tunnel, TunnelChannel]] = set()
+        #: Whether partitions are compared even where nothing was heard of their log.
+        self._thorough = False
 
     def __repr__(self) -> str:
         return f"Recorder({self._instance.name}, {len(self._kept)} documents)"
@@ -95,8 +97,8 @@ class Recorder:
 
     def everything(self) -> None:
         """Note every table, log and tunnel."""
+        self._thorough = True
         self._tables.update(self._instance.tables.values())
-        self._logs.update(table.log for table in self._instance.tables.values() if table.log is not None)
         self._tunnels.update(self._instance.tunnels.values())
 
     # What was there before it
@@ -140,7 +142,7 @@ class Recorder:
             Refusal: OTSInternalServerError, it could not be kept.
         """
         try:
-            batch = self._changes()
+            batch = self.changes()
             if batch or not self._storage.is_swept:
                 self._storage.commit(batch)
         except DataError as error:
@@ -150,7 +152,8 @@ class Recorder:
             self._storage.fail(f"changes of instance {self._instance.name} cannot be put together: {error!r}")
             raise
 
-    def _changes(self) -> Batch:
+    def changes(self) -> Batch:
+        """Return what changed since the last time; from now on it counts as kept."""
         batch = Batch()
         instance = self._instance
         if self._aims != instance.partition_aims:
@@ -169,6 +172,7 @@ class Recorder:
         self._add_entries(batch)
         for marks in (self._tables, self._logs, self._tunnels, self._channels, self._rows, self._entries):
             marks.clear()
+        self._thorough = False
         return batch
 
     def _add_rows(self, batch: Batch) -> None:
@@ -220,7 +224,8 @@ class Recorder:
         is_new = table not in self._places
         known = self._partitions.setdefault(table, {})
         # Entries tell how far the log's time has come; where they are forgotten, the table's document must.
-        if not self._keep(table, self.number, table.schema, batch, force=log in self._logs):
+        is_changed = self._keep(table, self.number, table.schema, batch, force=log in self._logs)
+        if not (is_changed or self._thorough):
             return
         if is_new:
             self._places[table] = Places({}, place_of(self._kept[table][0], 0))

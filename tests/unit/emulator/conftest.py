@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,16 +10,22 @@ from tests.unit.emulator.driver import Driver
 
 
 @pytest.fixture
-def make_driver() -> Callable[..., Driver]:
-    def make(**settings: Any) -> Driver:
-        return Driver(**settings)
+def make_driver(tmp_path: Path) -> Iterator[Callable[..., Driver]]:
+    """Makes emulators with data directories; whatever a test did to them, each must look the same after a crash."""
+    drivers: list[Driver] = []
 
-    return make
+    def make(**settings: Any) -> Driver:
+        drivers.append(Driver(tmp_path / f"data{len(drivers)}", **settings))
+        return drivers[-1]
+
+    yield make
+    for driver in drivers:
+        driver.check_crash()
 
 
 @pytest.fixture
-async def driver() -> Driver:
+async def driver(make_driver: Callable[..., Driver]) -> Driver:
     """An emulator with table ``t`` that keeps three versions."""
-    driver = Driver()
+    driver = make_driver()
     await driver.create_table(max_versions=3)
     return driver

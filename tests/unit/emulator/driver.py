@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from ots_emulator import Emulator, ManualClock, Settings
@@ -11,6 +12,7 @@ from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http import HttpResponse
 from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_row, decode_rows, encode_primary_key, encode_row
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request, parse_response
+from tests.unit.emulator.kept import crashed, picture_of, reopened, unkept
 
 CREDENTIALS = Credentials("test-id", "test-secret")
 IGNORE = table_pb2.Condition(row_existence="IGNORE")
@@ -33,11 +35,17 @@ def increment(name: str, step: int) -> Column:
 
 
 class Driver:
-    """One instance ``demo``; keys of its tables are one integer column ``k``."""
+    """One instance ``demo``; keys of its tables are one integer column ``k``.
 
-    def __init__(self, **settings: Any) -> None:
+    Args:
+        data: a data directory; with it every call is checked to have kept all that it changed.
+    """
+
+    def __init__(self, data: Path | None = None, **settings: Any) -> None:
         self.clock = ManualClock()
-        self.emulator = Emulator(settings=Settings(**{"init_delay": 0.0, **settings}), clock=self.clock)
+        self.data = data
+        self.settings = Settings(**{"init_delay": 0.0, **settings})
+        self.emulator = Emulator(settings=self.settings, clock=self.clock, data=data)
 
     @property
     def now_ms(self) -> int:
@@ -48,7 +56,27 @@ class Driver:
         request = build_request(
             operation, message, instance="demo", credentials=CREDENTIALS, now=self.clock.now(), trace_id="t"
         )
-        return await self.emulator.handle(request)
+        if self.data is None:
+            return await self.emulator.handle(request)
+        # What the test did by hand is no call's duty.
+        self.emulator.commit()
+        try:
+            return await self.emulator.handle(request)
+        finally:
+            assert not (found := unkept(self.emulator)), f"{name} has left changes that are not kept: {found}"
+
+    def check_crash(self) -> None:
+        """Compare the emulator with one that starts after its death; ends it."""
+        assert self.data is not None
+        self.emulator.commit()
+        for instance in self.emulator.instances.values():
+            for table in instance.tables.values():
+                if table.log is not None:
+                    # As a start does.
+                    table.log.expire(int(self.clock.now() * 1_000_000))
+        copy = crashed(self.data, self.data.with_name(f"{self.data.name}-crashed"))
+        self.emulator.close()
+        assert reopened(copy, self.settings, self.clock) == picture_of(self.emulator)
 
     async def call(self, name: str, **fields: Any) -> Any:
         operation = TUNNEL_OPERATIONS.get(name) or TABLE_OPERATIONS[name]
