@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
+import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -283,6 +285,36 @@ async def test_tunnel_checklist_11_go_works_without_request_ids(scene: Scene, cr
         await theirs.leave()
 
     check_once_in_order(crew, scene)
+
+
+async def test_the_program_finds_a_tunnel_by_name_and_writes_into_a_file(
+    scene: Scene, go_worker: Path, tmp_path: Path
+) -> None:
+    await scene.create_table()
+    await scene.put(KEYS)
+    await scene.create_tunnel()
+    output = tmp_path / "delivered.jsonl"
+    flags = {
+        "endpoint": scene.emulator.endpoint,
+        "instance": "demo",
+        "key-id": "test-id",
+        "table": TABLE,
+        "tunnel": "t",
+    }
+    ends = {"rows": len(KEYS), "duration": "30s", "delay": "1ms", "output": output}
+
+    process = await asyncio.create_subprocess_exec(
+        str(go_worker),
+        "worker",
+        *(f"-{name}={value}" for name, value in {**flags, **ends}.items()),
+        env={**os.environ, "OTS_KEY_SECRET": "test-secret"},
+    )
+    async with asyncio.timeout(20):
+        assert await process.wait() == 0
+
+    *batches, summary = [json.loads(line) for line in output.read_text().splitlines()]
+    assert sorted(record["key"] for batch in batches for record in batch["records"]) == [[key] for key in KEYS]
+    assert summary["rows"] == len(KEYS)
 
 
 @pytest.mark.parametrize("whose", ["theirs", "ours"])

@@ -97,12 +97,18 @@ func runWorker(arguments []string) {
 	quiet := zap.NewProductionConfig()
 	quiet.Level = zap.NewAtomicLevelAt(zap.ErrorLevel)
 	quiet.OutputPaths = []string{"stderr"}
+	logger, err := quiet.Build(tunnel.ReplaceLogCore(os.Stderr, quiet))
+	if err != nil {
+		log.Fatal(err)
+	}
 	config := &tunnel.TunnelWorkerConfig{
 		HeartbeatInterval: w.interval,
 		HeartbeatTimeout:  w.timeout,
 		LogConfig:         &quiet,
 		LogWriteSyncer:    os.Stderr,
-		ProcessorFactory:  &tunnel.SimpleProcessFactory{ProcessFunc: c.process, CpInterval: time.Second},
+		ProcessorFactory: &tunnel.SimpleProcessFactory{
+			ProcessFunc: c.process, CpInterval: time.Second, Logger: logger, // without it: a file in the working directory
+		},
 	}
 	client := tunnel.NewTunnelClientWithToken(w.endpoint, w.instance, w.keyID, w.keySecret, w.stsToken, nil)
 	tunnel.DaemonRandomRetryMs = int(w.reconnect.Milliseconds())
