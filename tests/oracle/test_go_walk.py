@@ -30,6 +30,8 @@ SECTIONS = [
     "transactions",
     "streams",
     "splits",
+    "lifetimes",
+    "faults",
     "tunnels",
     "channels",
     "security",

@@ -76,6 +76,8 @@ func runWalk(arguments []string) {
 		{"transactions", walkTransactions},
 		{"streams", walkStreams},
 		{"splits", walkSplits},
+		{"lifetimes", walkLifetimes},
+		{"faults", walkFaults},
 		{"tunnels", walkTunnels},
 		{"channels", walkChannels},
 		{"security", walkSecurity},
@@ -199,7 +201,9 @@ func until(run func() error) error {
 
 // lever pulls one of the emulator's levers.
 func (w *walk) lever(name string, document map[string]interface{}) (map[string]interface{}, error) {
-	document["instance"] = w.instance
+	if name != "/faults" { // they befall every instance
+		document["instance"] = w.instance
+	}
 	body, err := json.Marshal(document)
 	if err != nil {
 		return nil, err
