@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from ots_tunnel.errors import ConfigError
@@ -53,6 +53,13 @@ class TunnelConfig(InstanceConfig):
     """Tunnel id; a worker never creates a tunnel."""
     end_time: datetime | None = None
     """Stop here instead of following for ever: records after it are not written (with a time zone)."""
+
+    @field_validator("end_time")
+    @classmethod
+    def _has_a_time_zone(cls, end_time: datetime | None) -> datetime | None:
+        if end_time is not None and end_time.tzinfo is None:
+            raise ValueError("allowed is a time with a time zone, such as 2026-06-19T17:00:00+08:00")
+        return end_time
 
 
 class ClientConfig(ConfigModel):

@@ -29,15 +29,18 @@ class HandedPage:
     last: SequenceInfo | None
 
     @classmethod
-    def of(cls, page: Page, channel_type: ChannelType) -> Self:
+    def of(cls, page: Page, channel_type: ChannelType, following: Token) -> Self:
         """The facts of a page; only stream records have a position.
+
+        Args:
+            following: the token to store once it is confirmed.
 
         Raises:
             CodecError: the last record is malformed.
         """
         is_stream = channel_type is ChannelType.STREAM
         return cls(
-            page.next_token,
+            following,
             page.rows,
             page.size_bytes,
             page.may_more,

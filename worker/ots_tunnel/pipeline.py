@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.budget import ByteBudget, Share
 from ots_tunnel.client import Page
+from ots_tunnel.end_time import cut_page
 from ots_tunnel.failures import first_error
 from ots_tunnel.fence import Guard
 from ots_tunnel.handed import HandedPage, HandedPages
@@ -34,6 +35,7 @@ class Shared:
 
     Args:
         slots: channels that read and write at the same time; None means all.
+        end_us: Unix microseconds at which stream channels stop; None means never.
     """
 
     sink: Sink
@@ -41,6 +43,7 @@ class Shared:
     budget: ByteBudget
     rate: RateLimit
     slots: asyncio.Semaphore | None = None
+    end_us: int | None = None
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """Held from a read until its page is confirmed."""
@@ -52,6 +55,10 @@ class _Item:
     start: Token
     page: Page
     share: Share
+    #: Where the channel goes on once the page is confirmed.
+    following: Token
+    #: Nothing comes after it before the end time.
+    last: bool = False
     #: Its records are in memory no longer for the sink's sake: they are stored, or the sink keeps them elsewhere.
     taken: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -152,6 +159,8 @@ class Pipeline:
                 self._pages.put_nowait(item)
                 if self._shared.slots is not None:
                     await item.taken.wait()
+            if item.last:
+                return
             token = item.page.next_token
             if self.progress.channel_type is ChannelType.STREAM:
                 following = next_idle_attempt(attempt, item.page)
@@ -174,7 +183,11 @@ class Pipeline:
         share.resize(page.size_bytes)
         rate.spend(len(page.records), charged)
         self.progress.page_read(page)
-        return _Item(token, page, share)
+        end_us = self._shared.end_us
+        if end_us is None or self.progress.channel_type is not ChannelType.STREAM:
+            return _Item(token, page, share, page.next_token)
+        cut = cut_page(page, end_us)
+        return _Item(token, cut.page, share, page.next_token if cut.whole else token, cut.done)
 
     async def _deliver(self, handed: HandedPages) -> bool:
         """Hand pages to the sink until the channel ends or is stopped; returns when all of them are confirmed."""
@@ -188,21 +201,33 @@ class Pipeline:
                 confirmation = await self._write(item)
             finally:
                 item.share.release()
-            handed.add(HandedPage.of(item.page, self.progress.channel_type), confirmation)
+            handed.add(HandedPage.of(item.page, self.progress.channel_type, item.following), confirmation)
             self.write_in_doubt = len(handed) > 0
             item.taken.set()
-            finished = item.page.next_token == FINISHED
+            finished = item.following == FINISHED
+            if item.last and not finished:
+                await self._rest(handed)
+                return False
         await self._shared.sink.end(self.progress.channel_id, abandoned=False)
         handed.settle()
         self.write_in_doubt = False
         return finished
+
+    async def _rest(self, handed: HandedPages) -> None:
+        """At the end time: have everything confirmed, then hold the channel without reading until told to stop."""
+        await self._shared.sink.end(self.progress.channel_id, abandoned=False)
+        handed.settle()
+        self.write_in_doubt = False
+        self.progress.end_reached = True
+        while await self._pages.get() is not None:
+            pass
 
     async def _write(self, item: _Item) -> Confirmation | None:
         page, kind = item.page, self.progress.channel_type
         if not page.records:
             return None
         self.write_in_doubt = True
-        batch = Batch(self.progress.channel_id, kind, page.records, item.start, page.next_token)
+        batch = Batch(self.progress.channel_id, kind, page.records, item.start, item.following)
         with self._shared.metrics.writing(kind):
             return await self._shared.sink.write(batch, self._guard)
 

@@ -44,6 +44,7 @@ class ChannelProgress:
     Args:
         consumed_up_to: everything the log had until then is confirmed.
         caught_up_time: the service's time of the last read that reached the log's end, all before it confirmed.
+        end_reached: everything up to the end time is confirmed, and nothing more is read.
         error: what stopped the channel last, until a page is confirmed again.
         last_look: when, by `clock`, the log's end was reached; None when the last read did not reach it or when
             anything read is unconfirmed.
@@ -57,6 +58,7 @@ class ChannelProgress:
     consumed_up_to: float | None = None
     caught_up_time: float | None = None
     finished: bool = False
+    end_reached: bool = False
     error: str | None = None
     unconfirmed_pages: int = field(default=0, repr=False)
     last_look: float | None = field(default=None, repr=False)
@@ -101,7 +103,7 @@ class ChannelProgress:
         """Seconds between `now` and the consume point; None for base channels and while unknown."""
         if self.channel_type is not ChannelType.STREAM:
             return None
-        if self.finished:
+        if self.finished or self.end_reached:
             return 0.0
         return None if self.consumed_up_to is None else max(0.0, now - self.consumed_up_to)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from ots_tunnel.channels import ChannelTask, Surroundings
 from ots_tunnel.client import TunnelClient
+from ots_tunnel.end_time import Completion, completion
 from ots_tunnel.errors import (
     CodecError,
     ParameterInvalid,
@@ -26,7 +27,7 @@ from ots_tunnel.errors import (
 )
 from ots_tunnel.failures import first_error
 from ots_tunnel.fence import Fence, boottime
-from ots_tunnel.model import Channel, ChannelId, ClientId, Stage
+from ots_tunnel.model import Channel, ChannelId, ClientId
 from ots_tunnel.model import ChannelStatus as Status
 from ots_tunnel.pipeline import Shared
 from ots_tunnel.protocol import channel as machine
@@ -42,6 +43,8 @@ TERMINAL = (ParameterInvalid, TunnelExpired, PermissionDenied)
 PASSING = (TransportError, ServiceError, CodecError)
 #: A worker without channels asks this many intervals apart whether the tunnel is complete; describing is expensive.
 COMPLETION_CHECK_INTERVALS = 3
+#: Heartbeats after which a channel that waits at the end time will not be opened any more (design section 3).
+SETTLING_BEATS = 2
 
 
 class SessionEnd(enum.Enum):
@@ -215,22 +218,32 @@ class Session:
         self.drain()
 
     async def _watch_completion(self) -> None:
-        settings = self._settings
-        while not self._status.completed:
+        """Find out whether the tunnel is complete; with an end time it may become incomplete again by a hand-over."""
+        settings, beats = self._settings, 0
+        while not self._status.completed or settings.end_us is not None:
             await asyncio.sleep(settings.interval)
-            if self._channels or not settings.tunnel_name or not self._status.is_ready:
+            done = {key for key, task in self._channels.items() if task.progress.end_reached}
+            if len(done) < len(self._channels):
+                self._status.completed, beats = False, 0
+                continue
+            if not settings.tunnel_name or not self._status.is_ready:
                 continue
             try:
                 tunnel = await self._client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
             except PASSING:
                 continue  # the heartbeat says what is wrong
-            ended = [channel.status is Status.TERMINATED for channel in tunnel.channels]
-            if tunnel.tunnel.stage == Stage.STREAM and ended and all(ended):
-                self._status.completed = True
-                logger.info("every channel is terminated", extra=self._extra("completed"))
-                if settings.exit_when_complete:
-                    self.drain()
-            await asyncio.sleep(settings.interval * (COMPLETION_CHECK_INTERVALS - 1))
+            beats += 1
+            self._judge(completion(tunnel, self._client_id, done, settled=beats > SETTLING_BEATS))
+            if not done:
+                await asyncio.sleep(settings.interval * (COMPLETION_CHECK_INTERVALS - 1))
+
+    def _judge(self, found: Completion) -> None:
+        before, self._status.completed = self._status.completed, found is not Completion.OPEN
+        if found is Completion.ALL:
+            if not before:
+                logger.info("every channel is done", extra=self._extra("completed"))
+            if self._settings.exit_when_complete:
+                self.drain()
 
     def _extra(self, action: str) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id, "client_id": self._client_id}

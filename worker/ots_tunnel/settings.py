@@ -19,7 +19,8 @@ class WorkerSettings:
         early_spacing: least time between two heartbeats when there is news.
         reconnect: bounds of the random pause before a new client connects. Shorter than the vendor's 1 to 10: our
             Shutdown call, or the timeout, has freed the old client's channels by then, so waiting only adds lag.
-        exit_when_complete: end when every channel of the tunnel is terminated.
+        exit_when_complete: end when every channel of the tunnel is terminated or has reached the end time.
+        end_us: Unix microseconds after which nothing of the stream is written; None follows for ever.
     """
 
     tunnel_id: TunnelId
@@ -36,6 +37,7 @@ class WorkerSettings:
     early_spacing: float = 1
     reconnect: tuple[float, float] = (1, 3)
     exit_when_complete: bool = False
+    end_us: int | None = None
 
     @property
     def write_deadline(self) -> float:
@@ -54,7 +56,7 @@ class WorkerSettings:
     @classmethod
     def of(cls, config: WorkerConfig, *, exit_when_complete: bool = False) -> WorkerSettings:
         """The settings of a document; the client tag is the prefix and the host's name."""
-        client = config.client
+        client, end = config.client, config.source.end_time
         parts = (part for part in (client.tag_prefix, socket.gethostname()) if part)
         return cls(
             tunnel_id=TunnelId(config.source.tunnel_id),
@@ -69,4 +71,5 @@ class WorkerSettings:
             max_parallel_channels=client.max_parallel_channels,
             rows_per_second=client.rate_limit_rows_per_second,
             exit_when_complete=exit_when_complete,
+            end_us=None if end is None else int(end.timestamp() * 1_000_000),
         )

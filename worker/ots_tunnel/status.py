@@ -126,6 +126,7 @@ def channel_document(view: ChannelView, now: float) -> dict[str, Any]:
         "consumedUpTo": iso_time(progress.consumed_up_to),
         "lagSeconds": None if lag is None else math.floor(lag),
         "finished": progress.finished,
+        "endReached": progress.end_reached,
         "error": progress.error,
     }
 

@@ -83,6 +83,7 @@ class TunnelWorker:
             self.status.budget,
             RateLimit(settings.rows_per_second),
             asyncio.Semaphore(parallel) if parallel else None,
+            settings.end_us,
         )
         try:
             await self._open_sink()

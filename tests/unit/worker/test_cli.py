@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, exit_code
 from ots_tunnel.commands import run as commands_run
-from ots_tunnel.commands.run import refuse_what_is_missing
 from ots_tunnel.config import load_config
 from ots_tunnel.errors import ConfigError, ConnectionLost, SinkRejected, service_error
 from ots_tunnel.settings import WorkerSettings
@@ -80,11 +79,11 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(document: Path) -> None:
     assert "hush" not in str(caught.value)
 
 
-def test_an_end_time_is_refused_instead_of_ignored(document: Path) -> None:
-    document.write_text(document.read_text().replace("tunnelId: tid", "tunnelId: tid\n  endTime: 2026-01-01T00:00:00Z"))
+def test_an_end_time_without_time_zone_is_refused(document: Path) -> None:
+    document.write_text(document.read_text().replace("tunnelId: tid", "tunnelId: tid\n  endTime: 2026-01-01T00:00:00"))
 
-    with pytest.raises(ConfigError, match=r"source\.endTime"):
-        refuse_what_is_missing(load_config(document))
+    with pytest.raises(ConfigError, match=r"source\.endTime: .*allowed is a time with a time zone"):
+        load_config(document)
 
 
 @pytest.mark.parametrize(

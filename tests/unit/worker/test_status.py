@@ -59,6 +59,7 @@ def test_the_document_is_what_the_operator_reads() -> None:
                 "consumedUpTo": None,
                 "lagSeconds": None,
                 "finished": True,
+                "endReached": False,
                 "error": None,
             },
             {
@@ -71,6 +72,7 @@ def test_the_document_is_what_the_operator_reads() -> None:
                 "consumedUpTo": "2023-11-14T22:14:50.500Z",
                 "lagSeconds": 9,
                 "finished": False,
+                "endReached": False,
                 "error": None,
             },
         ],

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from ots_tunnel.config import WorkerConfig, load_config
-from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel.errors import TunnelError
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,6 @@ def run(path: Path, log_level: str, exit_when_complete: bool) -> None:
     set_up_logs(log_level)
     try:
         config = load_config(path)
-        refuse_what_is_missing(config)
         asyncio.run(consume(config, exit_when_complete=exit_when_complete))
     except TunnelError as error:
         leave_message(f"{type(error).__name__}: {error}")
@@ -46,16 +45,6 @@ def run(path: Path, log_level: str, exit_when_complete: bool) -> None:
         leave_message(f"{type(error).__name__}: {error}")
         logger.exception("worker ends on an unexpected error", extra={"action": "terminal_error"})
         sys.exit(5)
-
-
-def refuse_what_is_missing(config: WorkerConfig) -> None:
-    """Settings that parse but are not implemented must not be ignored silently.
-
-    Raises:
-        ConfigError: names the field.
-    """
-    if config.source.end_time is not None:
-        raise ConfigError("source.endTime: a worker cannot stop at a time yet; remove it, or end the tunnel itself")
 
 
 async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> None:
