@@ -1,0 +1,100 @@
+"""HTTP by hand: what no client library would send, and answers read without one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import urlsplit
+
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+
+#: No answer and no end of a connection takes this long.
+DEADLINE = 10.0
+
+
+class Ended(Exception):
+    """The server closed the connection instead of answering."""
+
+
+class Wire:
+    """One connection; requests go out as bytes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes; that the other side has hung up shows when its answer is read."""
+        self._writer.write(data)
+        with suppress(ConnectionError):
+            await asyncio.wait_for(self._writer.drain(), DEADLINE)
+
+    def end(self) -> None:
+        """Say that nothing more will be sent."""
+        if self._writer.can_write_eof():
+            self._writer.write_eof()
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        self._writer.transport.abort()
+
+    async def answer(self) -> HttpResponse:
+        """Read one answer.
+
+        Raises:
+            Ended: the connection ended first.
+            TimeoutError: neither came.
+        """
+        try:
+            return await asyncio.wait_for(self._read(), DEADLINE)
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise Ended from error
+
+    async def answers(self) -> list[HttpResponse]:
+        """Read answers until the connection ends.
+
+        Raises:
+            TimeoutError: it does not.
+        """
+        found: list[HttpResponse] = []
+        while True:
+            try:
+                found.append(await self.answer())
+            except Ended:
+                return found
+
+    async def _read(self) -> HttpResponse:
+        status = int((await self._reader.readuntil(b"\r\n")).split()[1])
+        headers: dict[str, str] = {}
+        while line := (await self._reader.readuntil(b"\r\n"))[:-2]:
+            name, _, value = line.decode("utf-8", "surrogateescape").partition(":")
+            headers[name.strip().lower()] = value.strip()
+        if status < 200:  # "go on"
+            return await self._read()
+        body = await self._reader.readexactly(int(headers.get("content-length", "0")))
+        return HttpResponse(status, headers, body)
+
+    async def close(self) -> None:
+        self._writer.transport.abort()
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+
+@asynccontextmanager
+async def connected(endpoint: str) -> AsyncIterator[Wire]:
+    """Connect to a server."""
+    address = urlsplit(endpoint)
+    wire = Wire(*await asyncio.open_connection(address.hostname, address.port, limit=1 << 24))
+    try:
+        yield wire
+    finally:
+        await wire.close()
+
+
+def encode(request: HttpRequest, *, method: str = "POST", extra: bytes = b"") -> bytes:
+    """Write a request as HTTP/1.1."""
+    lines = [f"{method} {request.path} HTTP/1.1", "host: emulator", f"content-length: {len(request.body)}"]
+    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    head = "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n" + extra
+    return head + b"\r\n" + request.body
