@@ -21,7 +21,7 @@ from ots_emulator.restore import restore
 from ots_emulator.server import Listener, listen, serve_data
 from ots_emulator.settings import Settings
 from ots_emulator.state import state_of
-from ots_emulator.storage import DataError, Storage
+from ots_emulator.storage import Storage
 from ots_emulator.tunnels import Tunnel
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
@@ -76,7 +76,7 @@ class Emulator:
         storage = Storage(directory, fsync=self.settings.fsync)
         try:
             restore(storage, self.instances.values(), self._now_us())
-        except DataError:
+        except BaseException:
             storage.close()
             raise
         return storage

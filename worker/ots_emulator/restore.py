@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +18,9 @@ from ots_emulator.storage import Batch, DataError, Storage
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Tunnel
 from ots_tunnel.errors import CodecError
+
+#: What reading a database meets that does not hold what was written.
+_DAMAGE = (sqlite3.Error, struct.error, CodecError, Refusal, LookupError, TypeError, ValueError)
 
 
 def restore(storage: Storage, instances: Iterable[Instance], now_us: int) -> None:
@@ -35,7 +39,7 @@ def restore(storage: Storage, instances: Iterable[Instance], now_us: int) -> Non
         for instance in instances:
             reader.restore(instance, now_us)
         reader.sweep()
-    except (sqlite3.Error, CodecError, Refusal, ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except _DAMAGE as error:
         text = f"data directory {storage.directory}: damaged: {type(error).__name__}: {error}"
         raise DataError(" ".join(text.split())) from error
 
