@@ -74,7 +74,7 @@ class Driver:
                 if table.log is not None:
                     # As a start does.
                     table.log.expire(int(self.clock.now() * 1_000_000))
-        copy = crashed(self.data, self.data.with_name(f"{self.data.name}-crashed"))
+        copy = crashed(self.data)
         self.emulator.close()
         assert reopened(copy, self.settings, self.clock) == picture_of(self.emulator)
 

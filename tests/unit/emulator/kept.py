@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -76,9 +77,10 @@ def _channel(channel: TunnelChannel) -> Picture:
     return {**{field.name: getattr(channel, field.name) for field in fields(TunnelChannel)}, "source": place}
 
 
-def crashed(directory: Path, copy: Path) -> Path:
+def crashed(directory: Path) -> Path:
     """Copy a data directory in use: what is in its files at this moment is what a kill would leave."""
-    shutil.copytree(directory, copy)
+    copy = Path(tempfile.mkdtemp(prefix=f"{directory.name}-", dir=directory.parent))
+    shutil.copytree(directory, copy, dirs_exist_ok=True)
     return copy
 
 

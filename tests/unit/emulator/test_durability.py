@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from ots_emulator import Emulator
 from ots_emulator.__main__ import main
 from ots_emulator.storage import DATABASE_NAME, FORMAT, DataError
-from ots_tunnel.errors import ServiceError
+from ots_tunnel.errors import ServiceError, TunnelExpired
 from ots_tunnel.model import Action, TunnelId
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer import encode_row
@@ -24,10 +24,10 @@ from tests.unit.emulator.kept import crashed, picture_of, reopened
 MakeDriver = Callable[..., Driver]
 
 
-def restarted(driver: Driver, copy: Path) -> Driver:
+def restarted(driver: Driver) -> Driver:
     """A driver of what a kill would leave now."""
     assert driver.data is not None
-    second = Driver(crashed(driver.data, copy))
+    second = Driver(crashed(driver.data))
     second.clock = driver.clock
     second.emulator.close()
     second.emulator = Emulator(settings=driver.settings, clock=driver.clock, data=second.data)
@@ -42,6 +42,17 @@ def stored(directory: Path, table: str) -> int:
 
 def names_in(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
+
+
+def sweep(driver: Driver) -> int:
+    """Sweep until nothing deleted is left; returns in how many pieces."""
+    pieces = 0
+    storage = driver.emulator._storage
+    assert storage is not None
+    while not storage.is_swept:
+        pieces += 1
+        driver.emulator.commit()
+    return pieces
 
 
 async def fill_everything(driver: Driver) -> str:
@@ -75,11 +86,11 @@ async def fill_everything(driver: Driver) -> str:
     return tunnel
 
 
-async def test_everything_survives_and_goes_on(make_driver: MakeDriver, tmp_path: Path) -> None:
+async def test_everything_survives_and_goes_on(make_driver: MakeDriver) -> None:
     driver = make_driver()
     tunnel = await fill_everything(driver)
 
-    second = restarted(driver, tmp_path / "second")
+    second = restarted(driver)
     assert picture_of(second.emulator) == picture_of(driver.emulator)
 
     # What was restored works like what was not: writes find their partition, tokens their place, times go on.
@@ -119,9 +130,7 @@ async def test_keys_of_every_type_and_order(make_driver: MakeDriver) -> None:
     # The comparison is the fixture's.
 
 
-async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(
-    make_driver: MakeDriver, tmp_path: Path
-) -> None:
+async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(make_driver: MakeDriver) -> None:
     driver = make_driver()
     await driver.create_table(hours=24)
     await driver.fill(5)
@@ -132,7 +141,7 @@ async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(
     driver.emulator.commit()
 
     driver.clock.advance(-3600)
-    second = restarted(driver, tmp_path / "second")
+    second = restarted(driver)
     await second.put(1, put("v", 1))
 
     log = second.emulator.instances["demo"].tables["t"].log
@@ -142,8 +151,9 @@ async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(
     driver.clock.advance(3600)
 
 
-async def test_what_was_deleted_is_swept_away_in_pieces(make_driver: MakeDriver, tmp_path: Path) -> None:
-    driver = make_driver()
+@pytest.mark.parametrize("with_restart", [False, True])
+async def test_what_was_deleted_is_swept_away_in_pieces(tmp_path: Path, *, with_restart: bool) -> None:
+    driver = Driver(tmp_path / "data")
     await driver.create_table(hours=24)
     await driver.fill(1200)
     await driver.create_table("rest", hours=24)
@@ -151,30 +161,44 @@ async def test_what_was_deleted_is_swept_away_in_pieces(make_driver: MakeDriver,
     driver.emulator.trim("demo", "rest")
     await driver.call("DeleteTable", table_name="t")
 
-    second = restarted(driver, tmp_path / "second")
-    assert second.data is not None
-    pieces = 0
-    storage = second.emulator._storage
-    assert storage is not None
-    while not storage.is_swept:
-        pieces += 1
-        second.emulator.commit()
-    second.emulator.close()
+    swept = restarted(driver) if with_restart else driver
+    assert swept.data is not None
+    assert sweep(swept) > 3
+    driver.emulator.close()
+    swept.emulator.close()
 
-    assert pieces > 3
-    assert stored(second.data, "image") == 300
-    assert stored(second.data, "entry") == 0
-    assert stored(second.data, "document") == 3
+    assert stored(swept.data, "image") == 300
+    assert stored(swept.data, "entry") == 0
+    assert stored(swept.data, "document") == 3
 
 
-async def test_expired_entries_are_not_brought_back(make_driver: MakeDriver, tmp_path: Path) -> None:
+async def test_entries_that_expire_are_swept_away(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    await driver.create_table(hours=1)
+    tunnel = await driver.create_tunnel("Stream")
+    await driver.fill(600)
+    driver.clock.advance(3601)
+    await driver.fill(10)
+    (channel,) = (await driver.describe(tunnel)).channels
+    token = (await driver.checkpoint_of(tunnel, channel.channel_id)).checkpoint
+    with pytest.raises(TunnelExpired):
+        await driver.read(tunnel, channel.channel_id, token)
+
+    sweep(driver)
+    driver.check_crash()
+
+    assert driver.data is not None
+    assert stored(driver.data, "entry") == 10
+
+
+async def test_expired_entries_are_not_brought_back(make_driver: MakeDriver) -> None:
     driver = make_driver()
     await driver.create_table(hours=1)
     await driver.fill(600)
     driver.clock.advance(3601)
     await driver.fill(10)
 
-    second = restarted(driver, tmp_path / "second")
+    second = restarted(driver)
     assert second.data is not None
     for _ in range(5):
         await second.call("ListTable")
@@ -237,7 +261,7 @@ async def test_what_cannot_be_kept_is_not_acknowledged(tmp_path: Path, caplog: p
 
     driver.emulator.close()
     assert "cannot be written: database or disk is full" in caplog.text
-    assert reopened(crashed(driver.data, tmp_path / "copy"), driver.settings, driver.clock) == before
+    assert reopened(crashed(driver.data), driver.settings, driver.clock) == before
 
 
 def spoil(path: Path, *statements: str) -> None:
@@ -295,13 +319,11 @@ def broken_pages(path: Path) -> None:
         (broken_pages, "malformed"),
     ],
 )
-async def test_directories_that_cannot_be_used(
-    driver: Driver, spoiling: Callable[[Path], None], reason: str, tmp_path: Path
-) -> None:
+async def test_directories_that_cannot_be_used(driver: Driver, spoiling: Callable[[Path], None], reason: str) -> None:
     await driver.put(1, put("v", 1))
     await driver.create_tunnel("Stream")
     assert driver.data is not None
-    copy = crashed(driver.data, tmp_path / "copy")
+    copy = crashed(driver.data)
     Emulator(data=copy).close()
     spoiling(copy)
 
