@@ -785,6 +785,40 @@ class ComputeSplitPointsBySizeResponse(_message.Message):
     locations: _containers.RepeatedCompositeFieldContainer[ComputeSplitPointsBySizeResponse.SplitLocation]
     def __init__(self, consumed: _Optional[_Union[ConsumedCapacity, _Mapping]] = ..., schema: _Optional[_Iterable[_Union[PrimaryKeySchema, _Mapping]]] = ..., split_points: _Optional[_Iterable[bytes]] = ..., locations: _Optional[_Iterable[_Union[ComputeSplitPointsBySizeResponse.SplitLocation, _Mapping]]] = ...) -> None: ...
 
+class StartLocalTransactionRequest(_message.Message):
+    __slots__ = ("table_name", "key")
+    TABLE_NAME_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    table_name: str
+    key: bytes
+    def __init__(self, table_name: _Optional[str] = ..., key: _Optional[bytes] = ...) -> None: ...
+
+class StartLocalTransactionResponse(_message.Message):
+    __slots__ = ("transaction_id",)
+    TRANSACTION_ID_FIELD_NUMBER: _ClassVar[int]
+    transaction_id: str
+    def __init__(self, transaction_id: _Optional[str] = ...) -> None: ...
+
+class CommitTransactionRequest(_message.Message):
+    __slots__ = ("transaction_id",)
+    TRANSACTION_ID_FIELD_NUMBER: _ClassVar[int]
+    transaction_id: str
+    def __init__(self, transaction_id: _Optional[str] = ...) -> None: ...
+
+class CommitTransactionResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AbortTransactionRequest(_message.Message):
+    __slots__ = ("transaction_id",)
+    TRANSACTION_ID_FIELD_NUMBER: _ClassVar[int]
+    transaction_id: str
+    def __init__(self, transaction_id: _Optional[str] = ...) -> None: ...
+
+class AbortTransactionResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class ListStreamRequest(_message.Message):
     __slots__ = ("table_name",)
     TABLE_NAME_FIELD_NUMBER: _ClassVar[int]
