@@ -16,10 +16,10 @@ _URL = re.compile(r"^\s*(endpoint|admin)\s+http://127\.0\.0\.1:(\d+)", re.MULTIL
 
 
 class EmulatorProcess:
-    """`ots-emulator serve --data`; the ports are chosen by the first start and kept by the others."""
+    """`ots-emulator serve`; the ports are chosen by the first start and kept by the others."""
 
-    def __init__(self, data: Path, *options: str) -> None:
-        self._arguments = ["--data", str(data), *options]
+    def __init__(self, data: Path | None, *options: str) -> None:
+        self._arguments = [*options] if data is None else ["--data", str(data), *options]
         self._process: Process | None = None
         self._ports = {"endpoint": "0", "admin": "0"}
         self.kills = 0
@@ -66,6 +66,12 @@ class EmulatorProcess:
             await process.communicate()
         assert process.returncode is not None
         return process.returncode
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def endpoint(self) -> str:
