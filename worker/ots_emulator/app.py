@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from ots_emulator import read_api, table_api, tunnel_api, write_api
+from ots_emulator import read_api, table_api, transaction_api, tunnel_api, write_api
 from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, claimed_caller, inflate
 from ots_emulator.call import Call
 from ots_emulator.clock import Clock
@@ -34,6 +34,7 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     **table_api.HANDLERS,
     **write_api.HANDLERS,
     **read_api.HANDLERS,
+    **transaction_api.HANDLERS,
     **tunnel_api.HANDLERS,
 }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ots_emulator.instance import Instance
+from ots_emulator.refusal import Refusal
 from ots_emulator.settings import Settings
+from ots_emulator.store import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,26 @@ class Call:
     def settings(self) -> Settings:
         """Settings of the emulator."""
         return self.instance.settings
+
+    def row_table(self, name: str) -> Table:
+        """Return the table of a row call.
+
+        Raises:
+            Refusal: there is none, or it is not ready yet.
+        """
+        table = self.instance.table(name)
+        self.check_ready(table)
+        return table
+
+    def check_ready(self, table: Table) -> None:
+        """Refuse row calls on a table that was created a moment ago (tablestore-api 2.4).
+
+        Raises:
+            Refusal: OTSTableNotReady.
+        """
+        delay = self.settings.table_ready_delay
+        if delay and self.now_us - table.created_us < delay * 1_000_000:
+            raise Refusal("OTSTableNotReady", "Requested table is not ready, try again later.")
 
     @property
     def now_us(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ots_emulator.cells import key_cells
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.keys import Key, KeyColumn, KeySchema, read_primary_key
-from ots_emulator.store import DefinedColumn, Table, TableOptions
+from ots_emulator.store import DefinedColumn, Table, TableOptions, TableTraits
 from ots_emulator.tunnels import BaseSlice, Client, Tunnel, TunnelChannel
 from ots_tunnel.model import ChannelStatus, KeyType, StreamConfig, TunnelType
 
@@ -87,6 +87,7 @@ def table_document(table: Table) -> Document:
         "defined": [[column.name, column.type] for column in table.defined],
         "created_us": table.created_us,
         "partition_aim": table.partition_aim,
+        "traits": asdict(table.traits),
         "log": None if log is None else _log_document(log),
     }
 
@@ -100,6 +101,15 @@ def _log_document(log: ChangeLog) -> Document:
     }
 
 
+def _traits_of(document: Document) -> TableTraits:
+    encryption = document.get("encryption")
+    return TableTraits(
+        document.get("local_transactions", False),
+        None if encryption is None else tuple(encryption),
+        tuple(document.get("cuts", ())),
+    )
+
+
 def table_of(document: Document, partition_rows: int) -> Table:
     """Build a table without rows and log."""
     return Table(
@@ -108,6 +118,7 @@ def table_of(document: Document, partition_rows: int) -> Table:
         TableOptions(**document["options"]),
         now_us=document["created_us"],
         defined=tuple(DefinedColumn(name, kind) for name, kind in document["defined"]),
+        traits=_traits_of(document.get("traits", {})),
         partition_aim=document["partition_aim"],
         partition_rows=partition_rows,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +16,7 @@ from ots_emulator.keys import Key
 from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunnel_missing
 from ots_emulator.settings import Settings
 from ots_emulator.store import Table
+from ots_emulator.transactions import Transactions
 from ots_emulator.tunnels import Tunnel, TunnelChannel
 from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
@@ -35,9 +37,29 @@ class Instance:
     tunnels: dict[TunnelId, Tunnel] = field(default_factory=dict)
     partition_aims: dict[str, int] = field(default_factory=dict)
     """Partition counts chosen before their table was created."""
+    transactions: Transactions = field(init=False)
     journal: Journal = field(default=UNKEPT, repr=False)
+    _table_operations: deque[float] = field(default_factory=deque, repr=False)
+
+    def __post_init__(self) -> None:
+        self.transactions = Transactions(self.settings.transaction_lifetime)
 
     # Tables
+
+    def count_table_operation(self, now: float) -> None:
+        """Refuse table calls that come too fast, where there is a limit.
+
+        Raises:
+            Refusal: OTSQuotaExhausted.
+        """
+        limit = self.settings.table_operations_per_second
+        if limit is None:
+            return
+        while self._table_operations and now - self._table_operations[0] >= 1:
+            self._table_operations.popleft()
+        if len(self._table_operations) >= limit:
+            raise Refusal("OTSQuotaExhausted", "Too frequent table operations.")
+        self._table_operations.append(now)
 
     def table(self, name: str) -> Table:
         """Return a table.
@@ -81,7 +103,7 @@ class Instance:
         Raises:
             Refusal: OTSObjectNotExist.
         """
-        self.table(name)
+        self.transactions.forget_table(self.table(name))
         del self.tables[name]
         for tunnel in self.tunnels_of(name):
             del self.tunnels[tunnel.id]

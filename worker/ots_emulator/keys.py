@@ -18,7 +18,7 @@ from typing import Any, Final
 from ots_emulator.refusal import Refusal, request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyType, KeyValue, Marker, PrimaryKey
-from ots_tunnel.protocol.plainbuffer import decode_key_cells, decode_primary_key, encode_primary_key
+from ots_tunnel.protocol.plainbuffer import decode_key_cells, decode_primary_key, decode_value, encode_primary_key
 
 _U32 = struct.Struct("<I")
 _I64 = struct.Struct("<q")
@@ -78,6 +78,8 @@ class KeySchema:
     def __init__(self, columns: Sequence[KeyColumn]) -> None:
         self.columns = tuple(columns)
         self.names = frozenset(column.name.encode() for column in columns)
+        #: Position of the auto-increment column, None without.
+        self.auto_increment = next((place for place, column in enumerate(columns) if column.auto_increment), None)
         self._cells = tuple((_cell_start(column.name), TYPE_BYTE[column.type]) for column in columns)
 
     def parse(self, cells: bytes) -> Key:
@@ -177,6 +179,12 @@ class KeySchema:
         if isinstance(last, bytes):
             return (*key[:-1], last + b"\0")
         return (*key[:-1], TOP if last == _INT_MAX else last + 1)
+
+
+def cut_element(cut: str) -> Any:
+    """Return the key element of a PlainBuffer value in hexadecimal."""
+    value = decode_value(bytes.fromhex(cut))
+    return value.encode() if isinstance(value, str) else value
 
 
 def key_columns(cells: bytes) -> PrimaryKey:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ots_emulator.call import Call
 from ots_emulator.cells import HEADER
@@ -13,6 +13,8 @@ from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, req
 from ots_emulator.rowcheck import capacity_units
 from ots_emulator.store import Table
 from ots_emulator.table_api import key_schema
+from ots_emulator.transactions import Scope
+from ots_emulator.wide_rows import Cut, cut_row
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import encode_primary_key
@@ -24,11 +26,12 @@ _SPLIT_UNIT_MIN: Final = 1 << 20
 
 def get_row(call: Call, request: pb.GetRowRequest) -> bytes:
     """Read one row; a missing one is empty."""
-    _refuse_unsupported(request)
     projection = projection_of(request)
-    table = call.instance.table(request.table_name)
-    row = _read(call, table, read_primary_key(request.primary_key), projection)
-    return pb.GetRowResponse(consumed=_consumed(len(row)), row=row).SerializeToString()
+    table = call.row_table(request.table_name)
+    scope = call.instance.transactions.scope(table, request.transaction_id, call.now)
+    cut = _read(call, scope, read_primary_key(request.primary_key), projection, request.token)
+    answer = pb.GetRowResponse(consumed=_consumed(len(cut.image)), row=cut.image, next_token=cut.token)
+    return answer.SerializeToString()
 
 
 def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
@@ -46,40 +49,50 @@ def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
         if len({len(key) for key in keys}) > 1:
             raise request_invalid(f"PK column size not the same for all rows in table: {asked.table_name}.")
         answer = response.tables.add(table_name=asked.table_name)
-        for key in keys:
-            answer.rows.append(_batch_row(call, asked.table_name, key, projection))
+        tokens = list(asked.token) or [b""] * len(keys)
+        if len(tokens) != len(keys):
+            raise request_invalid(f"The number of tokens must be that of the rows: {len(keys)}, found: {len(tokens)}.")
+        for key, token in zip(keys, tokens, strict=True):
+            answer.rows.append(_batch_row(call, asked.table_name, key, projection, token))
     return response.SerializeToString()
 
 
-def _batch_row(call: Call, name: str, key: PrimaryKey, projection: Projection) -> pb.RowInBatchGetRowResponse:
+def _batch_row(
+    call: Call, name: str, key: PrimaryKey, projection: Projection, token: bytes
+) -> pb.RowInBatchGetRowResponse:
     try:
-        row = _read(call, call.instance.table(name), key, projection)
+        cut = _read(call, Scope(call.row_table(name)), key, projection, token)
     except RequestRefusal:
         raise
     except Refusal as refusal:
         error = pb.Error(code=refusal.code, message=refusal.message)
         return pb.RowInBatchGetRowResponse(is_ok=False, error=error, consumed=_consumed(0))
-    return pb.RowInBatchGetRowResponse(is_ok=True, consumed=_consumed(len(row)), row=row)
+    return pb.RowInBatchGetRowResponse(
+        is_ok=True, consumed=_consumed(len(cut.image)), row=cut.image, next_token=cut.token
+    )
 
 
-def _read(call: Call, table: Table, primary_key: PrimaryKey, projection: Projection) -> bytes:
+def _read(call: Call, scope: Scope, primary_key: PrimaryKey, projection: Projection, token: bytes) -> Cut:
+    table = scope.table
     table.schema.check(primary_key)
     key = table.schema.bound(primary_key)
+    scope.check_range(key, key)
     image = table.get(key, call.now_ms)
-    if image is None:
-        return b""
-    if not projection.is_whole(table.options.max_versions, table.single_versions(key)):
+    if image is not None and not projection.is_whole(table.options.max_versions, table.single_versions(key)):
         image = projection.apply(image, table.schema.names)
-    return b"" if image is None else HEADER + image
+    if image is None:
+        return Cut(b"", None)
+    cut = cut_row(image, call.settings.range_bytes, token)
+    return Cut(HEADER + cut.image, cut.token)
 
 
 def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
     """Read rows between two keys, in either direction, one page of them."""
-    _refuse_unsupported(request)
     projection = projection_of(request)
     if request.HasField("limit") and request.limit <= 0:
         raise request_invalid("The limit must be greater than 0.")
-    table = call.instance.table(request.table_name)
+    scope = call.instance.transactions.scope(call.row_table(request.table_name), request.transaction_id, call.now)
+    table = scope.table
     start = table.schema.bound(read_primary_key(request.inclusive_start_primary_key))
     end = table.schema.bound(read_primary_key(request.exclusive_end_primary_key))
     backward = request.direction == pb.BACKWARD
@@ -87,20 +100,30 @@ def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
         raise parameter_invalid("Begin key must more than end key in BACKWARD")
     if not backward and not start < end:
         raise parameter_invalid("Begin key must less than end key in FORWARD")
+    scope.check_range(start, end)
     limit = request.limit if request.HasField("limit") else None
-    rows, following = _page(call, table, (start, end, backward), projection, limit)
-    body = HEADER + b"".join(rows) if rows else b""
+    page = _page(call, table, (start, end, backward), projection, limit, request.token)
+    body = HEADER + b"".join(page.rows) if page.rows else b""
     return pb.GetRangeResponse(
         consumed=_consumed(len(body)),
         rows=body,
-        next_start_primary_key=None if following is None else table.schema.encode(following),
+        next_start_primary_key=None if page.following is None else table.schema.encode(page.following),
+        next_token=page.token,
     ).SerializeToString()
 
 
+class _Page(NamedTuple):
+    """Rows of one answer; the next one begins at `following`, inside of that row where there is a `token`."""
+
+    rows: list[bytes]
+    following: Key | None
+    token: bytes | None = None
+
+
 def _page(
-    call: Call, table: Table, span: tuple[Key, Key, bool], projection: Projection, limit: int | None
-) -> tuple[list[bytes], Key | None]:
-    """Return the rows of one page and the key of the next one, None at the end of the range."""
+    call: Call, table: Table, span: tuple[Key, Key, bool], projection: Projection, limit: int | None, token: bytes
+) -> _Page:
+    """Return one page; a token belongs to the row at its start."""
     start, end, backward = span
     stored = table.options.max_versions
     as_stored = projection.is_whole(stored, single=False)
@@ -113,13 +136,18 @@ def _page(
         row: bytes | None = image
         if not as_stored and not (single_as_stored and table.single_versions(key)):
             row = projection.apply(image, table.schema.names)
+        if row is not None and (token or len(row) > most_bytes):
+            row, behind = cut_row(row, most_bytes, token if key == start else b"")
+            if behind is not None:
+                return _Page([*rows, row], key, behind)
+        token = b""
         if row is not None:
             rows.append(row)
         # Scanning costs what is stored, not what is left of it.
         size += len(image)
         if scanned >= most_rows or size >= most_bytes or len(rows) == limit:
-            return rows, next((following for following, _ in scan), None)
-    return rows, None
+            return _Page(rows, next((following for following, _ in scan), None))
+    return _Page(rows, None)
 
 
 def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest) -> bytes:
@@ -129,7 +157,7 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
         raise parameter_invalid(f"The split_size_unit_in_byte should be greater equal than: {_SPLIT_UNIT_MIN}")
     if request.split_size <= 0:
         raise parameter_invalid("The split_size should be greater than 0.")
-    table = call.instance.table(request.table_name)
+    table = call.row_table(request.table_name)
     points = _partition_keys(call, table, -(-table.size_bytes // (request.split_size * unit)))
     if request.HasField("split_point_limit") and request.split_point_limit > 0:
         points = points[: request.split_point_limit]
@@ -144,12 +172,6 @@ def _partition_keys(call: Call, table: Table, parts: int) -> list[Key]:
     """Return the partition keys at which to cut: rows of one stay together, the other columns count as INF_MIN."""
     lowest = next((key[:1] for key, _ in table.scan(BOTTOM_KEY, TOP_KEY, call.now_ms)), None)
     return [cut for cut in dict.fromkeys(key[:1] for key in table.quantiles(parts)) if cut != lowest]
-
-
-def _refuse_unsupported(request: pb.GetRowRequest | pb.GetRangeRequest) -> None:
-    for name in ("transaction_id", "token"):
-        if getattr(request, name):
-            raise request_invalid(f"{name} is not supported yet.")
 
 
 def _consumed(size_bytes: int) -> pb.ConsumedCapacity:

@@ -56,3 +56,12 @@ class Settings:
 
     body_limit: int = 5 << 20
     """Largest request body (tablestore-api 2.2)."""
+
+    transaction_lifetime: float = 60.0
+    """How long a local transaction may stay open (vendor's documentation)."""
+
+    table_operations_per_second: int | None = None
+    """Table calls an instance may make in a second; the service allows 10, None does not count (tablestore-api 2.2)."""
+
+    table_ready_delay: float = 0.0
+    """How long row calls on a new table are refused; the service needs up to a minute (tablestore-api 2.4)."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sortedcontainers import SortedDict
 
 from ots_emulator.cells import build_image, cells_of, has_versions, newest, scan_image
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.journal import UNKEPT, Journal
-from ots_emulator.keys import BOTTOM_KEY, Key, KeySchema
+from ots_emulator.keys import BOTTOM_KEY, Key, KeySchema, cut_element
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.rowchange import apply_update, row_of_put, touched_row
 from ots_tunnel.model import Action
@@ -41,6 +42,22 @@ class DefinedColumn:
     type: int
 
 
+@dataclass(frozen=True, slots=True)
+class TableTraits:
+    """What is chosen when a table is created and only remembered afterwards.
+
+    `encryption` is (key type, key id, role), None without; `cuts` are the partition key values at which the table was
+    split in advance, as PlainBuffer values in hexadecimal.
+    """
+
+    local_transactions: bool = False
+    encryption: tuple[int | None, str | None, str | None] | None = None
+    cuts: tuple[str, ...] = ()
+
+
+DEFAULT_TRAITS = TableTraits()
+
+
 class Table:
     """One table.
 
@@ -60,6 +77,7 @@ class Table:
         defined: tuple[DefinedColumn, ...] = (),
         partition_aim: int = 1,
         partition_rows: int = 64,
+        traits: TableTraits = DEFAULT_TRAITS,
     ) -> None:
         self.name = name
         self.schema = schema
@@ -67,6 +85,7 @@ class Table:
         self.defined = defined
         self.created_us = now_us
         self.partition_aim = partition_aim
+        self.traits = traits
         self.log: ChangeLog | None = None
         self.journal: Journal = UNKEPT
         # Told of every split, so that tunnels get their new channels in the same moment.
@@ -77,6 +96,7 @@ class Table:
         self._rows: SortedDict[Key, bytes] = SortedDict()
         # Rows that hold more than one version of some column: all others are served as they are.
         self._versioned: set[Key] = set()
+        self._last_auto_increment = 0
 
     def __repr__(self) -> str:
         return f"Table({self.name}, {len(self)} rows, {self.size_bytes} bytes)"
@@ -152,6 +172,20 @@ class Table:
             self.journal.row(self, key, None)
         self._logged(key, Action.DELETE, build_image(span, (), delete=True), now_us)
 
+    def next_auto_increment(self, now_us: int) -> int:
+        """Return a value for an auto-increment key column, greater than all before it."""
+        self._last_auto_increment = max(self._last_auto_increment + 1, now_us)
+        return self._last_auto_increment
+
+    def fork(self, partition_key: Any) -> Table:
+        """Return a table of its own with the rows of one partition key, without log and journal."""
+        copy = Table(self.name, self.schema, self.options, now_us=self.created_us, traits=self.traits)
+        for key in self._rows.irange((partition_key,), self.schema.after((partition_key,)), inclusive=(True, False)):
+            copy._rows[key] = self._rows[key]
+            if key in self._versioned:
+                copy._versioned.add(key)
+        return copy
+
     def check_versions(self, span: RowSpan, now_us: int) -> None:
         """Refuse cell versions too far from the server's time (tablestore-api 2.5).
 
@@ -226,6 +260,8 @@ class Table:
         """Return where the partitions start, in key order; without a log they are quantiles of the rows."""
         if self.log is not None:
             return [partition.start for partition in self.log.open_partitions]
+        if self.traits.cuts:
+            return [BOTTOM_KEY, *((cut_element(cut),) for cut in self.traits.cuts)]
         return [BOTTOM_KEY, *self.quantiles(self.partition_aim)]
 
     def rows_of(self, partition: Partition) -> int:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from ots_emulator.call import Call
 from ots_emulator.keys import KeyColumn, KeySchema
 from ots_emulator.refusal import parameter_invalid
-from ots_emulator.store import DefinedColumn, Table, TableOptions
+from ots_emulator.store import DefinedColumn, Table, TableOptions, TableTraits
+from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyType
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer import decode_value
 
 _TABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _DEVIATION_LIMIT: Final = ((1 << 63) - 1) // 1_000_000
 _DEFINED_LIMIT: Final = 32
+_PARTITION_LIMIT: Final = 10
+_PARTITION_VALUE_BYTES: Final = 64
 _RETENTION_HOURS: Final = range(1, 169)
 
 
@@ -25,11 +29,8 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
     meta = request.table_meta
     if not isinstance(meta.table_name, str) or not _TABLE_NAME.fullmatch(meta.table_name):
         raise parameter_invalid(f"Invalid table name: '{meta.table_name}'.")
-    for unsupported in ("partitions", "index_metas"):
-        if getattr(request, unsupported):
-            raise parameter_invalid(f"{unsupported} of CreateTable is not supported yet.")
-    if request.enable_local_txn or request.sse_spec.enable:
-        raise parameter_invalid("Local transactions and server-side encryption are not supported yet.")
+    if request.index_metas:
+        raise parameter_invalid("index_metas of CreateTable: secondary indexes are not available in this instance.")
     if len(meta.defined_column) > _DEFINED_LIMIT:
         raise parameter_invalid(f"The number of defined columns must be in range: [0, {_DEFINED_LIMIT}].")
     given = request.table_options
@@ -38,14 +39,16 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
     if not given.HasField("max_versions"):
         raise parameter_invalid("MaxVersions is missing while creating table.")
     settings = call.settings
+    columns = _key_columns(meta)
     table = Table(
         meta.table_name,
-        KeySchema(_key_columns(meta)),
+        KeySchema(columns),
         merged_options(TableOptions(), given),
         now_us=call.now_us,
         defined=tuple(DefinedColumn(column.name, column.type) for column in meta.defined_column),
         partition_aim=call.instance.partition_aims.get(meta.table_name, settings.partitions),
         partition_rows=settings.partition_rows,
+        traits=_traits(request, columns),
     )
     hours = _stream_hours(request.stream_spec) if request.HasField("stream_spec") else None
     call.instance.add_table(table)
@@ -54,11 +57,57 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
     return b""
 
 
+def _traits(request: pb.CreateTableRequest, columns: list[KeyColumn]) -> TableTraits:
+    if request.enable_local_txn and any(column.auto_increment for column in columns):
+        raise parameter_invalid("Local transaction and auto increment primary key cannot be used together.")
+    spec, encryption = request.sse_spec, None
+    if spec.enable:
+        encryption = (
+            spec.key_type if spec.HasField("key_type") else None,
+            spec.key_id if spec.HasField("key_id") else None,
+            spec.role_arn if spec.HasField("role_arn") else None,
+        )
+        if spec.key_type == pb.SSE_BYOK and not (spec.key_id and spec.role_arn):
+            raise parameter_invalid("key_id and role_arn are required when key_type is SSE_BYOK.")
+    return TableTraits(request.enable_local_txn, encryption, _cuts(request.partitions, columns[0]))
+
+
+def _cuts(ranges: Sequence[pb.PartitionRange], column: KeyColumn) -> tuple[str, ...]:
+    """Return the partition key values between the ranges a table is split into in advance."""
+    if len(ranges) > _PARTITION_LIMIT:
+        raise parameter_invalid(f"The count of partitions cannot be greater than {_PARTITION_LIMIT}")
+    begins = [_partition_value(part.begin, column) for part in ranges[1:]]
+    ends = [_partition_value(part.end, column) for part in ranges[:-1]]
+    if begins != ends or begins != sorted(set(begins)):
+        raise parameter_invalid("The partition ranges must be continuous, in order and not overlap.")
+    return tuple(part.begin.hex() for part in ranges[1:])
+
+
+def _partition_value(encoded: bytes, column: KeyColumn) -> Any:
+    try:
+        value = decode_value(encoded)
+    except CodecError as error:
+        raise parameter_invalid(f"The value of partition range is malformed: {error}") from error
+    kinds = {KeyType.INTEGER: int, KeyType.STRING: str, KeyType.BINARY: bytes}
+    if not isinstance(value, kinds[column.type]) or isinstance(value, bool) or value in ("", b""):
+        raise parameter_invalid(
+            f"The value of partition range must be a non-empty {column.type.name} of column '{column.name}'."
+        )
+    size = len(encoded) - 5 if column.type is not KeyType.INTEGER else 8
+    if size > _PARTITION_VALUE_BYTES:
+        raise parameter_invalid(
+            f"The value of partition range exceeds the MaxLength:{_PARTITION_VALUE_BYTES} with CurrentLength:{size}."
+        )
+    return value.encode() if isinstance(value, str) else value
+
+
 def _key_columns(meta: pb.TableMeta) -> list[KeyColumn]:
     columns: list[KeyColumn] = []
     if not 1 <= len(meta.primary_key) <= 4:
         raise parameter_invalid("The number of primary key columns must be in range: [1, 4].")
     for index, column in enumerate(meta.primary_key):
+        if index and column.HasField("option") and any(other.auto_increment for other in columns):
+            raise parameter_invalid("At most one primary key column can be auto increment.")
         if any(other.name == column.name for other in columns):
             raise parameter_invalid(f"Duplicated primary key name: '{column.name}'.")
         if not 1 <= len(column.name.encode()) <= 255:
@@ -149,8 +198,17 @@ def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
         table_status=pb.ACTIVE,
         stream_details=_stream(table),
         shard_splits=[table.schema.encode(start) for start in table.partition_starts()[1:]],
+        sse_details=_encryption(table),
         creation_time=table.created_us,
     ).SerializeToString()
+
+
+def _encryption(table: Table) -> pb.SSEDetails:
+    encryption = table.traits.encryption
+    if encryption is None:
+        return pb.SSEDetails(enable=False)
+    key_type, key_id, role_arn = encryption
+    return pb.SSEDetails(enable=True, key_type=key_type, key_id=key_id, role_arn=role_arn)  # type: ignore[arg-type]
 
 
 def list_table(call: Call, request: pb.ListTableRequest) -> bytes:
@@ -204,10 +262,18 @@ def _stream(table: Table) -> pb.StreamDetails:
     )
 
 
+def _counted(handler: Callable[[Call, Any], bytes]) -> Callable[[Call, Any], bytes]:
+    def handle(call: Call, request: Any) -> bytes:
+        call.instance.count_table_operation(call.now)
+        return handler(call, request)
+
+    return handle
+
+
 HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
-    "CreateTable": create_table,
-    "UpdateTable": update_table,
-    "DescribeTable": describe_table,
-    "ListTable": list_table,
-    "DeleteTable": delete_table,
+    "CreateTable": _counted(create_table),
+    "UpdateTable": _counted(update_table),
+    "DescribeTable": _counted(describe_table),
+    "ListTable": _counted(list_table),
+    "DeleteTable": _counted(delete_table),
 }

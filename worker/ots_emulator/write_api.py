@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from ots_emulator.call import Call
-from ots_emulator.cells import HEADER, cells_of, key_image, scan_image
-from ots_emulator.columns import Projection, key_values, passes, read_filter
-from ots_emulator.keys import Key
-from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid, table_missing
-from ots_emulator.rowcheck import check_row_key, data_bytes, read_change, write_units
+from ots_emulator.refusal import Refusal, request_invalid, table_missing
+from ots_emulator.row_write import RowWrite, execute, find_key, read_write
+from ots_emulator.rowcheck import data_bytes, write_units
 from ots_emulator.store import Table
+from ots_emulator.transactions import Scope
 from ots_emulator.wire import bytes_field
 from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.spans import RowSpan
 
 BATCH_ROWS: Final = 200
 BATCH_BYTES: Final = 4_194_304
-
-
-@dataclass(slots=True)
-class _Write:
-    """One row of a write; `refusal` is why it will not be executed, known before it is its turn."""
-
-    action: Action
-    span: RowSpan
-    row: bytes
-    request: pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowRequest | pb.DeleteRowRequest
-    key: Key = ()
-    refusal: Refusal | None = None
-
-    @property
-    def wire_bytes(self) -> int:
-        """An upper bound of the row's size."""
-        return len(self.row)
 
 
 def put_row(call: Call, request: pb.PutRowRequest) -> bytes:
@@ -59,13 +39,12 @@ def delete_row(call: Call, request: pb.DeleteRowRequest) -> bytes:
 def _single(
     call: Call, request: pb.PutRowRequest | pb.UpdateRowRequest | pb.DeleteRowRequest, action: Action, row: bytes
 ) -> bytes:
-    _refuse_transaction(request.transaction_id)
-    write = _read(action, row, request)
+    write = read_write(action, row, request)
     if write.wire_bytes > BATCH_BYTES:
         _check_size(f"{action.name.capitalize()}Row", data_bytes(write.span))
-    table = call.instance.table(request.table_name)
-    _find_key(write, table)
-    content = _execute(call, table, write)
+    table = call.row_table(request.table_name)
+    find_key(write, table, call.now_us)
+    content = execute(call, call.instance.transactions.scope(table, request.transaction_id, call.now), write)
     units = write_units(write.span, write.wire_bytes)
     # The three responses share their fields.
     return pb.PutRowResponse(consumed=_consumed(_reads(request.condition), units), row=content).SerializeToString()
@@ -73,13 +52,10 @@ def _single(
 
 def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
     """Execute rows one after the other; what can be judged without the tables refuses the whole request."""
-    _refuse_transaction(request.transaction_id)
-    if request.is_atomic:
-        raise request_invalid("is_atomic of BatchWriteRow is not supported yet.")
     tables = [(tables.table_name, tables.rows) for tables in request.tables]
     _check_batch(tables)
     batches = [
-        (name, call.instance.tables.get(name), [_read(Action(row.type), row.row_change, row) for row in rows])
+        (name, call.instance.tables.get(name), [read_write(Action(row.type), row.row_change, row) for row in rows])
         for name, rows in tables
     ]
     writes = [write for _, _, rows in batches for write in rows]
@@ -87,12 +63,45 @@ def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
         _check_size("BatchWriteRow", sum(data_bytes(write.span) for write in writes))
     for _, table, rows in batches:
         for write in rows:
-            _find_key(write, table)
+            find_key(write, table, call.now_us)
         _check_repeated(rows)
-    return b"".join(
-        bytes_field(1, bytes_field(1, name.encode()) + b"".join(_outcome(call, table, write) for write in rows))
-        for name, table, rows in batches
-    )
+    if request.is_atomic:
+        return _atomic(call, batches, request.transaction_id)
+    answers = []
+    for name, table, rows in batches:
+        scope = None if table is None else call.instance.transactions.scope(table, request.transaction_id, call.now)
+        answers.append(_answer(name, (_outcome(call, scope, write) for write in rows)))
+    return b"".join(answers)
+
+
+def _answer(name: str, outcomes: Iterable[bytes]) -> bytes:
+    return bytes_field(1, bytes_field(1, name.encode()) + b"".join(outcomes))
+
+
+def _atomic(call: Call, batches: Sequence[tuple[str, Table | None, list[RowWrite]]], transaction_id: str) -> bytes:
+    """Execute all rows or none: they are tried on a copy of their partition key's rows first."""
+    writes = [write for _, _, rows in batches for write in rows]
+    name, table, _ = batches[0]
+    refusal = next((write.refusal for write in writes if write.refusal is not None), None)
+    if table is None:
+        refusal = table_missing()
+    elif refusal is None and (len(batches) > 1 or len({write.key[0] for write in writes}) > 1):
+        text = "All rows of an atomic BatchWriteRow must be of one table and one partition key."
+        refusal = Refusal("OTSDataOutOfRange", text)
+    outcomes: list[bytes] = []
+    if table is not None and refusal is None:
+        scope = call.instance.transactions.scope(table, transaction_id, call.now)
+        trial = scope.trial(writes[0].key[0])
+        try:
+            contents = [execute(call, trial, write) for write in writes]
+        except Refusal as first:
+            refusal = first
+        else:
+            scope.take(trial, call.now_us)
+            outcomes = [_success(write, content) for write, content in zip(writes, contents, strict=True)]
+    if refusal is not None:
+        return b"".join(_answer(name, (_failure(write, refusal) for write in rows)) for name, _, rows in batches)
+    return _answer(name, outcomes)
 
 
 def _check_batch(tables: Sequence[tuple[str, Sequence[pb.RowInBatchWriteRowRequest]]]) -> None:
@@ -119,7 +128,7 @@ def _check_size(operation: str, size: int) -> None:
         )
 
 
-def _check_repeated(rows: Sequence[_Write]) -> None:
+def _check_repeated(rows: Sequence[RowWrite]) -> None:
     """Refuse what rows on one key must not carry; they are executed in request order (tablestore-api 2.5)."""
     keys = [write.span.key for write in rows]
     if len(set(keys)) == len(keys):
@@ -138,36 +147,28 @@ def _check_repeated(rows: Sequence[_Write]) -> None:
             raise request_invalid("Repeated rows do not support increments more than once in BatchModify.")
 
 
-def _read(action: Action, row: bytes, request: Any) -> _Write:
-    return _Write(action, read_change(row, action), row, request)
-
-
-def _find_key(write: _Write, table: Table | None) -> None:
-    """Note the row's key, or why it has none; raise what concerns the whole request."""
-    if table is None:
-        check_row_key(write.span)
-        write.refusal = table_missing()
-        return
-    try:
-        write.key = table.schema.parse(write.span.key)
-    except RequestRefusal:
-        raise
-    except Refusal as refusal:
-        write.refusal = refusal
-
-
-def _outcome(call: Call, table: Table | None, write: _Write) -> bytes:
+def _outcome(call: Call, scope: Scope | None, write: RowWrite) -> bytes:
     """Execute one row of a batch and return its field of the response."""
-    units = write_units(write.span, write.wire_bytes)
-    reads = _reads(write.request.condition)
     try:
-        if table is None:
+        if scope is None:
             raise write.refusal or table_missing()
-        content = _execute(call, table, write)
+        call.check_ready(scope.table)
+        content = execute(call, scope, write)
     except Refusal as refusal:
-        error = pb.Error(code=refusal.code, message=refusal.message)
-        failed = pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=_consumed(reads, units))
-        return bytes_field(2, failed.SerializeToString())
+        return _failure(write, refusal)
+    return _success(write, content)
+
+
+def _failure(write: RowWrite, refusal: Refusal) -> bytes:
+    error = pb.Error(code=refusal.code, message=refusal.message)
+    consumed = _consumed(_reads(write.request.condition), write_units(write.span, write.wire_bytes))
+    return bytes_field(
+        2, pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=consumed).SerializeToString()
+    )
+
+
+def _success(write: RowWrite, content: bytes | None) -> bytes:
+    reads, units = _reads(write.request.condition), write_units(write.span, write.wire_bytes)
     if content is None:
         return _plain_outcome(reads, units)
     done = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=_consumed(reads, units), row=content)
@@ -180,69 +181,12 @@ def _plain_outcome(reads: int, units: int) -> bytes:
     return bytes_field(2, row.SerializeToString())
 
 
-def _execute(call: Call, table: Table, write: _Write) -> bytes | None:
-    """Execute one row; return what the client wants back of it."""
-    if write.refusal is not None:
-        raise write.refusal
-    span, key, action = write.span, write.key, write.action
-    if not table.schema.names.isdisjoint([cell.name for cell in span.cells]):
-        name = next(cell.name for cell in span.cells if cell.name in table.schema.names)
-        raise parameter_invalid(f"Duplicated attribute column name with primary key column: {name.decode()}.")
-    now_us = call.now_us
-    if action is not Action.DELETE:
-        table.check_versions(span, now_us)
-    if action is Action.UPDATE and not table.options.allow_update:
-        raise parameter_invalid("UpdateRow is not allowed: allow_update of the table is false.")
-    _check_condition(table, write, now_us // 1000)
-    if action is Action.PUT:
-        table.put(key, write.row, span, now_us)
-    elif action is Action.UPDATE:
-        table.update(key, span, now_us)
-    else:
-        table.delete(key, span, now_us)
-    return _content(table, write, now_us // 1000) if write.request.HasField("return_content") else None
-
-
-def _check_condition(table: Table, write: _Write, now_ms: int) -> None:
-    condition = write.request.condition
-    existence = condition.row_existence
-    if existence == pb.IGNORE and not condition.column_condition:
-        return
-    image = table.get(write.key, now_ms)
-    met = existence == pb.IGNORE or (image is not None) == (existence == pb.EXPECT_EXIST)
-    if met and condition.column_condition:
-        cells = [] if image is None else cells_of(scan_image(image))
-        key = {} if image is None else key_values(write.span.key)
-        met = passes(read_filter(condition.column_condition), cells, key)
-    if not met:
-        raise Refusal("OTSConditionCheckFail", "Condition check failed.")
-
-
-def _content(table: Table, write: _Write, now_ms: int) -> bytes | None:
-    wanted = write.request.return_content
-    if wanted.return_type == pb.RT_PK:
-        if wanted.return_column_names:
-            raise parameter_invalid("Return column names cannot be given when return type is RT_PK.")
-        return HEADER + key_image(write.span)
-    image = table.get(write.key, now_ms) if wanted.return_type == pb.RT_AFTER_MODIFY else None
-    if image is None or not wanted.return_column_names:
-        return None
-    names = frozenset(name.encode() for name in wanted.return_column_names)
-    row = Projection(names=names, max_versions=1).apply(image, frozenset())
-    return None if row is None else HEADER + row
-
-
 def _reads(condition: pb.Condition) -> int:
     return 0 if condition.row_existence == pb.IGNORE and not condition.column_condition else 1
 
 
 def _consumed(read: int, write: int) -> pb.ConsumedCapacity:
     return pb.ConsumedCapacity(capacity_unit=pb.CapacityUnit(read=read, write=write))
-
-
-def _refuse_transaction(transaction_id: str) -> None:
-    if transaction_id:
-        raise request_invalid("transaction_id is not supported yet.")
 
 
 HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {

@@ -205,7 +205,8 @@ def test_tables_know_every_documented_path() -> None:
     tunnel = "create delete list describe connect heartbeat shutdown getcheckpoint readrecords checkpoint schedule"
     table = (
         "CreateTable DeleteTable UpdateTable DescribeTable ListTable PutRow UpdateRow DeleteRow GetRow BatchWriteRow "
-        "BatchGetRow GetRange ComputeSplitPointsBySize ListStream DescribeStream GetShardIterator GetStreamRecord"
+        "BatchGetRow GetRange ComputeSplitPointsBySize StartLocalTransaction CommitTransaction AbortTransaction "
+        "ListStream DescribeStream GetShardIterator GetStreamRecord"
     )
     paths = {f"/tunnel/{name}" for name in [*tunnel.split(), "getrpo", "getrpobyoffset"]}
 
