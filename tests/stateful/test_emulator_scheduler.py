@@ -20,6 +20,16 @@ OPEN, CLOSING, CLOSE, WAIT, TERMINATED = (
 )
 
 
+def fewest_moves(held: list[int], active: int) -> int:
+    """How many channels must be given up so that `active` ones can be spread evenly.
+
+    With `active` = share * clients + rest, `rest` clients may keep one more than the share: the richest should.
+    """
+    share, rest = divmod(active, len(held))
+    richest_first = sorted(held, reverse=True)
+    return sum(max(0, count - share - (place < rest)) for place, count in enumerate(richest_first))
+
+
 class Scheduling(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +77,7 @@ class Scheduling(RuleBasedStateMachine):
     def heartbeat(self) -> None:
         before = Counter(seat.owner for seat in self.seats.values() if seat.status is OPEN)
         free = [seat for seat in self.seats.values() if seat.owner is None and seat.eligible]
-        under_way = sum(1 for seat in self.seats.values() if seat.status is CLOSING)
+        under_way = sum(1 for seat in self.seats.values() if seat.status is CLOSING and seat.eligible)
 
         moves = schedule(list(self.seats.values()), self.clients)
 
@@ -88,8 +98,7 @@ class Scheduling(RuleBasedStateMachine):
             assert len(moves) - closed == len(free)
             active = sum(before.values()) + len(free) + under_way
             even = -(-active // len(self.clients))
-            # No client gives up more than what lies above its fair share, and only when somebody lacks some.
-            assert closed <= sum(max(0, before[client] - active // len(self.clients)) for client in self.clients)
+            assert closed == fewest_moves([before[client] for client in self.clients], active)
             for client in self.clients:
                 kept = sum(1 for seat in self.seats.values() if seat.owner == client and seat.status is OPEN)
                 if before[client] <= active // len(self.clients):
