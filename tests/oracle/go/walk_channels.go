@@ -447,7 +447,7 @@ func walkChannelRefusals(w *walk, table string, mine **client) {
 		if _, err := w.lever("/streams/trim", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
-		err := first(w.put(table, key("a", 1)))
+		err := first(w.put(table, key("a", 1)), w.put(table, key("z", 1)))
 		if err != nil {
 			return err
 		}

@@ -59,9 +59,6 @@ func walkReads(w *walk) {
 	any := *old
 	any.LatestVersionOnly = false
 	read("any version", "[r] a@3=3 a@2=2 a@1=1 b@2=x7y c@3=true d@1=1.5", func(asked ask) { asked.SetFilter(&any) })
-	cut := column("b", ots.CT_EQUAL, 7, true)
-	cut.TransferRule = &ots.ValueTransferRule{Regex: "x([0-9]+)y", Cast_type: ots.Variant_INTEGER}
-	filtered("a part of a value as an integer", true, cut)
 	read("a page of columns", "[r] b@2=x7y c@3=true", func(asked ask) {
 		asked.MaxVersion = 1
 		asked.SetFilter(&ots.PaginationFilter{Offset: 1, Limit: 2})

@@ -103,6 +103,11 @@ func walkOutOfScope(w *walk) {
 			request.AddIndexMeta(index)
 		})
 	})
+	refused("a filter on a part of a value", func() error {
+		part := column("b", ots.CT_EQUAL, 7, true)
+		part.TransferRule = &ots.ValueTransferRule{Regex: "x([0-9]+)y", Cast_type: ots.Variant_INTEGER}
+		return only(w.get(table, key("a"), func(asked *ots.SingleRowQueryCriteria) { asked.SetFilter(part) }))
+	})
 	refused("ListSearchIndex", func() error {
 		return only(w.table.ListSearchIndex(&ots.ListSearchIndexRequest{TableName: table}))
 	})
