@@ -50,7 +50,7 @@ def facts_of(kept: Kept) -> tuple[Any, ...]:
         case Table():
             log = kept.log
             head = None if log is None else (log.stream_id, log.retention_hours, log.enabled_us)
-            return kept.options, kept.defined, kept.partition_aim, head
+            return kept.options, kept.defined, kept.partition_aim, kept.last_auto_increment, head
 
 
 def kind_and_body(kept: Kept, schema: KeySchema, owner: int) -> tuple[str, int, str]:
@@ -88,6 +88,7 @@ def table_document(table: Table) -> Document:
         "created_us": table.created_us,
         "partition_aim": table.partition_aim,
         "traits": asdict(table.traits),
+        "last_auto_increment": table.last_auto_increment,
         "log": None if log is None else _log_document(log),
     }
 
@@ -112,7 +113,7 @@ def _traits_of(document: Document) -> TableTraits:
 
 def table_of(document: Document, partition_rows: int) -> Table:
     """Build a table without rows and log."""
-    return Table(
+    table = Table(
         document["name"],
         KeySchema([KeyColumn(name, KeyType(kind), auto) for name, kind, auto in document["columns"]]),
         TableOptions(**document["options"]),
@@ -122,6 +123,8 @@ def table_of(document: Document, partition_rows: int) -> Table:
         partition_aim=document["partition_aim"],
         partition_rows=partition_rows,
     )
+    table.last_auto_increment = document.get("last_auto_increment", 0)
+    return table
 
 
 def partition_document(partition: Partition, schema: KeySchema) -> Document:

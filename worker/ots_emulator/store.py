@@ -96,7 +96,7 @@ class Table:
         self._rows: SortedDict[Key, bytes] = SortedDict()
         # Rows that hold more than one version of some column: all others are served as they are.
         self._versioned: set[Key] = set()
-        self._last_auto_increment = 0
+        self.last_auto_increment = 0
 
     def __repr__(self) -> str:
         return f"Table({self.name}, {len(self)} rows, {self.size_bytes} bytes)"
@@ -174,8 +174,8 @@ class Table:
 
     def next_auto_increment(self, now_us: int) -> int:
         """Return a value for an auto-increment key column, greater than all before it."""
-        self._last_auto_increment = max(self._last_auto_increment + 1, now_us)
-        return self._last_auto_increment
+        self.last_auto_increment = max(self.last_auto_increment + 1, now_us)
+        return self.last_auto_increment
 
     def fork(self, partition_key: Any) -> Table:
         """Return a table of its own with the rows of one partition key, without log and journal."""

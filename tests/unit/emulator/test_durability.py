@@ -15,9 +15,9 @@ from ots_emulator import Emulator
 from ots_emulator.__main__ import main
 from ots_emulator.storage import DATABASE_NAME, FORMAT, DataError
 from ots_tunnel.errors import ServiceError, TunnelExpired
-from ots_tunnel.model import Action, TunnelId
+from ots_tunnel.model import Action, Marker, TunnelId
 from ots_tunnel.protocol import table_pb2
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
 from tests.unit.emulator.driver import Driver, delete_one, increment, put
 from tests.unit.emulator.kept import crashed, picture_of, reopened
 
@@ -240,6 +240,40 @@ async def test_instances_that_are_not_served_are_kept(tmp_path: Path) -> None:
     both = Emulator({"b": keys, "a": keys}, data=tmp_path)
     assert [both.instances[name].partition_aims for name in "ab"] == [{"t": 3}, {"t": 7}]
     both.close()
+
+
+async def test_auto_increments_go_on_with_the_clock_set_back(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    meta = table_pb2.TableMeta(table_name="auto")
+    meta.primary_key.add(name="k", type="INTEGER")
+    meta.primary_key.add(name="id", type="INTEGER", option="AUTO_INCREMENT")
+    await driver.call(
+        "CreateTable",
+        table_meta=meta,
+        reserved_throughput=table_pb2.ReservedThroughput(capacity_unit=table_pb2.CapacityUnit(read=0, write=0)),
+        table_options=table_pb2.TableOptions(time_to_live=-1, max_versions=1),
+    )
+    first = await put_with_placeholder(driver)
+    driver.clock.advance(-3600)
+
+    second = restarted(driver)
+    following = await put_with_placeholder(second)
+
+    assert following > first
+    second.check_crash()
+
+
+async def put_with_placeholder(driver: Driver) -> int:
+    answer = await driver.call(
+        "PutRow",
+        table_name="auto",
+        row=encode_row((("k", 1), ("id", Marker.AUTO_INCREMENT)), [put("v", 1)]),
+        condition=table_pb2.Condition(row_existence="IGNORE"),
+        return_content=table_pb2.ReturnContent(return_type="RT_PK"),
+    )
+    value = decode_row(answer.row).primary_key[1][1]
+    assert isinstance(value, int)
+    return value
 
 
 async def test_what_cannot_be_kept_is_not_acknowledged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
