@@ -1,8 +1,8 @@
 """Local transactions: a partition key's rows belong to one transaction, which sees its own writes and nobody else's.
 
 Writes of a transaction are executed on a copy of the rows of its partition key, and once more, for everybody, when it
-is committed. Until then other writers of that partition key are refused: the locks are pessimistic. Guesses, because
-no source says them: the codes for an unknown transaction and for a table without the feature.
+is committed. Until then other writers of that partition key are refused: the locks are pessimistic. A guess, because no
+source says it: the code for an unknown transaction.
 
 Source: tablestore-api 2.5; the vendor's documentation of local transactions.
 """
@@ -132,11 +132,13 @@ class Transactions:
     def start(self, table: Table, partition_key: PartitionKey, now: float) -> str:
         """Lock a partition key and return the id of the transaction.
 
+        Every table has local transactions, because not every client can ask for them when it creates one.
+
         Raises:
-            Refusal: the table has no local transactions, or the partition key is locked.
+            Refusal: the table has an auto-increment key column, or the partition key is locked.
         """
-        if not table.traits.local_transactions:
-            raise parameter_invalid(f"Local transaction is not enabled for table: {table.name}.")
+        if table.schema.auto_increment is not None:
+            raise parameter_invalid("Local transaction and auto increment primary key cannot be used together.")
         self.scope(table, "", now).check((partition_key,))
         transaction = Transaction(
             str(uuid.uuid4()), table, partition_key, table.fork(partition_key), now + self._lifetime
