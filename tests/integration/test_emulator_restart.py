@@ -7,7 +7,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,138 +17,31 @@ import pytest
 
 from ots_tunnel.calls import ServiceCaller
 from ots_tunnel.client import TunnelClient
-from ots_tunnel.errors import TransportError
 from ots_tunnel.model import (
     FINISHED,
     Action,
     ChannelId,
     Checkpoint,
     ClientId,
-    Column,
+    Marker,
     Stage,
     StreamConfig,
     TunnelId,
     TunnelType,
 )
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer import decode_row, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer import decode_row, decode_rows, encode_primary_key
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
-from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.worker import TunnelWorker
 from tests.integration.emulator_process import EmulatorProcess
 from tests.integration.scene import CREDENTIALS, FAST, TABLE, until
+from tests.integration.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 
 KILLS = 20
 WRITERS = 3
-COLUMNS = ("a", "b", "c")
 KEYS_PER_WRITER = 4
-VERSIONS = 3
-#: Cell versions are chosen by the writers: this plus the number of the write.
-FIRST_VERSION = 1_700_000_000_000
-
-#: What happened to a row, and the number that was written (0 for a removal).
-Change = tuple[Action, int]
-
-
-@dataclass
-class Writer:
-    """Writes to its keys in turn, one batch for all of them, each number until it is acknowledged.
-
-    Every fifth write of a key removes the row. `doubtful` are the numbers of batches that went unanswered at least
-    once: they may be in the log more than once.
-    """
-
-    keys: list[str]
-    caller: ServiceCaller
-    number: int = 0
-    doubtful: set[int] = field(default_factory=set)
-    stopping: bool = False
-
-    async def run(self) -> None:
-        while not self.stopping:
-            request = self._request(self.number + 1)
-            try:
-                response, _ = await self.caller.call(TABLE_OPERATIONS["BatchWriteRow"], request, timeout=10)
-            except TransportError:
-                self.doubtful.add(self.number + 1)
-                await asyncio.sleep(0.01)
-                continue
-            outcomes = response.tables[0].rows
-            assert all(outcome.is_ok for outcome in outcomes), outcomes
-            self.number += 1
-
-    def _request(self, number: int) -> pb.BatchWriteRowRequest:
-        rows = [
-            pb.RowInBatchWriteRowRequest(
-                type=self.action(number).name,
-                row_change=encode_row(
-                    (("pk", key),), self.columns(number), delete=self.action(number) is Action.DELETE
-                ),
-                condition=pb.Condition(row_existence=pb.IGNORE),
-            )
-            for key in self.keys
-        ]
-        return pb.BatchWriteRowRequest(tables=[pb.TableInBatchWriteRowRequest(table_name=TABLE, rows=rows)])
-
-    def last_put(self) -> int:
-        return self.number if self.number % 5 else self.number - 1
-
-    @staticmethod
-    def action(number: int) -> Action:
-        return Action.DELETE if number % 5 == 0 else Action.UPDATE
-
-    def columns(self, number: int) -> tuple[Column, ...]:
-        if self.action(number) is Action.DELETE:
-            return ()
-        return tuple(Column(name, number, FIRST_VERSION + number) for name in COLUMNS)
-
-    def change(self, number: int) -> Change:
-        action = self.action(number)
-        return action, 0 if action is Action.DELETE else number
-
-    def expected_log(self) -> list[Change]:
-        """Every acknowledged change of a key, in order."""
-        return [self.change(number) for number in range(1, self.number + 1)]
-
-    def expected_row(self) -> list[tuple[str, int, int]]:
-        """The cells of every key's row: those since it was removed last, and no more versions than the table keeps."""
-        numbers = range(self.number - self.number % 5 + 1, self.number + 1)[-VERSIONS:]
-        return [(name, number, FIRST_VERSION + number) for name in COLUMNS for number in reversed(numbers)]
-
-
-@dataclass
-class Watcher(Immediate):
-    """A sink that remembers the changes of every key in the order they came first."""
-
-    changes: dict[str, dict[Change, None]] = field(default_factory=lambda: defaultdict(dict))
-
-    async def open(self) -> None:
-        return None
-
-    async def write(self, batch: Batch, guard: Guard) -> None:
-        guard.check()
-        for record in batch.records:
-            key, change = change_of(record)
-            self.changes[key].setdefault(change)
-
-    async def close(self) -> None:
-        return None
-
-
-def change_of(record: Record) -> tuple[str, Change]:
-    """The key of a record and what it says; a row that is not whole is an error."""
-    numbers = {column.value for column in record.columns}
-    if record.action is Action.DELETE:
-        assert not numbers
-        number = 0
-    else:
-        assert [column.name for column in record.columns] == list(COLUMNS)
-        (value,) = numbers
-        assert isinstance(value, int)
-        number = value
-    return str(record.primary_key[0][1]), (record.action, number)
 
 
 class RecordingClient(TunnelClient):
@@ -170,20 +63,37 @@ class Work:
 
     def __init__(self, process: EmulatorProcess) -> None:
         self.process = process
-        self.caller = ServiceCaller(AioTransport(process.endpoint), "demo", CREDENTIALS)
+        self.caller = self._caller()
         self.client = RecordingClient(process.endpoint, "demo", CREDENTIALS)
         self.client.acknowledged = {}
         self.tunnel_id = TunnelId("")
         self.sink = Watcher()
+        self.transactor = Transactor(self._caller())
         self.writers = [
-            Writer(
-                [f"w{writer}-{key}" for key in range(KEYS_PER_WRITER)],
-                ServiceCaller(AioTransport(process.endpoint), "demo", CREDENTIALS),
-            )
-            for writer in range(WRITERS)
+            Writer([f"w{writer}-{key}" for key in range(KEYS_PER_WRITER)], self._caller()) for writer in range(WRITERS)
         ]
 
-    async def prepare(self) -> None:
+    def _caller(self) -> ServiceCaller:
+        return ServiceCaller(AioTransport(self.process.endpoint), "demo", CREDENTIALS)
+
+    @property
+    def everybody(self) -> list[Writer | Transactor]:
+        return [*self.writers, self.transactor]
+
+    async def create_tables(self) -> None:
+        accounts = pb.CreateTableRequest(
+            table_meta=pb.TableMeta(
+                table_name=ACCOUNTS,
+                primary_key=[
+                    pb.PrimaryKeySchema(name="owner", type=pb.STRING),
+                    pb.PrimaryKeySchema(name="side", type=pb.INTEGER),
+                ],
+            ),
+            reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
+            table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+            enable_local_txn=True,
+        )
+        await self.caller.call(TABLE_OPERATIONS["CreateTable"], accounts)
         request = pb.CreateTableRequest(
             table_meta=pb.TableMeta(
                 table_name=TABLE,
@@ -193,6 +103,8 @@ class Work:
             table_options=pb.TableOptions(time_to_live=-1, max_versions=VERSIONS, deviation_cell_version_in_sec=10**10),
         )
         await self.caller.call(TABLE_OPERATIONS["CreateTable"], request)
+
+    async def create_tunnel(self) -> None:
         self.tunnel_id = await self.client.create_tunnel(TABLE, "t", TunnelType.Stream)
         while (await self.client.describe_tunnel(TABLE, "t")).tunnel.stage == Stage.INIT:  # noqa: ASYNC110 - polled
             await asyncio.sleep(0.01)
@@ -208,7 +120,7 @@ class Work:
 
     @property
     def writes(self) -> int:
-        return sum(writer.number for writer in self.writers)
+        return sum(writer.number for writer in self.everybody)
 
     async def split(self) -> None:
         async with (
@@ -221,11 +133,11 @@ class Work:
     async def running(self) -> AsyncIterator[None]:
         worker = TunnelWorker(self.client, self.sink, replace(FAST, tunnel_id=self.tunnel_id, timeout=5, drain=20))
         async with asyncio.TaskGroup() as tasks:
-            for writer in self.writers:
+            for writer in self.everybody:
                 tasks.create_task(writer.run())
             consuming = tasks.create_task(worker.run())
             yield
-            for writer in self.writers:
+            for writer in self.everybody:
                 writer.stopping = True
             await until(self._is_consumed, 30, "everything consumed")
             worker.drain()
@@ -245,15 +157,32 @@ class Work:
             if stored.sequence_number == acknowledged.sequence_number:
                 assert stored.token == acknowledged.token
 
+    async def check_accounts(self) -> None:
+        """Both sides are of the same transaction; it was acknowledged, or the answer to its commit was lost."""
+        acknowledged = self.transactor.number
+        request = pb.GetRangeRequest(
+            table_name=ACCOUNTS,
+            direction=pb.FORWARD,
+            max_versions=1,
+            inclusive_start_primary_key=encode_primary_key((("owner", Marker.INF_MIN), ("side", Marker.INF_MIN))),
+            exclusive_end_primary_key=encode_primary_key((("owner", Marker.INF_MAX), ("side", Marker.INF_MAX))),
+        )
+        answer, _ = await self.caller.call(TABLE_OPERATIONS["GetRange"], request)
+        numbers = [row.columns[0].value for row in decode_rows(answer.rows)]
+        assert len(numbers) == 2 or not (numbers or acknowledged)
+        assert len(set(numbers)) <= 1
+        assert set(numbers) <= set(range(acknowledged, self.transactor.number + 2))
+
+    async def _cells(self, table: str, key: bytes) -> list[tuple[str, Any, int | None]]:
+        request = pb.GetRowRequest(table_name=table, primary_key=key, max_versions=100)
+        answer, _ = await self.caller.call(TABLE_OPERATIONS["GetRow"], request)
+        columns = decode_row(answer.row).columns if answer.row else ()
+        return [(column.name, column.value, column.timestamp_ms) for column in columns]
+
     async def check_rows(self) -> None:
         for writer in self.writers:
             for key in writer.keys:
-                request = pb.GetRowRequest(
-                    table_name=TABLE, primary_key=encode_primary_key((("pk", key),)), max_versions=100
-                )
-                answer, _ = await self.caller.call(TABLE_OPERATIONS["GetRow"], request)
-                columns = decode_row(answer.row).columns if answer.row else ()
-                cells = [(column.name, column.value, column.timestamp_ms) for column in columns]
+                cells = await self._cells(TABLE, encode_primary_key((("pk", key),)))
                 assert cells == writer.expected_row()
 
     async def check_log(self) -> None:
@@ -297,7 +226,7 @@ class Work:
 
     async def close(self) -> None:
         await self.client.close()
-        for caller in (self.caller, *(writer.caller for writer in self.writers)):
+        for caller in (self.caller, *(writer.caller for writer in self.everybody)):
             await caller.close()
 
 
@@ -307,7 +236,8 @@ async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
     async with EmulatorProcess(tmp_path / "data") as process:
         work = Work(process)
         try:
-            await work.prepare()
+            await work.create_tables()
+            await work.create_tunnel()
             async with work.running():
                 for kill in range(KILLS):
                     # Sometimes in the middle of everything, sometimes before the worker is back.
@@ -317,8 +247,11 @@ async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
                     await process.kill()
                     await process.start()
                     await work.check_checkpoints()
+                    await work.check_accounts()
             await work.check_checkpoints()
             await work.check_rows()
+            await work.check_accounts()
+            assert work.transactor.number > 0
             await work.check_log()
         finally:
             await work.close()
