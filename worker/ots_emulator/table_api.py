@@ -146,6 +146,9 @@ def merged_options(options: TableOptions, given: pb.TableOptions) -> TableOption
 
 def _stream_hours(spec: pb.StreamSpecification) -> int | None:
     """Return the retention of a stream to switch on, None for one to switch off."""
+    if spec.columns_to_get:
+        names = ", ".join(spec.columns_to_get)
+        raise parameter_invalid(f"columns_to_get of StreamSpecification is not supported, found: {names}.")
     if not spec.enable_stream:
         if spec.HasField("expiration_time"):
             raise parameter_invalid("Expiration time cannot be set when the stream is disabled.")

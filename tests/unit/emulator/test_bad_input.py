@@ -210,3 +210,9 @@ async def test_an_error_does_not_repeat_megabytes_of_the_request(driver: Driver)
     status, _, message = error_of(await driver.emulator.handle(HttpRequest("/" + "x" * 10**6, {}, b"")))
 
     assert (status, len(message)) == (400, 2000)
+
+
+async def test_origin_columns_of_a_stream_are_refused_rather_than_left_out_of_its_records(driver: Driver) -> None:
+    spec = table.StreamSpecification(enable_stream=True, expiration_time=24, columns_to_get=["a", "b"])
+    with pytest.raises(ServiceError, match="columns_to_get of StreamSpecification is not supported, found: a, b"):
+        await driver.call("UpdateTable", table_name="t", stream_spec=spec)
