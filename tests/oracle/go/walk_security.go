@@ -103,6 +103,12 @@ func walkOutOfScope(w *walk) {
 			request.AddIndexMeta(index)
 		})
 	})
+	refused("origin columns of a stream", func() error {
+		return w.create("origins", "s", func(request *ots.CreateTableRequest) {
+			withStream(request)
+			request.StreamSpec.OriginColumnsToGet = []string{"a"}
+		})
+	})
 	refused("a filter on a part of a value", func() error {
 		part := column("b", ots.CT_EQUAL, 7, true)
 		part.TransferRule = &ots.ValueTransferRule{Regex: "x([0-9]+)y", Cast_type: ots.Variant_INTEGER}

@@ -72,9 +72,6 @@ func (w *walk) showRecords(records []*ots.StreamRecord) string {
 		for _, column := range record.Columns {
 			parts = append(parts, w.showColumn(column))
 		}
-		for _, column := range record.OriginColumns {
-			parts = append(parts, "was "+w.showColumn(column))
-		}
 		shown[index] = strings.Join(parts, " ")
 	}
 	return strings.Join(shown, "; ")
@@ -205,42 +202,8 @@ func walkStreams(w *walk) {
 		rest, _, err := w.drain(at)
 		return first(err, equal("records", w.showRecords(rest), w.showRecords(all[2:])))
 	})
-	walkOriginColumns(w)
 	walkShards(w)
 	walkStreamRefusals(w, stream, shard)
-}
-
-func walkOriginColumns(w *walk) {
-	w.step("origin columns", func() error {
-		err := first(
-			w.create("origins", "s", func(request *ots.CreateTableRequest) {
-				withStream(request)
-				request.StreamSpec.OriginColumnsToGet = []string{"a"}
-			}),
-			w.put("origins", key("r"), v("a", 1, 1), v("b", 1, 1)),
-			w.update("origins", key("r"), func(change *ots.UpdateRowChange) {
-				change.PutColumnWithTimestamp("a", int64(2), w.epoch+2)
-			}))
-		if err != nil {
-			return err
-		}
-		described, err := w.describe("origins")
-		if err != nil {
-			return err
-		}
-		stream := described.StreamDetails.StreamId
-		shards, err := w.shards(stream)
-		if err != nil {
-			return err
-		}
-		at, err := w.iterator(stream, shards[0].SelfShard, nil)
-		if err != nil {
-			return err
-		}
-		records, _, err := w.drain(at)
-		return first(err, equal("details", described.StreamDetails.OriginColumnsToGet, []string{"a"}),
-			equal("records", w.showRecords(records), "PutRow [r] a@1=1 b@1=1; UpdateRow [r] a@2=2 was a@1=1"))
-	})
 }
 
 // walkShards splits a stream's only shard and merges its children.
@@ -312,7 +275,7 @@ func walkShards(w *walk) {
 	})
 	w.step("a merge", func() error {
 		children := []string{string(*shards[1].SelfShard), string(*shards[2].SelfShard)}
-		if _, err := w.lever("/merge", map[string]interface{}{"table": table, "partitions": children}); err != nil {
+		if _, err := w.lever("/merge", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
 		if err := first(write(4), find(4), counts(shards, "16 done, 4 done, 4 done, 8 open")); err != nil {
