@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,13 @@ def admin_application(emulator: Emulator) -> web.Application:
     async def state(request: web.Request) -> web.Response:
         return web.json_response(state_of(emulator))
 
+    async def faults(request: web.Request) -> web.Response:
+        return web.json_response({"rules": [asdict(rule) for rule in emulator.faults.rules]})
+
     application = web.Application(middlewares=[_refusals])
     application.router.add_get("/healthz", healthz)
     application.router.add_get("/state", state)
+    application.router.add_get("/faults", faults)
     for path, lever in _LEVERS.items():
         application.router.add_post(path, _posted(emulator, partial(lever, emulator)))
     return application
@@ -44,6 +48,36 @@ def _split(emulator: Emulator, document: Document) -> Document:
         _text(document, "instance"), _text(document, "table"), _optional_text(document, "partition")
     )
     return {"parent": parent, "children": children}
+
+
+def _merge(emulator: Emulator, document: Document) -> Document:
+    *parents, child = emulator.merge(
+        _text(document, "instance"), _text(document, "table"), _optional_text(document, "partition")
+    )
+    return {"parents": parents, "child": child}
+
+
+def _clock(emulator: Emulator, document: Document) -> Document:
+    return {"time": emulator.advance_clock(_number(document, "advance"))}
+
+
+def _settings(emulator: Emulator, document: Document) -> Document:
+    return asdict(emulator.change_settings(**document))
+
+
+def _suspend(emulator: Emulator, document: Document) -> Document:
+    emulator.suspend(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+    return {}
+
+
+def _resume(emulator: Emulator, document: Document) -> Document:
+    emulator.resume(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+    return {}
+
+
+def _conflict(emulator: Emulator, document: Document) -> Document:
+    instance, tunnel = _text(document, "instance"), _text(document, "tunnel")
+    return {"sequence": emulator.conflict(instance, tunnel, _text(document, "channel"))}
 
 
 def _partitions(emulator: Emulator, document: Document) -> Document:
@@ -86,10 +120,16 @@ def _faults(emulator: Emulator, document: Document) -> Document:
 
 _LEVERS: dict[str, Callable[[Emulator, Document], Document]] = {
     "/split": _split,
+    "/merge": _merge,
+    "/clock": _clock,
+    "/settings": _settings,
     "/partitions": _partitions,
     "/clients/expire": _expire_clients,
     "/tunnels/expire": _expire_tunnel,
     "/channels/rebalance": _rebalance,
+    "/channels/suspend": _suspend,
+    "/channels/resume": _resume,
+    "/channels/conflict": _conflict,
     "/streams/trim": _trim,
     "/faults": _faults,
 }
@@ -127,6 +167,13 @@ def _text(document: Document, name: str) -> str:
     if not isinstance(value, str):
         raise parameter_invalid(f"{name}: found {value!r}, a text is needed")
     return value
+
+
+def _number(document: Document, name: str) -> float:
+    value = document.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise parameter_invalid(f"{name}: found {value!r}, a number is needed")
+    return float(value)
 
 
 def _optional_text(document: Document, name: str) -> str | None:

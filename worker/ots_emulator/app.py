@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from ots_emulator import read_api, table_api, transaction_api, tunnel_api, write_api
+from ots_emulator import read_api, stream_api, table_api, transaction_api, tunnel_api, write_api
 from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, claimed_caller, inflate
 from ots_emulator.call import Call
 from ots_emulator.clock import Clock
@@ -35,8 +35,17 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     **write_api.HANDLERS,
     **read_api.HANDLERS,
     **transaction_api.HANDLERS,
+    **stream_api.HANDLERS,
     **tunnel_api.HANDLERS,
 }
+
+
+class AnswerCut(ConnectionLost):
+    """The connection is to break in the middle of this answer, on purpose."""
+
+    def __init__(self, answer: HttpResponse) -> None:
+        super().__init__("answer cut on purpose")
+        self.answer = answer
 
 
 class Application:
@@ -52,7 +61,7 @@ class Application:
     def __init__(self, instances: Mapping[str, Instance], clock: Clock, settings: Settings, faults: Faults) -> None:
         self._instances = instances
         self._clock = clock
-        self._settings = settings
+        self.settings = settings
         self._faults = faults
         self.calls = 0
 
@@ -67,22 +76,22 @@ class Application:
         path = readable(route(request.path))
         headers = {name.lower(): readable(value) for name, value in request.headers.items()}
         caller: Caller | None = None
-        status, dropped = 200, False
+        status, trouble = 200, None
         try:
             operation = _operation(path)
             caller = self._caller(path, headers, request.body, now)
             trouble = self._faults.take(operation.name, now)
             if trouble is not None:
-                dropped = trouble.drop_response
                 await asyncio.sleep(trouble.latency)
                 if trouble.refusal is not None:
                     raise trouble.refusal
                 now = self._clock.now()
-            message = parse(operation, inflate(headers, request.body, self._settings.body_limit))
+            message = parse(operation, inflate(headers, request.body, self.settings.body_limit))
             journal = caller.instance.journal
             journal.check()
             try:
-                body = HANDLERS[operation.name](Call(caller.instance, now), message)
+                row_refusal = trouble.row_refusal if trouble is not None else None
+                body = HANDLERS[operation.name](Call(caller.instance, now, row_refusal), message)
             finally:
                 # Also what a refused call has changed, such as clients that it found to be timed out.
                 journal.commit()
@@ -92,9 +101,12 @@ class Application:
             # The service has a code for its own mistakes; ours belong into the log, not to the client.
             _log.exception("call failed", extra={"action": "call_failed", "path": path})
             status, body = 500, error_body("OTSInternalServerError", "Internal server error.")
-        if dropped:
+        answer = _answer(path, headers, status, body, now, caller or claimed_caller(headers, self._instances))
+        if trouble is not None and trouble.drop_response:
             raise ConnectionLost(f"answer to {path} lost on purpose")
-        return _answer(path, headers, status, body, now, caller or claimed_caller(headers, self._instances))
+        if trouble is not None and trouble.cut_response:
+            raise AnswerCut(answer)
+        return answer
 
     def refuse(self, path: str, sent: Mapping[str, str], refusal: Refusal) -> HttpResponse:
         """Answer a request whose body was not read."""
@@ -104,8 +116,8 @@ class Application:
         return _answer(readable(route(path)), {}, refusal.status, body, self._clock.now(), caller)
 
     def _caller(self, path: str, headers: Mapping[str, str], body: bytes, now: float) -> Caller:
-        caller = authenticate(path, headers, body, self._instances, now=now, skew=self._settings.date_skew)
-        if len(body) > self._settings.body_limit:
+        caller = authenticate(path, headers, body, self._instances, now=now, skew=self.settings.date_skew)
+        if len(body) > self.settings.body_limit:
             raise body_too_large()
         return caller
 

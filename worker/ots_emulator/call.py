@@ -16,6 +16,8 @@ class Call:
 
     instance: Instance
     now: float
+    row_refusal: Refusal | None = None
+    """What befalls the first row of a batch on purpose."""
 
     @property
     def settings(self) -> Settings:

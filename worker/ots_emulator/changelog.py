@@ -166,6 +166,19 @@ class ChangeLog:
         partition.closed_us = closed_us
         return self._add(partition.start, (partition.id,)), self._add(at, (partition.id,))
 
+    def merge(self, left: Partition, right: Partition, now_us: int) -> Partition:
+        """End two open partitions, the second right behind the first, and continue them in one child."""
+        closed_us = self._tick(now_us)
+        index = self._open.index(left)
+        assert self._open[index + 1] is right
+        del self._open[index : index + 2], self._starts[index : index + 2]
+        left.closed_us = right.closed_us = closed_us
+        return self._add(left.start, (left.id, right.id))
+
+    def first_position(self, partition: Partition, now_us: int) -> int:
+        """Return the position of the first entry within the retention, whenever the last clean-up was."""
+        return partition.position_at(now_us - self.retention_hours * HOUR_US)
+
     def read(self, partition: Partition, position: int, *, rows: int, size: int, end_us: int | None) -> LogPage:
         """Return up to `rows` entries, ending with the one that reaches `size` bytes or comes before `end_us`."""
         first = position - partition.base

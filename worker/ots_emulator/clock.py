@@ -35,3 +35,15 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Move the clock; a negative number steps it back."""
         self._now += seconds
+
+
+class ShiftedClock:
+    """Another clock, `shift` seconds ahead of it."""
+
+    def __init__(self, clock: Clock, shift: float = 0.0) -> None:
+        self._clock = clock
+        self.shift = shift
+
+    def now(self) -> float:
+        """Return seconds since 1970, UTC."""
+        return self._clock.now() + self.shift

@@ -27,7 +27,7 @@ from ots_emulator.tokens import (
 )
 from ots_emulator.tunnels import BaseSlice, Tunnel, TunnelChannel
 from ots_emulator.wire import record_field
-from ots_tunnel.model import FINISHED, Action, ChannelId, StreamConfig, Token, TunnelType
+from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelStatus, StreamConfig, Token, TunnelType
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:
     ]
 
 
-def stream_channels(log: ChangeLog, tunnel_type: TunnelType, config: StreamConfig | None) -> list[TunnelChannel]:
+def stream_channels(
+    log: ChangeLog, tunnel_type: TunnelType, config: StreamConfig | None, now_us: int
+) -> list[TunnelChannel]:
     """Return a channel for each partition that has something to deliver from the tunnel's start on.
 
     The stream of a BaseAndStream tunnel starts at its creation, so that nothing written during the base phase is
@@ -61,9 +63,9 @@ def stream_channels(log: ChangeLog, tunnel_type: TunnelType, config: StreamConfi
     channels = []
     for partition in log.partitions.values():
         if past is not None and past.earliest:
-            position = partition.base
+            position = log.first_position(partition, now_us)
         elif past is not None and past.start_offset_ns:
-            position = partition.position_at(past.start_offset_ns // 1000)
+            position = max(partition.position_at(past.start_offset_ns // 1000), log.first_position(partition, now_us))
         else:
             position = partition.end
         if partition.closed_us is None or position < partition.end:
@@ -126,7 +128,7 @@ def _stream_page(
     if log is None or partition.id not in log.partitions:
         raise tunnel_expired()
     log.expire(now_us)
-    if cursor.position < partition.base:
+    if cursor.position < log.first_position(partition, now_us):
         # The log the tunnel needs is beyond its retention: nobody can heal that (tunnel-protocol 4.8).
         tunnel.expired = True
         raise tunnel_expired()
@@ -144,6 +146,24 @@ def _stream_page(
         time_ns = max(time_ns, now_us * 1000)
     following = stream_token(partition.id, StreamCursor(page.next_position, rows, time_ns))
     return DeliveredPage(page.entries, following, may_more=not caught_up)
+
+
+def expire_by_clock(tunnel: Tunnel, table: Table, now_us: int) -> None:
+    """Let a tunnel expire whose checkpoints lie before what is left of the log (tunnel-protocol 4.8)."""
+    log = table.log
+    if tunnel.expired or log is None:
+        return
+    log.expire(now_us)
+    for channel in tunnel.channels.values():
+        if isinstance(channel.source, BaseSlice) or channel.token == FINISHED:
+            continue
+        if channel.status is ChannelStatus.TERMINATED:
+            continue
+        if channel.source.id not in log.partitions:
+            tunnel.expired = True
+        elif channel.source.entries or channel.source.base:
+            position = read_stream_token(channel.token, channel.source.id).position
+            tunnel.expired = tunnel.expired or position < log.first_position(channel.source, now_us)
 
 
 def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table) -> None:

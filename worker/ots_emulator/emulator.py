@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 
 from ots_emulator.admin import admin_application
 from ots_emulator.app import Application
-from ots_emulator.clock import Clock, SystemClock
+from ots_emulator.clock import Clock, ManualClock, ShiftedClock, SystemClock
 from ots_emulator.faults import Faults
 from ots_emulator.instance import Instance
 from ots_emulator.keys import Key
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.restore import restore
 from ots_emulator.server import Listener, listen, serve_data
-from ots_emulator.settings import Settings
+from ots_emulator.settings import Settings, changed_settings
 from ots_emulator.state import state_of
 from ots_emulator.storage import Storage
 from ots_emulator.tunnels import Tunnel
@@ -59,7 +59,8 @@ class Emulator:
         data: str | PathLike[str] | None = None,
     ) -> None:
         self.settings = settings or Settings()
-        self.clock = clock or SystemClock()
+        self._shifted = ShiftedClock(clock or SystemClock())
+        self.clock: Clock = clock if isinstance(clock, ManualClock) else self._shifted
         self.faults = Faults()
         self.instances = {name: Instance(name, dict(keys), self.settings) for name, keys in instances.items()}
         self._storage = self._restored(Path(data)) if data is not None else None
@@ -185,6 +186,63 @@ class Emulator:
         """
         parts = self._instance(instance).split(table, self._now_us(), partition_id=partition_id, key=key)
         return [partition.id for partition in parts]
+
+    def merge(self, instance: str, table: str, partition_id: str | None = None) -> list[str]:
+        """Merge a partition with the one behind it, by default the smallest two; return ids of both parents and child.
+
+        Raises:
+            Refusal: no such instance, table or partition, or there is none behind it.
+        """
+        parts = self._instance(instance).merge(table, self._now_us(), partition_id=partition_id)
+        return [partition.id for partition in parts]
+
+    def suspend(self, instance: str, tunnel: str, channel_id: str) -> None:
+        """Take a channel away and keep it from everybody, until `resume`.
+
+        Raises:
+            Refusal: no such instance, tunnel or channel.
+        """
+        found = self._tunnel(instance, tunnel)
+        found.suspend(found.channel(channel_id))
+
+    def resume(self, instance: str, tunnel: str, channel_id: str) -> None:
+        """Let a channel be given away again.
+
+        Raises:
+            Refusal: no such instance, tunnel or channel.
+        """
+        found = self._tunnel(instance, tunnel)
+        found.resume(found.channel(channel_id))
+
+    def conflict(self, instance: str, tunnel: str, channel_id: str) -> int:
+        """Let a channel's next checkpoint find that somebody has used its sequence number; return the stored one.
+
+        Raises:
+            Refusal: no such instance, tunnel or channel.
+        """
+        channel = self._tunnel(instance, tunnel).channel(channel_id)
+        channel.sequence += 1
+        return channel.sequence
+
+    def advance_clock(self, seconds: float) -> float:
+        """Move the service's clock ahead of (or behind) the one it runs by; return its time."""
+        if isinstance(self.clock, ManualClock):
+            self.clock.advance(seconds)
+        else:
+            self._shifted.shift += seconds
+        return self.clock.now()
+
+    def change_settings(self, **changes: Any) -> Settings:
+        """Change behaviour while it runs; return all settings.
+
+        Raises:
+            Refusal: there is no such setting, or the value is of another type.
+        """
+        self.settings = changed_settings(self.settings, changes)
+        self._application.settings = self.settings
+        for instance in self.instances.values():
+            instance.settings = self.settings
+        return self.settings
 
     def expire_clients(self, instance: str, tunnel: str, client: str | None = None) -> list[str]:
         """Forget one client, or all, of a tunnel (id or name) as if they had timed out; return their ids.

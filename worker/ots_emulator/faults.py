@@ -26,6 +26,10 @@ class FaultRule:
     """HTTP status; by default the code's."""
     drop_response: bool = False
     """Execute the call, then close the connection without an answer."""
+    cut_response: bool = False
+    """Execute the call, then close the connection in the middle of the answer's body."""
+    row_code: str | None = None
+    """Error code for the first row of a batch instead of executing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Trouble:
     latency: float = 0.0
     refusal: Refusal | None = None
     drop_response: bool = False
+    cut_response: bool = False
+    row_refusal: Refusal | None = None
 
 
 class Faults:
@@ -45,6 +51,11 @@ class Faults:
 
     def __len__(self) -> int:
         return len(self._rules)
+
+    @property
+    def rules(self) -> tuple[FaultRule, ...]:
+        """The rules in force, in the order they were added."""
+        return tuple(self._rules)
 
     def add(self, rule: FaultRule) -> None:
         """Put a rule into force."""
@@ -79,4 +90,6 @@ class Faults:
             sum(rule.latency for rule in matching),
             refusals[0] if refusals else None,
             any(rule.drop_response for rule in matching),
+            any(rule.cut_response for rule in matching),
+            next((Refusal(rule.row_code, rule.message) for rule in matching if rule.row_code is not None), None),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -94,7 +94,7 @@ class Instance:
 
     def _attach(self, table: Table) -> None:
         table.journal = self.journal
-        table.on_split = lambda children: self._follow_split(table, children)
+        table.on_children = lambda children: self._follow_children(table, children)
         self.tables[table.name] = table
 
     def delete_table(self, name: str) -> None:
@@ -123,16 +123,21 @@ class Instance:
             Refusal: no such table or partition, or it cannot be split.
         """
         table = self.table(table_name)
-        partition = None
-        if table.log is not None and partition_id is not None:
-            partition = table.log.partitions.get(partition_id)
-            if partition is None:
-                raise parameter_invalid(f"table {table_name!r} has no partition {partition_id!r}")
-        elif table.log is not None and key is not None:
+        partition = _partition(table, partition_id)
+        if partition is None and table.log is not None and key is not None:
             partition = table.log.locate(key)
         return table.split(partition, now_us, at=key)
 
-    def _follow_split(self, table: Table, children: tuple[Partition, Partition]) -> None:
+    def merge(self, table_name: str, now_us: int, *, partition_id: str | None = None) -> list[Partition]:
+        """Merge a partition with the one behind it; return both parents and the child.
+
+        Raises:
+            Refusal: no such table or partition, or there is none behind it.
+        """
+        table = self.table(table_name)
+        return table.merge(_partition(table, partition_id), now_us)
+
+    def _follow_children(self, table: Table, children: Sequence[Partition]) -> None:
         for tunnel in self.tunnels_of(table.name):
             if tunnel.type is not TunnelType.BaseData:
                 for child in children:
@@ -172,7 +177,7 @@ class Instance:
             for channel in base_channels(table, self.settings):
                 tunnel.add(channel)
         if tunnel_type is not TunnelType.BaseData:
-            for channel in stream_channels(self._log_of(table, now_us), tunnel_type, tunnel.config):
+            for channel in stream_channels(self._log_of(table, now_us), tunnel_type, tunnel.config, now_us):
                 tunnel.add(channel)
         self.tunnels[tunnel.id] = tunnel
         return tunnel
@@ -224,6 +229,15 @@ class Instance:
 
     def _log_of(self, table: Table, now_us: int) -> ChangeLog:
         return table.log or table.enable_stream(self.settings.tunnel_retention_hours, now_us)
+
+
+def _partition(table: Table, partition_id: str | None) -> Partition | None:
+    if table.log is None or partition_id is None:
+        return None
+    partition = table.log.partitions.get(partition_id)
+    if partition is None:
+        raise parameter_invalid(f"table {table.name!r} has no partition {partition_id!r}")
+    return partition
 
 
 def _check_config(config: StreamConfig, hours: int, now_ns: int) -> None:

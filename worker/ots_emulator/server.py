@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ots_emulator.app import Application
+from ots_emulator.app import AnswerCut, Application
 from ots_emulator.auth import body_too_large
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_tunnel.errors import ConnectionLost
@@ -125,6 +125,9 @@ def data_handler(
                 answer = await application.handle(HttpRequest(path, request.headers, body))
             except Refusal as refusal:
                 answer = application.refuse(path, request.headers, refusal)
+            except AnswerCut as cut:
+                await _send_half(request, cut.answer)
+                raise asyncio.CancelledError from None
             except (ConnectionLost, ConnectionError):
                 # Ours to drop, or gone already: nobody is there to read an answer.
                 if request.transport is not None:
@@ -137,6 +140,16 @@ def data_handler(
 
 def _response(answer: HttpResponse) -> web.Response:
     return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+
+
+async def _send_half(request: web.BaseRequest, answer: HttpResponse) -> None:
+    """Send an answer's headers and the first half of its body, then break the connection."""
+    response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    response.content_length = len(answer.body)
+    await response.prepare(request)
+    await response.write(answer.body[: len(answer.body) // 2])
+    if request.transport is not None:
+        request.transport.abort()
 
 
 async def _body(request: web.BaseRequest, limit: int) -> bytes:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ots_emulator.refusal import parameter_invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +71,21 @@ class Settings:
 
     table_ready_delay: float = 0.0
     """How long row calls on a new table are refused; the service needs up to a minute (tablestore-api 2.4)."""
+
+
+def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    """Return settings with some values changed.
+
+    Raises:
+        Refusal: there is no such setting, or the value is of another type; names it.
+    """
+    names = [field.name for field in fields(Settings)]
+    unknown = sorted(set(changes) - set(names))
+    if unknown:
+        raise parameter_invalid(f"{', '.join(unknown)}: unknown, the settings are {', '.join(names)}")
+    values = {name: getattr(settings, name) for name in names} | dict(changes)
+    try:
+        return TypeAdapter(Settings).validate_python(values, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise parameter_invalid(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

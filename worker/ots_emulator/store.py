@@ -8,8 +8,9 @@ Source: tablestore-api 2.4 to 2.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from sortedcontainers import SortedDict
@@ -88,8 +89,8 @@ class Table:
         self.traits = traits
         self.log: ChangeLog | None = None
         self.journal: Journal = UNKEPT
-        # Told of every split, so that tunnels get their new channels in the same moment.
-        self.on_split: Callable[[tuple[Partition, Partition]], None] | None = None
+        # Told of every split and merge, so that tunnels get their new channels in the same moment.
+        self.on_children: Callable[[Sequence[Partition]], None] | None = None
         self.size_bytes = 0
         self._partition_rows = partition_rows
         self._next_split = partition_rows
@@ -291,9 +292,31 @@ class Table:
         if at <= partition.start or (end is not None and at >= end):
             raise parameter_invalid(f"split key lies outside of partition {partition.id}")
         children = log.split(partition, at, now_us)
-        if self.on_split is not None:
-            self.on_split(children)
+        if self.on_children is not None:
+            self.on_children(children)
         return [partition, *children]
+
+    def merge(self, left: Partition | None, now_us: int) -> list[Partition]:
+        """Merge a partition with the next one, by default the neighbours with fewest rows; return parents and child.
+
+        Raises:
+            Refusal: no log, or the partition is closed or the last one.
+        """
+        log = self.log
+        if log is None:
+            raise parameter_invalid(f"table {self.name!r} has no stream, so its partitions have no history to merge")
+        neighbours = list(pairwise(log.open_partitions))
+        if left is None and neighbours:
+            left, _ = min(neighbours, key=lambda pair: self.rows_of(pair[0]) + self.rows_of(pair[1]))
+        right = next((second for first, second in neighbours if first is left), None)
+        if left is None or right is None:
+            which = "the table has one partition" if left is None else f"no open partition follows {left.id}"
+            raise parameter_invalid(f"nothing to merge in table {self.name!r}: {which}")
+        child = log.merge(left, right, now_us)
+        self.partition_aim = min(self.partition_aim, len(log.open_partitions))
+        if self.on_children is not None:
+            self.on_children((child,))
+        return [left, right, child]
 
     def quantiles(self, parts: int, start: Key = BOTTOM_KEY) -> list[Key]:
         """Return up to `parts` - 1 existing keys that cut the rows from `start` on into equal parts."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.call import Call
-from ots_emulator.delivery import read_page, record_checkpoint
+from ots_emulator.delivery import expire_by_clock, read_page, record_checkpoint
 from ots_emulator.refusal import client_gone
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Tunnel, TunnelChannel
@@ -56,6 +56,8 @@ def describe_tunnel(call: Call, request: pb.DescribeTunnelRequest) -> bytes:
 
 def _info(call: Call, tunnel: Tunnel) -> pb.TunnelInfo:
     table = call.instance.tables.get(tunnel.table_name)
+    if table is not None:
+        expire_by_clock(tunnel, table, call.now_us)
     config = tunnel.config
     log = table.log if table is not None else None
     return pb.TunnelInfo(
@@ -94,7 +96,9 @@ def connect(call: Call, request: pb.ConnectRequest) -> bytes:
     """Register a client."""
     config = request.client_config
     timeout = float(config.timeout) if config.timeout > 0 else call.settings.client_timeout
-    client = call.instance.tunnel(request.tunnel_id).connect(config.client_tag, timeout, call.now)
+    tunnel = call.instance.tunnel(request.tunnel_id)
+    expire_by_clock(tunnel, _table(call, tunnel), call.now_us)
+    client = tunnel.connect(config.client_tag, timeout, call.now)
     return pb.ConnectResponse(client_id=client.id).SerializeToString()
 
 

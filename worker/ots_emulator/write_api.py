@@ -70,6 +70,8 @@ def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
     answers = []
     for name, table, rows in batches:
         scope = None if table is None else call.instance.transactions.scope(table, request.transaction_id, call.now)
+        if call.row_refusal is not None:
+            rows[0].refusal = call.row_refusal
         answers.append(_answer(name, (_outcome(call, scope, write) for write in rows)))
     return b"".join(answers)
 
