@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -85,7 +86,7 @@ def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings
         raise parameter_invalid(f"{', '.join(unknown)}: unknown, the settings are {', '.join(names)}")
     values = {name: getattr(settings, name) for name in names} | dict(changes)
     try:
-        return TypeAdapter(Settings).validate_python(values, strict=True)
+        return TypeAdapter(Settings).validate_json(json.dumps(values), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         raise parameter_invalid(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

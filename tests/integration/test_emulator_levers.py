@@ -1,0 +1,177 @@
+"""Every lever over the admin port, and what it does on the data port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.calls import ServiceCaller
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.errors import ConnectionLost, SequenceNumberMismatch, ServerUnavailable, ServiceError
+from ots_tunnel.model import Action, Checkpoint, ClientId, Column, Credentials, TunnelType
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
+from ots_tunnel.table_calls import RowChange
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.transport.aio import AioTransport
+
+KEYS = static_credentials(Credentials("test-id", "test-secret"))
+
+
+class Bench:
+    """An emulator on its two ports, with a client for each."""
+
+    def __init__(self, emulator: Emulator, http: aiohttp.ClientSession) -> None:
+        self.emulator = emulator
+        self.http = http
+        self.client = TunnelClient(emulator.endpoint, "demo", KEYS)
+        self.table = TableClient(emulator.endpoint, "demo", KEYS)
+
+    async def lever(self, path: str, *, status: int = 200, **document: Any) -> Any:
+        async with self.http.post(self.emulator.admin_url + path, json=document) as answer:
+            assert answer.status == status, await answer.text()
+            return await answer.json()
+
+    async def create_table(self) -> None:
+        caller = ServiceCaller(AioTransport(self.emulator.endpoint), "demo", KEYS)
+        request = pb.CreateTableRequest()
+        request.table_meta.table_name = "t"
+        request.table_meta.primary_key.add(name="k", type=pb.INTEGER)
+        request.reserved_throughput.capacity_unit.read = 0
+        request.table_options.time_to_live = -1
+        request.table_options.max_versions = 1
+        await caller.call(TABLE_OPERATIONS["CreateTable"], request)
+        await caller.close()
+
+    async def write(self, *keys: int) -> list[str | None]:
+        changes = [RowChange(Action.PUT, encode_row((("k", key),), [Column("v", key)])) for key in keys]
+        return [outcome.code for outcome in await self.table.batch_write("t", changes)]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    async with Emulator(settings=Settings(init_delay=0.0)) as emulator, aiohttp.ClientSession() as http:
+        made = Bench(emulator, http)
+        await made.create_table()
+        yield made
+        await made.client.close()
+        await made.table.close()
+
+
+async def test_split_and_merge(bench: Bench) -> None:
+    await bench.client.create_tunnel("t", "tunnel", TunnelType.Stream)
+    await bench.write(*range(10))
+
+    split = await bench.lever("/split", instance="demo", table="t")
+    merged = await bench.lever("/merge", instance="demo", table="t", partition=split["children"][0])
+
+    assert merged["parents"] == split["children"]
+    channels = (await bench.client.describe_tunnel("t", "tunnel")).channels
+    assert {channel.channel_id for channel in channels} == {split["parent"], *split["children"], merged["child"]}
+
+
+async def test_the_clock_moves(bench: Bench) -> None:
+    before = (await bench.lever("/clock", advance=0))["time"]
+    after = (await bench.lever("/clock", advance=-3600))["time"]
+
+    assert -3600 <= after - before < -3590
+    with pytest.raises(ServiceError, match="OTSAuthFailed"):  # a client an hour ahead of the service
+        await bench.client.list_tunnels("t")
+
+
+async def test_settings_change_while_it_runs(bench: Bench) -> None:
+    settings = await bench.lever("/settings", init_delay=1000.0, page_rows=7)
+    await bench.client.create_tunnel("t", "tunnel", TunnelType.BaseAndStream)
+
+    assert (settings["init_delay"], settings["page_rows"]) == (1000.0, 7)
+    description = await bench.client.describe_tunnel("t", "tunnel")
+    assert (description.tunnel.stage, description.channels) == ("InitBaseDataAndStreamShard", ())
+
+
+async def test_bad_settings_are_named(bench: Bench) -> None:
+    unknown = await bench.lever("/settings", status=400, page_row=7)
+    wrong = await bench.lever("/settings", status=400, page_rows="many")
+
+    assert "page_row: unknown, the settings are" in unknown["message"]
+    assert wrong["message"].startswith("page_rows: ")
+    assert bench.emulator.settings.page_rows == 1000
+
+
+async def test_channels_are_suspended_and_resumed(bench: Bench) -> None:
+    tunnel = await bench.client.create_tunnel("t", "tunnel", TunnelType.Stream)
+    client = await bench.client.connect(tunnel, 15, "c")
+    (channel,) = await bench.client.heartbeat(tunnel, client, ())
+    place = {"instance": "demo", "tunnel": "tunnel", "channel": channel.channel_id}
+
+    await bench.lever("/channels/suspend", **place)
+    (closing,) = await bench.client.heartbeat(tunnel, client, (channel,))
+    assert closing.status.name == "CLOSING"
+    await bench.lever("/clients/expire", instance="demo", tunnel="tunnel")
+    other = await bench.client.connect(tunnel, 15, "d")
+    assert await bench.client.heartbeat(tunnel, other, ()) == ()
+    await bench.lever("/channels/resume", **place)
+    assert len(await bench.client.heartbeat(tunnel, other, ())) == 1
+
+
+async def test_a_checkpoint_conflicts(bench: Bench) -> None:
+    tunnel = await bench.client.create_tunnel("t", "tunnel", TunnelType.Stream)
+    channel = (await bench.client.describe_tunnel("t", "tunnel")).channels[0].channel_id
+    stored = await bench.client.get_checkpoint(tunnel, ClientId(""), channel)
+
+    await bench.lever("/channels/conflict", instance="demo", tunnel="tunnel", channel=channel)
+
+    with pytest.raises(SequenceNumberMismatch):
+        await bench.client.checkpoint(tunnel, ClientId(""), channel, Checkpoint(stored.token, 1))
+    await bench.client.checkpoint(tunnel, ClientId(""), channel, Checkpoint(stored.token, 2))
+
+
+async def test_an_answer_breaks_off_in_its_body_after_the_call_was_executed(bench: Bench) -> None:
+    await bench.lever("/faults", operation="BatchWriteRow", count=1, cut_response=True)
+
+    with pytest.raises(ConnectionLost):
+        await bench.write(1, 2, 3)
+
+    assert bench.emulator.state()["instances"][0]["tables"][0]["rows"] == 3  # type: ignore[index]
+
+
+async def test_one_row_of_a_batch_fails(bench: Bench) -> None:
+    await bench.lever("/faults", operation="BatchWriteRow", count=1, row_code="OTSServerBusy")
+
+    assert await bench.write(1, 2, 3) == ["OTSServerBusy", None, None]
+    assert await bench.write(1) == [None]
+
+
+async def test_rules_are_listed_and_cleared(bench: Bench) -> None:
+    await bench.lever("/faults", operation="ListTunnel", code="OTSServerBusy", latency=0.5)
+    async with bench.http.get(bench.emulator.admin_url + "/faults") as answer:
+        (rule,) = (await answer.json())["rules"]
+    assert (rule["operation"], rule["code"]) == ("ListTunnel", "OTSServerBusy")
+
+    await bench.lever("/faults", clear=True)
+    assert await bench.client.list_tunnels("t") == ()
+
+
+async def test_the_service_is_unavailable_for_a_while(bench: Bench) -> None:
+    await bench.lever("/faults", unavailable=1000)
+    with pytest.raises(ServerUnavailable):
+        await bench.write(1)
+    await bench.lever("/faults", clear=True)
+
+
+async def test_the_data_port_has_no_levers(bench: Bench) -> None:
+    for path in ("/faults", "/split", "/merge", "/clock", "/settings", "/state"):
+        async with bench.http.post(bench.emulator.endpoint + path, json={}) as answer:
+            assert answer.status == 400
+            assert b"Unsupported operation" in await answer.read()
+
+
+async def test_a_clock_that_is_no_number_is_refused(bench: Bench) -> None:
+    refused = await bench.lever("/clock", status=400, advance="soon")
+
+    assert refused["message"] == "advance: found 'soon', a number is needed"
