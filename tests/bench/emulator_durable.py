@@ -51,14 +51,16 @@ async def durable_figures(rows: int) -> list[Figure]:
     """Write as many rows with and without a data directory, and start it again; `ours` is with one."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[-1:])
-    rates, starts, sizes = {}, {}, {}
+    rates, cpu, starts, sizes = {}, {}, {}, {}
     try:
         with tempfile.TemporaryDirectory() as folder:
             for kind, stream in (("without a stream", False), ("with a stream", True)):
                 for data in (None, Path(folder) / kind.replace(" ", "-")):
                     async with EmulatorProcess(data) as process:
                         os.sched_setaffinity(process.pid, cores[:1])
+                        before = _cpu_seconds(process.pid)
                         rates[kind, data is None] = await _write(process, rows, stream=stream)
+                        cpu[kind, data is None] = (_cpu_seconds(process.pid) - before) / rows * 1e6
                         await process.kill()
                         starts[kind, data is None] = await _start(process)
                         if data is not None:
@@ -73,11 +75,17 @@ async def durable_figures(rows: int) -> list[Figure]:
         name = f"{rows:,} rows of {per_row} bytes {kind}"
         figures += [
             Figure(f"{name}: BatchWriteRow, {CLIENTS} clients", rates[kind, False], rates[kind, True], "rows/s"),
+            Figure(f"{name}: the emulator's CPU for it", cpu[kind, False], cpu[kind, True], "us/row"),
             Figure(f"{name}: start after kill -9", ours, empty, "s"),
             Figure(f"{name}: start after kill -9", (ours - empty) / rows * 1e6, 0, "us/row"),
             Figure(f"{name}: disk (beside: the row)", size / rows, per_row, "bytes/row"),
         ]
     return figures
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def _write(process: EmulatorProcess, rows: int, *, stream: bool) -> float:
