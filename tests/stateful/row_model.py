@@ -60,6 +60,14 @@ class Test(NamedTuple):
         return _COMPARE[self.comparator](_ordered(value), _ordered(self.value))
 
 
+def _row_of(cells: Cells) -> Row:
+    """A filter sees what a read selects."""
+    row: Row = {}
+    for name, value, version in cells:
+        row.setdefault(name, {})[version] = value
+    return row
+
+
 def _ordered(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
@@ -113,7 +121,7 @@ class Rows:
     def read(self, key: int, wanted: Wanted) -> Cells | None:
         """What a read of one row gives, None for nothing."""
         row = self.visible(key)
-        if row is None or (wanted.test is not None and not wanted.test.passes(key, row)):
+        if row is None:
             return None
         cells: Cells = []
         for name in sorted(row, key=str.encode):
@@ -122,6 +130,8 @@ class Rows:
             low, high = wanted.times or (0, 2**63)
             versions = [pair for pair in sorted(row[name].items(), reverse=True) if low <= pair[0] < high]
             cells += [(name, value, version) for version, value in versions[: wanted.versions]]
+        if wanted.test is not None and not wanted.test.passes(key, _row_of(cells)):
+            return None
         if not cells and wanted.names and "k" not in wanted.names:
             return None
         return cells

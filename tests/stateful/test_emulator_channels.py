@@ -289,7 +289,7 @@ class Channels(RuleBasedStateMachine):
 
 
 TestChannels = Channels.TestCase
-TestChannels.settings = settings(deadline=None, max_examples=40, stateful_step_count=40, report_multiple_bugs=False)
+TestChannels.settings = settings(deadline=None, max_examples=60, stateful_step_count=50, report_multiple_bugs=False)
 
 
 @pytest.mark.long

@@ -315,7 +315,7 @@ class RowCalls(RuleBasedStateMachine):
 
 
 TestRowCalls = RowCalls.TestCase
-TestRowCalls.settings = settings(deadline=None, max_examples=60, stateful_step_count=40, report_multiple_bugs=False)
+TestRowCalls.settings = settings(deadline=None, max_examples=150, stateful_step_count=40, report_multiple_bugs=False)
 
 
 @pytest.mark.long
