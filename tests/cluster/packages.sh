@@ -1,6 +1,6 @@
 #!/bin/bash
-# packages.sh node|images|java...: the Debian packages behind the local cluster (node), the image build (images) and
-# Spark outside of containers (java).
+# packages.sh node|images|java|browser...: the Debian packages behind the local cluster (node), the image build
+# (images), Spark outside of containers (java) and the look at the emulator's page (browser).
 # Installs with apt what is missing, as root; otherwise says in one line what is missing and exits 2.
 # What counts is the program, not the package: a containerd which is already there (Docker's, say) is never replaced.
 set -euo pipefail
@@ -26,7 +26,8 @@ for group in "${@:-node}"; do
       need mmdebstrap mmdebstrap; need buildah buildah; need runc runc
       need debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg ;;
     java) need openjdk-17-jre-headless "${JAVA_HOME:+$JAVA_HOME/bin/}java" ;;
-    *) fail "usage: packages.sh node|images|java..." ;;
+    browser) need chromium chromium ;;
+    *) fail "usage: packages.sh node|images|java|browser..." ;;
   esac
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0

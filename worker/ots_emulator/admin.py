@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, fields
 from functools import partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -18,6 +19,13 @@ from ots_emulator.state import Document, state_of
 if TYPE_CHECKING:
     from ots_emulator.emulator import Emulator
 
+_PAGE = files("ots_emulator") / "page.html"
+#: Nothing of the page comes from elsewhere, and it shows what clients named: no script but its own may run in it.
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'; img-src data:",
+    "Cache-Control": "no-store",
+}
 _RULE = TypeAdapter(FaultRule)
 _RULE_FIELDS = frozenset(field.name for field in fields(FaultRule))
 
@@ -31,12 +39,20 @@ def admin_application(emulator: Emulator) -> web.Application:
     async def state(request: web.Request) -> web.Response:
         return web.json_response(state_of(emulator))
 
+    async def calls(request: web.Request) -> web.Response:
+        return web.json_response([asdict(call) for call in emulator.history.newest_first()])
+
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(body=_PAGE.read_bytes(), content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
+
     async def faults(request: web.Request) -> web.Response:
         return web.json_response({"rules": [asdict(rule) for rule in emulator.faults.rules]})
 
     application = web.Application(middlewares=[_refusals])
     application.router.add_get("/healthz", healthz)
+    application.router.add_get("/", page)
     application.router.add_get("/state", state)
+    application.router.add_get("/calls", calls)
     application.router.add_get("/faults", faults)
     for path, lever in _LEVERS.items():
         application.router.add_post(path, _posted(emulator, partial(lever, emulator)))

@@ -11,6 +11,7 @@ import re
 import uuid
 import zlib
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -18,6 +19,7 @@ from google.protobuf.message import DecodeError
 from ots_emulator import read_api, stream_api, table_api, transaction_api, tunnel_api, write_api
 from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, claimed_caller, inflate
 from ots_emulator.call import Call
+from ots_emulator.calls import CallHistory, CallRecord
 from ots_emulator.clock import Clock
 from ots_emulator.faults import Faults
 from ots_emulator.instance import Instance
@@ -29,6 +31,8 @@ from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, Operation, check_text, e
 
 _log = logging.getLogger(__name__)
 _SLASHES = re.compile(r"/{2,}")
+#: Characters of a caller's text that the history of calls keeps.
+_SHOWN: Final = 64
 
 HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     **table_api.HANDLERS,
@@ -64,6 +68,7 @@ class Application:
         self.settings = settings
         self._faults = faults
         self.calls = 0
+        self.history = CallHistory()
 
     async def handle(self, request: HttpRequest) -> HttpResponse:
         """Answer one request.
@@ -72,11 +77,11 @@ class Application:
             ConnectionLost: a fault rule lost the answer; the call has been executed.
         """
         self.calls += 1
-        now = self._clock.now()
+        began, now = perf_counter(), self._clock.now()
         path = readable(route(request.path))
         headers = {name.lower(): readable(value) for name, value in request.headers.items()}
         caller: Caller | None = None
-        status, trouble = 200, None
+        status, code, trouble = 200, "", None
         try:
             operation = _operation(path)
             caller = self._caller(path, headers, request.body, now)
@@ -96,12 +101,26 @@ class Application:
                 # Also what a refused call has changed, such as clients that it found to be timed out.
                 journal.commit()
         except Refusal as refusal:
-            status, body = refusal.status, error_body(refusal.code, refusal.message)
+            status, code = refusal.status, refusal.code
+            body = error_body(code, refusal.message)
         except Exception:
             # The service has a code for its own mistakes; ours belong into the log, not to the client.
             _log.exception("call failed", extra={"action": "call_failed", "path": path})
-            status, body = 500, error_body("OTSInternalServerError", "Internal server error.")
+            status, code = 500, "OTSInternalServerError"
+            body = error_body(code, "Internal server error.")
         answer = _answer(path, headers, status, body, now, caller or claimed_caller(headers, self._instances))
+        self.history.add(
+            CallRecord(
+                now,
+                headers.get("x-ots-instancename", "")[:_SHOWN],
+                path.lstrip("/")[:_SHOWN],
+                status,
+                code,
+                round((perf_counter() - began) * 1000, 3),
+                len(request.body),
+                len(answer.body),
+            )
+        )
         if trouble is not None and trouble.drop_response:
             raise ConnectionLost(f"answer to {path} lost on purpose")
         if trouble is not None and trouble.cut_response:

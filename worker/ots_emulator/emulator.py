@@ -12,8 +12,9 @@ from aiohttp import web
 
 from ots_emulator.admin import admin_application
 from ots_emulator.app import Application
+from ots_emulator.calls import CallHistory
 from ots_emulator.clock import Clock, ManualClock, ShiftedClock, SystemClock
-from ots_emulator.faults import Faults
+from ots_emulator.faults import FaultRule, Faults
 from ots_emulator.instance import Instance
 from ots_emulator.keys import Key
 from ots_emulator.refusal import Refusal, parameter_invalid
@@ -143,6 +144,11 @@ class Emulator:
         """Requests answered so far."""
         return self._application.calls
 
+    @property
+    def history(self) -> CallHistory:
+        """The last calls."""
+        return self._application.history
+
     async def handle(self, request: HttpRequest) -> HttpResponse:
         """Answer a request in process, exactly as over HTTP.
 
@@ -152,6 +158,33 @@ class Emulator:
         return await self._application.handle(request)
 
     # Levers
+
+    def add_instance(self, name: str, keys: Mapping[str, str]) -> None:
+        """Serve one more instance, kept in memory; `keys` maps AccessKey ids to secrets.
+
+        Raises:
+            Refusal: there is one of this name.
+        """
+        if name in self.instances:
+            raise parameter_invalid(f"instance {name!r} exists")
+        self.instances[name] = Instance(name, dict(keys), self.settings)
+
+    def remove_instance(self, name: str) -> None:
+        """Forget an instance with its tables.
+
+        Raises:
+            Refusal: there is none of this name.
+        """
+        self._instance(name)
+        del self.instances[name]
+
+    def add_fault(self, rule: FaultRule) -> None:
+        """Put a fault rule into force."""
+        self.faults.add(rule)
+
+    def clear_faults(self) -> None:
+        """Forget all fault rules."""
+        self.faults.clear()
 
     def commit(self) -> None:
         """Keep what levers have changed; calls of clients do that themselves.

@@ -1,0 +1,137 @@
+"""The admin page in a real browser: what it shows is what there is. Its picture lies in build/reports afterwards."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import EmulatorThread, Settings
+from ots_tunnel.client import SyncTunnelClient
+from ots_tunnel.model import Action, Column, Credentials, KeyType, TunnelType
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.table_calls import RowChange
+from ots_tunnel.table_client import SyncTableClient
+from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+
+REPORTS = Path(__file__).parents[2] / "build" / "reports"
+KEYS = Credentials("test-id", "test-secret")
+BROWSER = shutil.which("chromium")
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+)
+
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no chromium here: tests/cluster/packages.sh browser installs it"),
+    pytest.mark.timeout(120),
+]
+
+
+def browse(url: str, folder: Path, *options: str) -> str:
+    """The page's elements after its scripts have run for some seconds of its own time."""
+    command = [str(BROWSER), *QUIET, f"--user-data-dir={folder}", "--virtual-time-budget=4000", *options, url]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def texts(document: str) -> list[str]:
+    """What a person reads, in order."""
+    body = re.sub(r"<script.*?</script>", "", document.partition("<body>")[2], flags=re.DOTALL)
+    return [text for text in (unescape(part).strip() for part in re.split(r"<[^>]+>", body)) if text]
+
+
+def prepare(emulator: EmulatorThread) -> str:
+    """A table with rows and a stream, a tunnel half done, a worker connected, a refused call."""
+    admin = TableAdmin(emulator.endpoint, "demo", lambda: KEYS)
+    admin.create(TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),)))
+    table = SyncTableClient(emulator.endpoint, "demo", lambda: KEYS)
+    changes = [
+        RowChange(Action.PUT, encode_row((("id", number),), [Column("note", "a secret of a row")]))
+        for number in range(150)
+    ]
+    table.batch_write("orders", changes)
+    table.close()
+    client = SyncTunnelClient(emulator.endpoint, "demo", KEYS)
+    tunnel = client.create_tunnel("orders", "orders-copy", TunnelType.BaseAndStream)
+    with pytest.raises(Exception, match="OTSTunnelExist"):
+        client.create_tunnel("orders", "orders-copy", TunnelType.BaseAndStream)
+    client.close()
+    return tunnel
+
+
+def test_the_page_shows_what_there_is(tmp_path: Path) -> None:
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    picture = REPORTS / "emulator-page.png"
+    picture.unlink(missing_ok=True)
+    settings = Settings(partitions=3, init_delay=0.0)
+    with EmulatorThread(
+        {"demo": {"test-id": "test-secret"}, "other": {"test-id": "test-secret"}}, settings=settings
+    ) as emulator:
+        prepare(emulator)
+        document = browse(emulator.admin_url + "/", tmp_path / "dom", "--dump-dom")
+        browse(
+            emulator.admin_url + "/",
+            tmp_path / "picture",
+            "--window-size=1280,1100",
+            f"--screenshot={picture}",
+            "--hide-scrollbars",
+        )
+
+    shown = texts(document)
+    for expected in (
+        "live",
+        "Instance demo",
+        "Instance other",
+        "orders",
+        "150",
+        "orders-copy",
+        "BaseAndStream of table orders, ProcessBaseData",
+        "BaseData_0",
+        "BaseData",
+        "Stream",
+        "WAIT",
+        "no clients",
+        "no tables",
+        "CreateTable",
+        "BatchWriteRow",
+        "tunnel/create",
+        "OTSTunnelExist",
+        "409",
+    ):
+        assert expected in shown, expected
+    assert "0 of 6 channels done, consumed up to never" in shown
+    assert "secret" not in document.partition("<body>")[2]
+    assert picture.stat().st_size > 20_000
+
+
+def test_names_of_clients_are_text_and_nothing_else(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=document.title='owned'>"
+    with EmulatorThread({evil: {"test-id": "test-secret"}}) as emulator:
+        document = browse(emulator.admin_url + "/", tmp_path, "--dump-dom")
+
+    assert f"Instance {evil}" in texts(document)
+    assert "<img" not in document
+    assert "<title>ots-emulator</title>" in document
+
+
+def test_the_page_copes_with_hundreds_of_channels(tmp_path: Path) -> None:
+    with EmulatorThread(settings=Settings(partitions=200, init_delay=0.0, partition_rows=1)) as emulator:
+        tunnel = prepare(emulator)
+        document = browse(emulator.admin_url + "/", tmp_path, "--dump-dom")
+        state = emulator.call("state")
+
+    channels = len(state["instances"][0]["tunnels"][0]["channels"])
+    assert channels >= 200
+    assert any(text.startswith(f"0 of {channels} channels done") for text in texts(document))
+    assert tunnel not in texts(document)

@@ -1,0 +1,75 @@
+"""Fixtures for tests of your own programs: `pytest_plugins = ["ots_emulator.pytest_plugin"]` in a conftest.py.
+
+    def test_my_program(ots_emulator):
+        client = tablestore.OTSClient(
+            ots_emulator.endpoint, ots_emulator.access_key_id, ots_emulator.access_key_secret, ots_emulator.instance
+        )
+
+One emulator serves the whole run; every test gets an instance of its own, empty, under a name of its own, and leaves
+no fault rules behind.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ots_emulator.faults import FaultRule
+from ots_emulator.thread import EmulatorThread
+
+ACCESS_KEY = ("test-id", "test-secret")
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedInstance:
+    """What a test needs to connect, and the levers that concern its instance."""
+
+    server: EmulatorThread
+    instance: str
+    access_key_id: str
+    access_key_secret: str
+
+    @property
+    def endpoint(self) -> str:
+        """URL clients connect to."""
+        return self.server.endpoint
+
+    @property
+    def admin_url(self) -> str:
+        """URL of the page to look at."""
+        return self.server.admin_url
+
+    def add_fault(self, **rule: Any) -> None:
+        """Put a rule into force until the test ends; fields as in `ots_emulator.faults.FaultRule`."""
+        self.server.call("add_fault", FaultRule(**rule))
+
+    def lever(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Pull a lever of the emulator on this instance, such as ``lever("split", "my_table")``.
+
+        Raises:
+            Refusal: it cannot be done.
+        """
+        return self.server.call(name, self.instance, *arguments, **options)
+
+
+@pytest.fixture(scope="session")
+def ots_emulator_server() -> Iterator[EmulatorThread]:
+    """One emulator for the whole run, in a thread."""
+    with EmulatorThread() as server:
+        yield server
+
+
+@pytest.fixture
+def ots_emulator(ots_emulator_server: EmulatorThread) -> Iterator[EmulatedInstance]:
+    """An empty instance of its own for every test."""
+    key_id, secret = ACCESS_KEY
+    name = f"test-{next(_numbers)}"
+    ots_emulator_server.call("add_instance", name, {key_id: secret})
+    yield EmulatedInstance(ots_emulator_server, name, key_id, secret)
+    ots_emulator_server.call("remove_instance", name)
+    ots_emulator_server.call("clear_faults")
