@@ -55,7 +55,8 @@ class EmulatorProcess:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process is not None:
+        # One that ended by itself has said why in the error that brings us here.
+        if self._process is not None and self._process.returncode is None:
             await self._end(signal.SIGKILL)
 
     async def _end(self, number: signal.Signals) -> int:

@@ -40,6 +40,8 @@ from tests.integration.scene import CREDENTIALS, FAST, TABLE, until
 from tests.integration.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 
 KILLS = 20
+#: What is done to the table before a kill, besides being written to.
+LEVERS = {3: "/split", 7: "/split", 12: "/merge"}
 WRITERS = 3
 KEYS_PER_WRITER = 4
 
@@ -122,10 +124,11 @@ class Work:
     def writes(self) -> int:
         return sum(writer.number for writer in self.everybody)
 
-    async def split(self) -> None:
+    async def pull(self, lever: str) -> None:
+        """Split or merge partitions."""
         async with (
             aiohttp.ClientSession() as http,
-            http.post(self.process.admin_url + "/split", json={"instance": "demo", "table": TABLE}) as answer,
+            http.post(self.process.admin_url + lever, json={"instance": "demo", "table": TABLE}) as answer,
         ):
             assert answer.status == 200, await answer.text()
 
@@ -242,8 +245,8 @@ async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
                 for kill in range(KILLS):
                     # Sometimes in the middle of everything, sometimes before the worker is back.
                     await work.wait_for_more(chance.randrange(1, 40), checkpoints=kill % 2)
-                    if kill in (5, 12):
-                        await work.split()
+                    if kill in LEVERS:
+                        await work.pull(LEVERS[kill])
                     await process.kill()
                     await process.start()
                     await work.check_checkpoints()

@@ -75,6 +75,7 @@ async def fill_everything(driver: Driver) -> str:
     await driver.checkpoint(tunnel, channel, token, 5)
     await driver.heartbeat(tunnel, first, (channel, held[channel][0] + 1, "TERMINATED"))
     driver.emulator.split("demo", "t")
+    driver.emulator.merge("demo", "t")
     await driver.create_table("gone", hours=1)
     await driver.fill(10, table="gone")
     await driver.call("DeleteTable", table_name="gone")
