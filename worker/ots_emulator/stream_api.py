@@ -69,9 +69,11 @@ def get_shard_iterator(call: Call, request: pb.GetShardIteratorRequest) -> bytes
 def get_stream_record(call: Call, request: pb.GetStreamRecordRequest) -> bytes:
     """Return records behind an iterator and the next one; none when drained and closed, the same when caught up."""
     shard_id, _, text = request.shard_iterator.rpartition(":")
+    if not shard_id or not text.isdecimal():
+        raise _invalid_iterator(request.shard_iterator)
     table, log, shard = _shard_of_iterator(call, shard_id)
-    if not text.isdecimal() or int(text) > shard.end:
-        raise parameter_invalid(f"Invalid shard iterator: '{request.shard_iterator}'.")
+    if int(text) > shard.end:
+        raise _invalid_iterator(request.shard_iterator)
     if request.table_name and request.table_name != table.name:
         raise parameter_invalid(f"The shard iterator belongs to table '{table.name}', found: '{request.table_name}'.")
     if len(table.name.encode()) > TABLE_NAME_BYTES:
@@ -92,6 +94,10 @@ def get_stream_record(call: Call, request: pb.GetStreamRecordRequest) -> bytes:
         may_more_record=not drained,
     )
     return b"".join(page.entries) + tail.SerializeToString()
+
+
+def _invalid_iterator(text: str) -> Refusal:
+    return parameter_invalid(f"Invalid shard iterator: '{text}'.")
 
 
 def _stream(call: Call, stream_id: str) -> tuple[Table, ChangeLog]:

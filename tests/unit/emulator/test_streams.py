@@ -170,6 +170,7 @@ async def test_iterators_and_limits_are_checked(streamed: Driver) -> None:
     for place, fields, message in (
         (f"{shard}:5", {}, "Invalid shard iterator"),
         (f"{shard}:x", {}, "Invalid shard iterator"),
+        ("none", {}, "Invalid shard iterator"),
         (f"{shard}:0", {"limit": 0}, "limit must be greater than 0, found: 0"),
         (f"{shard}:0", {"table_name": "other"}, "belongs to table 't', found: 'other'"),
     ):
