@@ -11,7 +11,8 @@ from typing import Any
 from ots_emulator.auto_increment import fill_placeholder
 from ots_emulator.call import Call
 from ots_emulator.cells import HEADER, cells_of, key_image, scan_image
-from ots_emulator.columns import Projection, key_values, passes, read_filter
+from ots_emulator.columns import Projection
+from ots_emulator.filters import key_values, read_filter
 from ots_emulator.keys import Key
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, table_missing
 from ots_emulator.rowcheck import check_row_key, read_change
@@ -102,7 +103,7 @@ def _check_condition(table: Table, write: RowWrite, now_ms: int) -> None:
     if met and condition.column_condition:
         cells = [] if image is None else cells_of(scan_image(image))
         key = {} if image is None else key_values(write.span.key)
-        met = passes(read_filter(condition.column_condition), cells, key)
+        met = read_filter(condition.column_condition).passes(cells, key)
     if not met:
         raise Refusal("OTSConditionCheckFail", "Condition check failed.")
 

@@ -107,7 +107,7 @@ def _check_cells(span: RowSpan, action: Action) -> None:
     fixed_bytes = _FIXED_BYTES
     for cell in span.cells:
         name, op, timestamp_ms, _, _, value = cell
-        _check_name(name)
+        check_name(name)
         if op or value is None:
             _check_op(cell, action)
         if value is not None and (not value or fixed_bytes.get(value[0]) != len(value)):
@@ -117,7 +117,12 @@ def _check_cells(span: RowSpan, action: Action) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _check_name(name: bytes) -> None:
+def check_name(name: bytes) -> None:
+    """Refuse what is no name of a column.
+
+    Raises:
+        RequestRefusal: it is too long, begins with ``#`` or is no text.
+    """
     if not 1 <= len(name) <= NAME_BYTES or name.startswith(b"#"):
         raise request_invalid(f"Invalid column name: '{name.decode(errors='replace')}'.")
     try:
