@@ -14,8 +14,10 @@ from ots_emulator.rowcheck import data_bytes, write_units
 from ots_emulator.store import Table
 from ots_emulator.transactions import Scope
 from ots_emulator.wire import bytes_field
+from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.rpc import check_text
 
 BATCH_ROWS: Final = 200
 BATCH_BYTES: Final = 4_194_304
@@ -54,6 +56,7 @@ def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
     """Execute rows one after the other; what can be judged without the tables refuses the whole request."""
     tables = [(tables.table_name, tables.rows) for tables in request.tables]
     _check_batch(tables)
+    _check_texts(request)
     batches = [
         (name, call.instance.tables.get(name), [read_write(Action(row.type), row.row_change, row) for row in rows])
         for name, rows in tables
@@ -104,6 +107,19 @@ def _atomic(call: Call, batches: Sequence[tuple[str, Table | None, list[RowWrite
     if refusal is not None:
         return b"".join(_answer(name, (_failure(write, refusal) for write in rows)) for name, _, rows in batches)
     return _answer(name, outcomes)
+
+
+def _check_texts(request: pb.BatchWriteRowRequest) -> None:
+    """Refuse text that is not UTF-8; only where there is some besides the tables' names."""
+    try:
+        if not isinstance(request.transaction_id, str):
+            raise CodecError("transaction_id is not UTF-8")
+        for table in request.tables:
+            for row in table.rows:
+                if row.HasField("return_content"):
+                    check_text(row.return_content)
+    except CodecError as error:
+        raise request_invalid("Parse PBMessage from RawString failed.") from error
 
 
 def _check_batch(tables: Sequence[tuple[str, Sequence[pb.RowInBatchWriteRowRequest]]]) -> None:

@@ -216,3 +216,11 @@ async def test_origin_columns_of_a_stream_are_refused_rather_than_left_out_of_it
     spec = table.StreamSpecification(enable_stream=True, expiration_time=24, columns_to_get=["a", "b"])
     with pytest.raises(ServiceError, match="columns_to_get of StreamSpecification is not supported, found: a, b"):
         await driver.call("UpdateTable", table_name="t", stream_spec=spec)
+
+
+async def test_names_of_columns_to_return_that_are_no_text_are_refused(driver: Driver) -> None:
+    content = table.ReturnContent.FromString(b"\x08\x02\x12\x02\xff\xfe")
+    row = {"type": "PUT", "row_change": KEY, "condition": IGNORE, "return_content": content}
+
+    with pytest.raises(ServiceError, match="Parse PBMessage from RawString failed"):
+        await driver.call("BatchWriteRow", tables=[{"table_name": "t", "rows": [row]}])
