@@ -16,6 +16,7 @@ from ots_tunnel.protocol import compiled, table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import encode_batch_write_in_python, read_page_in_python
 from ots_tunnel.protocol.plainbuffer import DecodedRow
 from ots_tunnel.protocol.record import PythonRecord
+from ots_tunnel.protocol.spans import scan_row, scan_row_in_python
 from tests.stateful.test_plainbuffer_properties import damaged, encode, rows
 
 native = compiled.native
@@ -109,6 +110,29 @@ def test_page_is_its_reference(wire: bytes) -> None:
     if ours is not None:  # None leaves it to the reference
         assert repr(ours) == repr(tuple(read_page_in_python(wire)))
         assert [record.body for record in ours[0]] == [record.body for record in read_page_in_python(wire).records]
+
+
+def spans_of(read: Callable[..., object], wire: bytes, offset: int, *, verify: bool) -> object:
+    """What reading a row gives, with the types of its parts; or its error."""
+    try:
+        row = read(wire, offset, verify=verify)
+        return repr(row), type(row)
+    except CodecError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@given(rows.map(encode) | damaged(), st.integers(0, 8), st.booleans())
+def test_spans_are_those_of_the_reference(wire: bytes, more: int, verify: bool) -> None:
+    for offset in (4, more):
+        ours = spans_of(scan_row, wire, offset, verify=verify)
+        assert ours == spans_of(scan_row_in_python, wire, offset, verify=verify)
+
+
+@given(rows)
+def test_sound_rows_without_extension_are_scanned_by_the_twin(row: DecodedRow) -> None:
+    wire = encode(row)
+
+    assert (native.scan_row(wire, 4, True) is not None) == (row.sequence is None)
 
 
 def index_is_usual(row: DecodedRow) -> bool:

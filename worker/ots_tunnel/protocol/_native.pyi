@@ -1,9 +1,10 @@
-"""Types of the compiled twin; what it does is said in `record`, `page` and `crc8`."""
+"""Types of the compiled twin; what it does is said in `record`, `page`, `spans` and `crc8`."""
 
 from collections.abc import Sequence
 
 from ots_tunnel.model import Column as Column
 from ots_tunnel.protocol.record import Record as Record
+from ots_tunnel.protocol.spans import RowSpan
 
 def crc8(data: bytes | bytearray | memoryview, crc: int = 0) -> int: ...
 def read_page(page: bytes) -> tuple[list[Record], str, bool | None] | None: ...
@@ -12,3 +13,4 @@ def all_rows_stored(answer: bytes, count: int) -> bool: ...
 def plan_requests(
     records: Sequence[Record], max_rows: int, max_bytes: int, max_cells: int, max_waves: int
 ) -> list[list[list[Record]]] | None: ...
+def scan_row(buf: bytes, offset: int, verify: bool) -> RowSpan | None: ...

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import SequenceInfo
+from ots_tunnel.protocol.compiled import native
 from ots_tunnel.protocol.crc8 import crc8
 from ots_tunnel.protocol.sequence import encode_sequence, ends_in_sequence, scan_extension
 from ots_tunnel.protocol.tags import (
@@ -91,6 +92,15 @@ def scan_row(buf: bytes, offset: int = 4, *, verify: bool = False) -> RowSpan:
     Raises:
         CodecError: the bytes are no row, end too early, or a checksum is wrong.
     """
+    if native is not None:
+        span = native.scan_row(buf, offset, verify)
+        if span is not None:
+            return span
+    return scan_row_in_python(buf, offset, verify=verify)
+
+
+def scan_row_in_python(buf: bytes, offset: int = 4, *, verify: bool = False) -> RowSpan:
+    """The reference of `scan_row`."""
     try:
         pos, key_checksums = _scan_key(buf, offset, verify)
         key = buf[offset + 1 : pos]
