@@ -93,7 +93,7 @@ def scan_row(buf: bytes, offset: int = 4, *, verify: bool = False) -> RowSpan:
         CodecError: the bytes are no row, end too early, or a checksum is wrong.
     """
     if native is not None:
-        span = native.scan_row(buf, offset, verify)
+        span: RowSpan | None = native.scan_row(buf, offset, verify)
         if span is not None:
             return span
     return scan_row_in_python(buf, offset, verify=verify)
