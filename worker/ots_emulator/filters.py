@@ -23,6 +23,7 @@ from ots_emulator.refusal import request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Marker, Value
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.rpc import check_text
 from ots_tunnel.protocol.values import decode_value, encode_value
 
 FILTER_LIMIT: Final = 32
@@ -151,6 +152,7 @@ def _filter_of(message: pb.Filter, seen: Counter[bool]) -> Filter:
 
 
 def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
+    check_text(single)
     if single.HasField("value_trans_rule"):
         raise request_invalid("value_trans_rule of a filter is not supported yet.")
     wanted = None if single.comparator in _EXISTENCE else decode_value(single.column_value)

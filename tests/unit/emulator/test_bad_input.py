@@ -224,3 +224,11 @@ async def test_names_of_columns_to_return_that_are_no_text_are_refused(driver: D
 
     with pytest.raises(ServiceError, match="Parse PBMessage from RawString failed"):
         await driver.call("BatchWriteRow", tables=[{"table_name": "t", "rows": [row]}])
+
+
+async def test_a_filter_on_a_column_whose_name_is_no_text_is_refused(driver: Driver) -> None:
+    single = b"\x08\x01\x12\x01\xff\x1a\x09" + bytes(9) + b"\x20\x01\x28\x01"
+    found = table.Filter(type="FT_SINGLE_COLUMN_VALUE", filter=single)
+
+    with pytest.raises(ServiceError, match="column_name is not UTF-8"):
+        await driver.get(1, filter=found.SerializeToString())
