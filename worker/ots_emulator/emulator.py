@@ -23,6 +23,7 @@ from ots_emulator.server import Listener, listen, serve_data
 from ots_emulator.settings import Settings, changed_settings
 from ots_emulator.state import state_of
 from ots_emulator.storage import Storage
+from ots_emulator.thread import EmulatorThread
 from ots_emulator.tunnels import Tunnel
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
@@ -70,6 +71,7 @@ class Emulator:
         self._admin_address = (admin_host or host, admin_port)
         self._data: Listener | None = None
         self._admin: Listener | None = None
+        self._thread: EmulatorThread | None = None
 
     def __repr__(self) -> str:
         return f"Emulator({', '.join(self.instances)}, {self.calls} calls)"
@@ -129,6 +131,29 @@ class Emulator:
     ) -> None:
         await self.stop()
 
+    def __enter__(self) -> Self:
+        """Run in a thread of its own, for code without an event loop; levers are pulled with `call` then."""
+        self._thread = EmulatorThread(emulator=self)
+        self._thread.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.__exit__(kind, error, trace)
+
+    def call(self, lever: str, *arguments: Any, **options: Any) -> Any:
+        """Call a lever from another thread than the one the emulator runs in.
+
+        Raises:
+            RuntimeError: it was not started by ``with``. Refusal: what the lever raises.
+        """
+        if self._thread is None:
+            raise RuntimeError("the emulator runs in no thread of its own; call its methods")
+        return self._thread.call(lever, *arguments, **options)
+
     @property
     def endpoint(self) -> str:
         """URL clients connect to."""
@@ -160,14 +185,18 @@ class Emulator:
     # Levers
 
     def add_instance(self, name: str, keys: Mapping[str, str]) -> None:
-        """Serve one more instance, kept in memory; `keys` maps AccessKey ids to secrets.
+        """Serve one more instance, with what a data directory holds of it; `keys` maps AccessKey ids to secrets.
 
         Raises:
             Refusal: there is one of this name.
+            DataError: the data directory is damaged, or takes no more.
         """
         if name in self.instances:
             raise parameter_invalid(f"instance {name!r} exists")
-        self.instances[name] = Instance(name, dict(keys), self.settings)
+        instance = Instance(name, dict(keys), self.settings)
+        if self._storage is not None:
+            restore(self._storage, [instance], self._now_us())
+        self.instances[name] = instance
 
     def remove_instance(self, name: str) -> None:
         """Forget an instance with its tables.
@@ -175,7 +204,11 @@ class Emulator:
         Raises:
             Refusal: there is none of this name.
         """
-        self._instance(name)
+        instance = self._instance(name)
+        for table in list(instance.tables):
+            instance.delete_table(table)
+        instance.partition_aims.clear()
+        instance.journal.commit()
         del self.instances[name]
 
     def add_fault(self, rule: FaultRule) -> None:

@@ -277,6 +277,27 @@ async def put_with_placeholder(driver: Driver) -> int:
     return value
 
 
+async def test_instances_come_and_go_while_it_runs(driver: Driver) -> None:
+    emulator = driver.emulator
+    emulator.add_instance("other", {"test-id": "test-secret"})
+    emulator.set_partitions("other", "t", 3)
+    emulator.commit()
+
+    second = restarted(driver)
+    assert "other" not in second.emulator.instances
+    second.emulator.add_instance("other", {"test-id": "test-secret"})
+    assert second.emulator.instances["other"].partition_aims == {"t": 3}
+    second.emulator.remove_instance("demo")
+    second.emulator.remove_instance("other")
+
+    third = restarted(second)
+    third.emulator.add_instance("other", {"test-id": "test-secret"})
+    assert picture_of(third.emulator) == {name: {"aims": {}, "tables": [], "tunnels": []} for name in ("demo", "other")}
+    emulator.remove_instance("other")
+    second.emulator.close()
+    third.emulator.close()
+
+
 async def test_what_cannot_be_kept_is_not_acknowledged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     driver = Driver(tmp_path / "data")
     await driver.create_table()
