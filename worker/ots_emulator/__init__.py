@@ -3,8 +3,8 @@
 async with Emulator() as emulator:
     ...  # emulator.endpoint, emulator.handle(request)
 
-with EmulatorThread() as emulator:
-    ...  # the same for code without an event loop
+with Emulator() as emulator:
+    ...  # the same for code without an event loop; levers are pulled with emulator.call("split", ...)
 """
 
 from __future__ import annotations

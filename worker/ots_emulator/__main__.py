@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,9 +15,11 @@ import click
 from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
 from ots_emulator.settings import Settings
+from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
 from ots_emulator.storage import DataError
 
 EXIT_USAGE = 2
+EXIT_AT_ONCE = 130
 
 
 @click.group()
@@ -48,6 +52,9 @@ def main() -> None:
 @click.option(
     "--fsync", is_flag=True, help="With --data: answer only when the disk has it, so that a power loss costs nothing."
 )
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How the addresses are printed."
+)
 def serve(  # noqa: PLR0913 - one parameter per flag
     host: str,
     port: int,
@@ -61,6 +68,7 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     idle_advance: bool,
     data: Path | None,
     fsync: bool,
+    output: str,
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
     settings = Settings(
@@ -88,7 +96,7 @@ def serve(  # noqa: PLR0913 - one parameter per flag
         sys.exit(EXIT_USAGE)
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_serve(emulator, next(iter(pairs)), names[0] if names else "demo"))
+            runner.run(_serve(emulator, next(iter(pairs.items())), names[0] if names else "demo", output))
     except OSError as error:
         click.echo(f"cannot listen on {host}:{port} or admin port {admin_port}: {error.strerror or error}", err=True)
         sys.exit(EXIT_USAGE)
@@ -105,31 +113,52 @@ def _pairs(keys: tuple[str, ...]) -> Mapping[str, str]:
     return pairs
 
 
-async def _serve(emulator: Emulator, key_id: str, instance: str) -> None:
+async def _serve(emulator: Emulator, pair: tuple[str, str], instance: str, output: str) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if stop.is_set():
+            os._exit(EXIT_AT_ONCE)  # the second signal: whoever sends it does not want to wait for calls under way
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, interrupt)
     async with emulator:
-        click.echo(greeting(emulator, key_id, instance))
+        to = Connection(emulator.endpoint, instance, *pair)
+        click.echo(announcement(emulator, to) if output == "json" else greeting(emulator, to))
         await stop.wait()
-    click.echo("stopped")
+    if output != "json":
+        click.echo("stopped")
 
 
-def greeting(emulator: Emulator, key_id: str, instance: str) -> str:
-    """Return what a person needs to connect; the secret is what they gave on the command line."""
-    endpoint = emulator.endpoint
+def announcement(emulator: Emulator, to: Connection) -> str:
+    """Return what a program needs to connect as one line of JSON."""
+    document = {
+        "endpoint": to.endpoint,
+        "admin": emulator.admin_url,
+        "instances": sorted(emulator.instances),
+        "accessKeyId": to.key_id,
+    }
+    return json.dumps(document)
+
+
+def greeting(emulator: Emulator, to: Connection) -> str:
+    """Return what a person needs to connect; a secret that is not the well-known one stays out."""
+    rule = "-" * 72
     return f"""\
 ots-emulator is ready
-  endpoint   {endpoint}
-  instance   {instance}
-  access key {key_id}
-  admin      {emulator.admin_url}   (GET /state, POST /split, /partitions, /faults, ...)
+  endpoint   {to.endpoint}
+  instances  {", ".join(sorted(emulator.instances))}
+  access key {to.key_id}
+  admin      {emulator.admin_url}   a page to look at; GET /state, POST /split, /merge, /faults, ...
 
-Python   tablestore.OTSClient("{endpoint}", "{key_id}", "<secret>", "{instance}")
-Go       tunnel.NewTunnelClient("{endpoint}", "{instance}", "{key_id}", "<secret>")
-Java     new TunnelClient("{endpoint}", "{key_id}", "<secret>", "{instance}")
-"""
+Python {rule[7:]}
+{python_snippet(to)}
+Go {rule[3:]}
+{go_snippet(to)}
+Java {rule[5:]}
+{java_snippet(to)}{rule}"""
 
 
 if __name__ == "__main__":

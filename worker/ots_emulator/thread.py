@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import threading
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
+
+if TYPE_CHECKING:
+    from ots_emulator.emulator import Emulator
 
 #: Starting and stopping take milliseconds; beyond this something hangs.
 _DEADLINE = 10.0
 
 
 class EmulatorThread:
-    """Runs an `Emulator`; takes its arguments. Levers are called on its thread with `call`."""
+    """Runs an `Emulator`, one that exists or one of these arguments. Levers are called on its thread with `call`."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        self._emulator = Emulator(*arguments, **options)
+    def __init__(self, *arguments: Any, emulator: Emulator | None = None, **options: Any) -> None:
+        if emulator is None:
+            from ots_emulator.emulator import Emulator
+
+            emulator = Emulator(*arguments, **options)
+        self._emulator = emulator
         self._ready = threading.Event()
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
