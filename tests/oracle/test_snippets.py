@@ -1,0 +1,47 @@
+"""The programs that `ots-emulator serve` prints, run as a user would run them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import EmulatorThread
+from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
+from ots_tunnel.model import Credentials, KeyType
+from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+
+pytestmark = pytest.mark.oracle
+SECRET = "hush-hush"
+
+
+@pytest.mark.parametrize("secret", ["test-secret", SECRET])
+def test_the_python_program_lists_tables(secret: str, tmp_path: Path) -> None:
+    with EmulatorThread({"shop": {"test-id": secret}}) as emulator:
+        keys = Credentials("test-id", secret)
+        TableAdmin(emulator.endpoint, "shop", lambda: keys).create(
+            TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),))
+        )
+        program = tmp_path / "program.py"
+        program.write_text(python_snippet(Connection(emulator.endpoint, "shop", "test-id", secret)))
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", program],
+            env={"OTS_ACCESS_KEY_SECRET": SECRET, "PATH": ""},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+
+    assert done.stdout.strip() == "['orders']"
+
+
+@pytest.mark.parametrize("snippet", [python_snippet, go_snippet, java_snippet])
+def test_a_secret_of_ones_own_is_not_printed(snippet: object) -> None:
+    text = snippet(Connection("http://127.0.0.1:8300", "shop", "some-id", SECRET))  # type: ignore[operator]
+
+    assert SECRET not in text
+    assert "OTS_ACCESS_KEY_SECRET" in text
+    assert text.count("http://127.0.0.1:8300") == text.count('"shop"') == text.count('"some-id"') == 1
