@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 
+from ots_emulator.datadir import DataError
 from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
 from ots_emulator.settings import Settings
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
-from ots_emulator.storage import DataError
 
 EXIT_USAGE = 2
 EXIT_AT_ONCE = 130

@@ -13,11 +13,12 @@ from typing import Any
 
 from ots_emulator import documents
 from ots_emulator.changelog import ChangeLog, Partition
+from ots_emulator.datadir import DataError
 from ots_emulator.documents import Kept
 from ots_emulator.instance import Instance
 from ots_emulator.keys import Key, KeySchema
 from ots_emulator.refusal import Refusal
-from ots_emulator.storage import Batch, DataError, Storage, place_of
+from ots_emulator.storage import Batch, Storage, place_of
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Client, Tunnel, TunnelChannel
 

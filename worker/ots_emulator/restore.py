@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 
 from ots_emulator import documents
 from ots_emulator.changelog import ChangeLog
+from ots_emulator.datadir import DataError
 from ots_emulator.instance import Instance
 from ots_emulator.keys import Key
 from ots_emulator.recorder import Recorder
 from ots_emulator.refusal import Refusal
-from ots_emulator.storage import Batch, DataError, Storage
+from ots_emulator.storage import Batch, Storage
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Tunnel
 from ots_tunnel.errors import CodecError

@@ -1,4 +1,4 @@
-"""The data directory: one SQLite database that knows numbers and bytes, and nothing of tables or tunnels.
+"""The store of a data directory: a SQLite database that knows numbers and bytes, and nothing of tables or tunnels.
 
     document(number, kind, owner, body)      tables, partitions, tunnels, channels, clients as JSON
     image(place, row, versioned)             rows; place = table number << 36 | number within the table
@@ -22,48 +22,22 @@ Numbers are never used twice, so what belonged to something deleted can be swept
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import sqlite3
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import Final, Self
+
+from ots_emulator.datadir import DATABASE_NAME, DataError, lock_directory, open_database, unusable
 
 _log = logging.getLogger(__name__)
 
-FORMAT: Final = 1
-#: Marks the database as the emulator's: the letters "otse".
-APPLICATION: Final = 0x6F747365
-DATABASE_NAME: Final = "emulator.db"
-LOCK_NAME: Final = "lock"
 _POSITION_BITS: Final = 36
 _POSITIONS: Final = 1 << _POSITION_BITS
-#: A row that is written again costs a page, so pages are small; rows at the end cost little more for it.
-_PAGE_BYTES: Final = 2048
-#: The write-ahead log is brought into the database when it has grown to this size.
-_LOG_BYTES: Final = 32 << 20
 #: How much of what was deleted one commit sweeps away.
 _SWEEP_STEP: Final = 500
-_SCHEMA: Final = (
-    "CREATE TABLE document(number INTEGER PRIMARY KEY, kind TEXT NOT NULL, owner INTEGER NOT NULL, body TEXT NOT NULL)",
-    "CREATE TABLE image(place INTEGER PRIMARY KEY, row BLOB NOT NULL, versioned INTEGER NOT NULL)",
-    "CREATE TABLE entry(place INTEGER PRIMARY KEY, time_us INTEGER NOT NULL, record BLOB NOT NULL)",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {FORMAT}",
-)
-_PRAGMAS: Final = (
-    f"page_size = {_PAGE_BYTES}",
-    "locking_mode = EXCLUSIVE",
-    "journal_mode = WAL",
-    "cache_size = -65536",
-    f"wal_autocheckpoint = {_LOG_BYTES // _PAGE_BYTES}",
-)
-
-
-class DataError(Exception):
-    """The data directory cannot be used; the text is one line that says why."""
 
 
 @dataclass(slots=True)
@@ -100,13 +74,13 @@ class Storage:
         self.directory = directory
         #: Why nothing can be committed any more.
         self.failure: str | None = None
-        self._lock = _locked(directory)
+        self._lock = lock_directory(directory)
         try:
-            self._db = _opened(directory / DATABASE_NAME, fsync=fsync)
+            self._db = open_database(directory / DATABASE_NAME, fsync=fsync)
             self._next_number = self._highest_number() + 1
         except (sqlite3.Error, DataError) as error:
             self._lock.close()
-            raise _data_error(directory, error) from error
+            raise unusable(directory, error) from error
         #: Table of the database, first and last place.
         self._unswept: deque[tuple[str, int, int]] = deque()
 
@@ -236,48 +210,3 @@ class Storage:
 def place_of(partition: int, position: int) -> int:
     """Return where an entry is in the order of all entries."""
     return partition << _POSITION_BITS | position
-
-
-def _locked(directory: Path) -> IO[bytes]:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        lock = (directory / LOCK_NAME).open("ab")
-    except OSError as error:
-        raise _data_error(directory, error) from error
-    try:
-        # Ends with the process, however it ends.
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        text = "is in use by another process" if isinstance(error, BlockingIOError) else error.strerror
-        raise DataError(f"data directory {directory}: {text}") from error
-    return lock
-
-
-def _opened(path: Path, *, fsync: bool) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    try:
-        application, version = (
-            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        )
-        is_new = not application and not version and not db.execute("SELECT 1 FROM sqlite_master").fetchone()
-        if not is_new and application != APPLICATION:
-            raise DataError(f"{path.name} is a database of some other program")
-        if version > FORMAT:
-            raise DataError(f"is of format {version}, this version reads formats up to {FORMAT}")
-        for pragma in _PRAGMAS:
-            db.execute(f"PRAGMA {pragma}").fetchone()
-        # Without: the disk is waited for when the write-ahead log is brought in, which keeps the database whole.
-        db.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
-        if is_new:
-            for statement in ("BEGIN", *_SCHEMA, "COMMIT"):
-                db.execute(statement)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _data_error(directory: Path, error: Exception) -> DataError:
-    reason = error.strerror if isinstance(error, OSError) else str(error)
-    return DataError(f"data directory {directory}: {reason}")

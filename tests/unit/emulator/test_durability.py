@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from ots_emulator import Emulator
 from ots_emulator.__main__ import main
-from ots_emulator.storage import DATABASE_NAME, FORMAT, DataError
+from ots_emulator.datadir import DATABASE_NAME, FORMAT, DataError
 from ots_tunnel.errors import ServiceError, TunnelExpired
 from ots_tunnel.model import Action, Marker, TunnelId
 from ots_tunnel.protocol import table_pb2
