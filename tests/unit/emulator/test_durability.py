@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ots_emulator import Emulator
+from ots_emulator import Emulator, Settings
 from ots_emulator.__main__ import main
 from ots_emulator.datadir import DATABASE_NAME, FORMAT, DataError
 from ots_tunnel.errors import ServiceError, TunnelExpired
@@ -404,6 +404,17 @@ async def test_a_directory_in_use_or_none_at_all(driver: Driver, tmp_path: Path)
     (tmp_path / "file").write_text("")
     assert "File exists" in refused(tmp_path / "file")
     assert "Not a directory" in refused(tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
+def test_fsync_waits_for_the_disk_with_every_commit(tmp_path: Path, *, fsync: bool, level: int) -> None:
+    emulator = Emulator(settings=Settings(fsync=fsync), data=tmp_path)
+    try:
+        assert emulator._storage is not None
+        # SQLite's NORMAL and FULL.
+        assert emulator._storage._db.execute("PRAGMA synchronous").fetchone() == (level,)
+    finally:
+        emulator.close()
 
 
 def test_fsync_needs_a_directory() -> None:
