@@ -60,11 +60,17 @@ LINT = Stage(
         (sys.executable, "-m", "ots_tunnel_operator.crd", "--check"),
     ),
 )
+PROGRAMS = Stage(
+    "programs",
+    "what the tests run beside Python: Java, a browser",
+    (("tests/cluster/packages.sh", "java"), ("tests/cluster/packages.sh", "browser")),
+    may_lack=True,
+)
 CLUSTER = Stage(
     "kubernetes",
     "programs and images of the local cluster (the first time about 15 minutes)",
     (
-        ("tests/cluster/packages.sh", "node", "java"),
+        ("tests/cluster/packages.sh", "node"),
         ("tests/cluster/build.sh",),
         ("tests/cluster/images.sh",),
     ),
@@ -82,8 +88,8 @@ E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="
 LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600)
 
 #: The cluster before the tests: some of them look into what it brought.
-SHORT_RUN = (LINT, CLUSTER, FAST, API, E2E)
-LONG_RUN = (CLUSTER, LONG)
+SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, API, E2E)
+LONG_RUN = (PROGRAMS, CLUSTER, LONG)
 
 
 def main() -> int:
