@@ -22,6 +22,8 @@ from ots_emulator.keys import BOTTOM_KEY, Key
 from ots_emulator.wire import record_field
 from ots_tunnel.model import Action
 
+_SEQUENCE_START: Final = b"\x0b\x18\0\0\0\x0c\x13\0\0\0\x0d"
+_sequence: Final = struct.Struct("<iBqBi").pack
 HOUR_US: Final = 3_600_000_000
 #: Trimming moves lists around, so it waits until this many entries are due.
 _TRIM_STEP: Final = 256
@@ -29,7 +31,7 @@ _TRIM_STEP: Final = 256
 
 def with_extension(row: bytes, timestamp_us: int, *, epoch: int = 0) -> bytes:
     """Put a sequence block in front of the row checksum, which does not cover it."""
-    block = b"\x0b\x18\0\0\0\x0c\x13\0\0\0\x0d" + struct.pack("<iBqBi", epoch, 0x0E, timestamp_us, 0x0F, 0)
+    block = _SEQUENCE_START + _sequence(epoch, 0x0E, timestamp_us, 0x0F, 0)
     return row[:-2] + block + row[-2:]
 
 

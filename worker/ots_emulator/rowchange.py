@@ -5,8 +5,10 @@ Source: tablestore-api 2.5 (cells and versions).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from operator import lt
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from functools import lru_cache
+from operator import attrgetter, lt
 from typing import Final
 
 from ots_emulator.cells import (
@@ -23,9 +25,10 @@ from ots_emulator.cells import (
 )
 from ots_emulator.refusal import parameter_invalid
 from ots_tunnel.model import CellOp
-from ots_tunnel.protocol.spans import RowSpan, join_row
+from ots_tunnel.protocol.spans import CellSpan, RowSpan, join_row
 from ots_tunnel.protocol.tags import CELL_CHECKSUM
 
+_name: Final = attrgetter("name")
 _U64: Final = 1 << 64
 _I63: Final = 1 << 63
 
@@ -42,14 +45,15 @@ def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tup
         now_ms: version of the cells that bring none.
         max_versions: versions kept per column.
     """
-    cells = span.cells
-    names = [cell.name for cell in cells]
-    if not all(map(lt, names, names[1:])):
-        return _unordered_put(span, now_ms, max_versions)
-    # A row without extension ends in a cell checksum and its own.
-    bare = span.sequence is None and row[-4] == CELL_CHECKSUM
-    if bare and None not in [cell.timestamp_ms for cell in cells]:
-        # Nothing to add and nothing to move: what a replicator sends is what is kept.
+    cells: Sequence[CellSpan] = span.cells
+    order = _order_of(tuple([cell.name for cell in cells]))
+    if order is Order.REPEATED:
+        return _repeated_put(span, now_ms, max_versions)
+    if order is Order.MIXED:
+        cells = sorted(cells, key=_name)
+    elif span.sequence is None and row[-4] == CELL_CHECKSUM and None not in [cell.timestamp_ms for cell in cells]:
+        # Nothing to add and nothing to move, and no extension, which would stand between a cell's checksum and the
+        # row's own: what a replicator sends is what is kept.
         return row[len(HEADER) :], False
     stamp = stamp_at(now_ms)
     endings, checksums = stamp.endings, stamp.checksums
@@ -60,7 +64,24 @@ def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tup
     return join_row(span.key, span.key_checksums, pairs, header=False), False
 
 
-def _unordered_put(span: RowSpan, now_ms: int, max_versions: int) -> tuple[bytes, bool]:
+class Order(Enum):
+    """How the cells of a row that is put stand."""
+
+    SORTED = 0
+    MIXED = 1
+    REPEATED = 2
+    """Some column comes more than once."""
+
+
+# The rows of a table have few different lists of columns.
+@lru_cache(maxsize=128)
+def _order_of(names: tuple[bytes, ...]) -> Order:
+    if all(map(lt, names, names[1:])):
+        return Order.SORTED
+    return Order.MIXED if len(set(names)) == len(names) else Order.REPEATED
+
+
+def _repeated_put(span: RowSpan, now_ms: int, max_versions: int) -> tuple[bytes, bool]:
     cells = newest(in_order(_put_cells(span, now_ms)), max_versions)
     return build_image(span, cells), has_versions(cells)
 

@@ -104,10 +104,11 @@ def _value_bytes(value: bytes | None) -> int:
 
 def _check_cells(span: RowSpan, action: Action) -> None:
     # Most of a load's time per cell is spent here and in the scan, so nothing is called that need not be.
+    cells = span.cells
+    _check_names(tuple([cell.name for cell in cells]))
     fixed_bytes = _FIXED_BYTES
-    for cell in span.cells:
+    for cell in cells:
         name, op, timestamp_ms, _, _, value = cell
-        check_name(name)
         if op or value is None:
             _check_op(cell, action)
         if value is not None and (not value or fixed_bytes.get(value[0]) != len(value)):
@@ -116,7 +117,13 @@ def _check_cells(span: RowSpan, action: Action) -> None:
             raise request_invalid("Timestamp must be in range [0, INT64_MAX/1000).")
 
 
-@lru_cache(maxsize=4096)
+# The rows of a table have few different lists of columns.
+@lru_cache(maxsize=128)
+def _check_names(names: tuple[bytes, ...]) -> None:
+    for name in names:
+        check_name(name)
+
+
 def check_name(name: bytes) -> None:
     """Refuse what is no name of a column.
 
@@ -154,6 +161,8 @@ def _check_op(cell: CellSpan, action: Action) -> None:
 
 def _check_value(name: bytes, value: bytes) -> None:
     kind = value[0] if value else 0xFF
+    if kind == 0x03 and value.isascii() and value[1:5] == _U32.pack(len(value) - 5) and len(value) <= VALUE_BYTES:
+        return
     match kind:
         case 0x01 if len(value) == 9:
             number = _F64.unpack_from(value, 1)[0]

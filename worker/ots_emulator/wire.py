@@ -5,7 +5,11 @@ A message is the concatenation of its fields, so an encoded record is kept as th
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+# Lengths of records and rows of a table are few.
+@lru_cache(maxsize=4096)
 def varint(value: int) -> bytes:
     """Encode a non-negative integer."""
     if value < 0x80:
