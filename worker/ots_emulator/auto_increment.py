@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def fill_placeholder(write: RowWrite, table: Table, now_us: int) -> None:
-    """Give a put with a placeholder its value; check what may be asked of explicit values.
+    """Give a put or update with a placeholder its value; check what may be asked of explicit values.
 
     Raises:
         Refusal: a condition that contradicts it.
@@ -30,7 +30,7 @@ def fill_placeholder(write: RowWrite, table: Table, now_us: int) -> None:
     columns = key_columns(write.span.key)
     place = table.schema.auto_increment
     assert place is not None
-    if len(columns) <= place or columns[place][1] is not Marker.AUTO_INCREMENT or write.action is not Action.PUT:
+    if len(columns) <= place or columns[place][1] is not Marker.AUTO_INCREMENT or write.action is Action.DELETE:
         if condition.row_existence == pb.EXPECT_NOT_EXIST:
             raise parameter_invalid(
                 "Invalid expect: EXPECT_NOT_EXIST when modify a specific row for table with pk auto increment."

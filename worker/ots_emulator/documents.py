@@ -105,7 +105,7 @@ def _log_document(log: ChangeLog) -> Document:
 def _traits_of(document: Document) -> TableTraits:
     encryption = document.get("encryption")
     return TableTraits(
-        document.get("local_transactions", False),
+        document.get("local_transactions", True),
         None if encryption is None else tuple(encryption),
         tuple(document.get("cuts", ())),
     )

@@ -69,7 +69,7 @@ class Instance:
         """
         table = self.tables.get(name)
         if table is None:
-            raise table_missing()
+            raise table_missing(name)
         self.journal.table(table)
         return table
 

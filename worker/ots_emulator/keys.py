@@ -132,7 +132,7 @@ class KeySchema:
                 raise Refusal("OTSInvalidPK", f"Validate PK name fail. Input: {name}, Meta: {column.name}.")
             if isinstance(value, Marker):
                 continue
-            found = _type_of(value)
+            found = type_of(value)
             if found is not column.type:
                 text = f"Validate PK type fail. Input: {TYPE_NAME[found]}, Meta: {TYPE_NAME[column.type]}."
                 raise Refusal("OTSInvalidPK", text)
@@ -244,7 +244,8 @@ def _cell_start(name: str) -> bytes:
     return b"\x03\x04" + _U32.pack(len(encoded)) + encoded + b"\x05"
 
 
-def _type_of(value: KeyValue) -> KeyType:
+def type_of(value: KeyValue) -> KeyType:
+    """Return the type of a key column's value that is no marker."""
     if isinstance(value, int):
         return KeyType.INTEGER
     return KeyType.STRING if isinstance(value, str) else KeyType.BINARY

@@ -8,14 +8,14 @@ from typing import Any, Final, NamedTuple
 from ots_emulator.call import Call
 from ots_emulator.cells import HEADER
 from ots_emulator.columns import Projection, projection_of
-from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, Key, read_primary_key
+from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
 from ots_emulator.rowcheck import capacity_units
 from ots_emulator.store import Table
 from ots_emulator.table_api import key_schema
 from ots_emulator.transactions import Scope
 from ots_emulator.wide_rows import Cut, cut_row
-from ots_tunnel.model import PrimaryKey
+from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import encode_primary_key
 
@@ -40,8 +40,13 @@ def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
         raise request_invalid(f"Rows count exceeds the upper limit: {GET_ROWS}.")
     if not request.tables:
         raise request_invalid("No row specified in the request of BatchGetRow.")
+    names = [asked.table_name for asked in request.tables]
     response = pb.BatchGetRowResponse()
     for asked in request.tables:
+        if names.count(asked.table_name) > 1:
+            raise request_invalid(f"Duplicated table name: {asked.table_name}.")
+        if not asked.primary_key:
+            raise request_invalid(f"No row is specified for table: '{asked.table_name}'.")
         projection = projection_of(asked, missing="No version condition is specified while querying row.")
         keys = [read_primary_key(key) for key in asked.primary_key]
         if len(set(asked.primary_key)) != len(keys):
@@ -93,8 +98,7 @@ def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
         raise request_invalid("The limit must be greater than 0.")
     scope = call.instance.transactions.scope(call.row_table(request.table_name), request.transaction_id, call.now)
     table = scope.table
-    start = table.schema.bound(read_primary_key(request.inclusive_start_primary_key))
-    end = table.schema.bound(read_primary_key(request.exclusive_end_primary_key))
+    start, end = _bounds(table, request)
     backward = request.direction == pb.BACKWARD
     if backward and not start > end:
         raise parameter_invalid("Begin key must more than end key in BACKWARD")
@@ -110,6 +114,16 @@ def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
         next_start_primary_key=None if page.following is None else table.schema.encode(page.following),
         next_token=page.token,
     ).SerializeToString()
+
+
+def _bounds(table: Table, request: pb.GetRangeRequest) -> tuple[Key, Key]:
+    begin = read_primary_key(request.inclusive_start_primary_key)
+    end = read_primary_key(request.exclusive_end_primary_key)
+    for (_, low), (_, high) in zip(begin, end, strict=False):
+        if type(low) is not type(high) and not isinstance(low, Marker) and not isinstance(high, Marker):
+            names = f"{TYPE_NAME[type_of(low)]}:{TYPE_NAME[type_of(high)]}"
+            raise request_invalid(f"invalid range, the begin's type is different from the end's,{names}")
+    return table.schema.bound(begin), table.schema.bound(end)
 
 
 class _Page(NamedTuple):

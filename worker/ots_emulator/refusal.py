@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 #: Code -> HTTP status; anything else is 400.
 STATUS = {
     "OTSAuthFailed": 403,
@@ -30,7 +32,7 @@ STATUS = {
     "OTSTunnelServerUnavailable": 503,
 }
 
-
+_TABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 #: Messages repeat what was wrong with a request, which may be megabytes of it.
 _MESSAGE_LIMIT = 2000
 
@@ -67,8 +69,23 @@ def request_invalid(message: str) -> RequestRefusal:
     return RequestRefusal("OTSParameterInvalid", message)
 
 
-def table_missing() -> Refusal:
-    """Build the refusal of a row call on a table that does not exist."""
+def check_table_name(name: str) -> None:
+    """Refuse what is no name of a table (tablestore-api 2.2).
+
+    Raises:
+        RequestRefusal: also for one row of a batch the request as a whole is refused.
+    """
+    if not _TABLE_NAME.fullmatch(name):
+        raise request_invalid(f"Invalid table name: '{name}'.")
+
+
+def table_missing(name: str) -> Refusal:
+    """Build the refusal of a call on a table that does not exist.
+
+    Raises:
+        RequestRefusal: no table could have this name.
+    """
+    check_table_name(name)
     return Refusal("OTSObjectNotExist", "Requested table does not exist.")
 
 

@@ -14,11 +14,11 @@ from ots_emulator.cells import HEADER, cells_of, key_image, scan_image
 from ots_emulator.columns import Projection
 from ots_emulator.filters import key_values, read_filter
 from ots_emulator.keys import Key
-from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, table_missing
+from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid, table_missing
 from ots_emulator.rowcheck import check_row_key, read_change
 from ots_emulator.store import Table
 from ots_emulator.transactions import Scope
-from ots_tunnel.model import Action
+from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.spans import RowSpan
 
@@ -46,18 +46,42 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
     Raises:
         RequestRefusal: malformed, or wrong whatever the table looks like.
     """
-    return RowWrite(action, read_change(row, action), row, request)
+    write = RowWrite(action, read_change(row, action), row, request)
+    if request.HasField("return_content"):
+        _check_return(write)
+    return write
 
 
-def find_key(write: RowWrite, table: Table | None, now_us: int) -> None:
+def _check_return(write: RowWrite) -> None:
+    """Only what is incremented can be returned, and nothing by name with the key (tablestore-api 2.5)."""
+    wanted = write.request.return_content
+    if not wanted.return_column_names:
+        return
+    if wanted.return_type != pb.RT_AFTER_MODIFY:
+        raise request_invalid(
+            f"Return column names cannot be given when return type is {pb.ReturnType.Name(wanted.return_type)}."
+        )
+    incremented = {cell.name for cell in write.span.cells if cell.op == CellOp.INCREMENT}
+    for name in wanted.return_column_names:
+        if name.encode() not in incremented:
+            raise request_invalid(f"Return column name: '{name}' is not that of a column the row change increments.")
+
+
+def find_key(write: RowWrite, name: str, table: Table | None, now_us: int) -> None:
     """Note the row's key, or why it has none; a placeholder of an auto-increment column gets its value.
+
+    Args:
+        write: the row.
+        name: the table's name.
+        table: None when there is none of that name.
+        now_us: the service's time.
 
     Raises:
         RequestRefusal: what concerns the whole request.
     """
     if table is None:
         check_row_key(write.span)
-        write.refusal = table_missing()
+        write.refusal = table_missing(name)
         return
     try:
         if table.schema.auto_increment is not None:
@@ -67,6 +91,11 @@ def find_key(write: RowWrite, table: Table | None, now_us: int) -> None:
         raise
     except Refusal as refusal:
         write.refusal = refusal
+        return
+    # The key has the names of the table's, so this needs no table either.
+    if not table.schema.names.isdisjoint([cell.name for cell in write.span.cells]):
+        column = next(cell.name for cell in write.span.cells if cell.name in table.schema.names)
+        raise request_invalid(f"Duplicated attribute column name with primary key column: {column.decode()}.")
 
 
 def execute(call: Call, scope: Scope, write: RowWrite) -> bytes | None:
@@ -80,9 +109,6 @@ def execute(call: Call, scope: Scope, write: RowWrite) -> bytes | None:
     scope.check(write.key)
     table = scope.table
     span, key, action = write.span, write.key, write.action
-    if not table.schema.names.isdisjoint([cell.name for cell in span.cells]):
-        name = next(cell.name for cell in span.cells if cell.name in table.schema.names)
-        raise parameter_invalid(f"Duplicated attribute column name with primary key column: {name.decode()}.")
     now_us = call.now_us
     if action is not Action.DELETE:
         table.check_versions(span, now_us)
@@ -111,8 +137,6 @@ def _check_condition(table: Table, write: RowWrite, now_ms: int) -> None:
 def _content(table: Table, write: RowWrite, now_ms: int) -> bytes | None:
     wanted = write.request.return_content
     if wanted.return_type == pb.RT_PK:
-        if wanted.return_column_names:
-            raise parameter_invalid("Return column names cannot be given when return type is RT_PK.")
         return HEADER + key_image(write.span)
     image = table.get(write.key, now_ms) if wanted.return_type == pb.RT_AFTER_MODIFY else None
     if image is None or not wanted.return_column_names:

@@ -48,10 +48,11 @@ class TableTraits:
     """What is chosen when a table is created and only remembered afterwards.
 
     `encryption` is (key type, key id, role), None without; `cuts` are the partition key values at which the table was
-    split in advance, as PlainBuffer values in hexadecimal.
+    split in advance, as PlainBuffer values in hexadecimal. A table has local transactions unless they are ruled out:
+    not every client can ask for them.
     """
 
-    local_transactions: bool = False
+    local_transactions: bool = True
     encryption: tuple[int | None, str | None, str | None] | None = None
     cuts: tuple[str, ...] = ()
 

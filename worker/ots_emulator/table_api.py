@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from ots_emulator.call import Call
 from ots_emulator.keys import KeyColumn, KeySchema
-from ots_emulator.refusal import parameter_invalid
+from ots_emulator.refusal import check_table_name, parameter_invalid
 from ots_emulator.store import DefinedColumn, Table, TableOptions, TableTraits
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import decode_value
 
-_TABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _DEVIATION_LIMIT: Final = ((1 << 63) - 1) // 1_000_000
 _DEFINED_LIMIT: Final = 32
 _PARTITION_LIMIT: Final = 10
@@ -27,8 +25,7 @@ _RETENTION_HOURS: Final = range(1, 169)
 def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
     """Create a table."""
     meta = request.table_meta
-    if not isinstance(meta.table_name, str) or not _TABLE_NAME.fullmatch(meta.table_name):
-        raise parameter_invalid(f"Invalid table name: '{meta.table_name}'.")
+    check_table_name(meta.table_name)
     if request.index_metas:
         raise parameter_invalid("index_metas of CreateTable: secondary indexes are not available in this instance.")
     if len(meta.defined_column) > _DEFINED_LIMIT:
@@ -69,7 +66,8 @@ def _traits(request: pb.CreateTableRequest, columns: list[KeyColumn]) -> TableTr
         )
         if spec.key_type == pb.SSE_BYOK and not (spec.key_id and spec.role_arn):
             raise parameter_invalid("key_id and role_arn are required when key_type is SSE_BYOK.")
-    return TableTraits(request.enable_local_txn, encryption, _cuts(request.partitions, columns[0]))
+    transactions = request.enable_local_txn or not request.HasField("enable_local_txn")
+    return TableTraits(transactions, encryption, _cuts(request.partitions, columns[0]))
 
 
 def _cuts(ranges: Sequence[pb.PartitionRange], column: KeyColumn) -> tuple[str, ...]:

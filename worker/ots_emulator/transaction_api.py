@@ -7,14 +7,17 @@ from typing import Any, Final
 
 from ots_emulator.call import Call
 from ots_emulator.keys import KeySchema, read_primary_key
+from ots_emulator.refusal import parameter_invalid
 from ots_tunnel.protocol import table_pb2 as pb
 
 
 def start_local_transaction(call: Call, request: pb.StartLocalTransactionRequest) -> bytes:
     """Lock a partition key."""
-    table = call.instance.table(request.table_name)
+    table = call.row_table(request.table_name)
     partition = KeySchema(table.schema.columns[:1])
     primary_key = read_primary_key(request.key)
+    if len(primary_key) > 1:
+        raise parameter_invalid("StartLocalTransaction support only one primary key.")
     partition.check(primary_key)
     transaction_id = call.instance.transactions.start(table, partition.bound(primary_key)[0], call.now)
     return pb.StartLocalTransactionResponse(transaction_id=transaction_id).SerializeToString()

@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ots_emulator.call import Call
-from ots_emulator.refusal import Refusal, request_invalid, table_missing
+from ots_emulator.refusal import Refusal, request_invalid
 from ots_emulator.row_write import RowWrite, execute, find_key, read_write
 from ots_emulator.rowcheck import data_bytes, write_units
 from ots_emulator.store import Table
-from ots_emulator.transactions import Scope
+from ots_emulator.transactions import Scope, out_of_scope
 from ots_emulator.wire import bytes_field
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp
@@ -45,7 +45,7 @@ def _single(
     if write.wire_bytes > BATCH_BYTES:
         _check_size(f"{action.name.capitalize()}Row", data_bytes(write.span))
     table = call.row_table(request.table_name)
-    find_key(write, table, call.now_us)
+    find_key(write, table.name, table, call.now_us)
     content = execute(call, call.instance.transactions.scope(table, request.transaction_id, call.now), write)
     units = write_units(write.span, write.wire_bytes)
     # The three responses share their fields.
@@ -64,19 +64,24 @@ def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
     writes = [write for _, _, rows in batches for write in rows]
     if sum(write.wire_bytes for write in writes) > BATCH_BYTES:
         _check_size("BatchWriteRow", sum(data_bytes(write.span) for write in writes))
-    for _, table, rows in batches:
+    for name, table, rows in batches:
         for write in rows:
-            find_key(write, table, call.now_us)
+            find_key(write, name, table, call.now_us)
         _check_repeated(rows)
     if request.is_atomic:
         return _atomic(call, batches, request.transaction_id)
-    answers = []
-    for name, table, rows in batches:
-        scope = None if table is None else call.instance.transactions.scope(table, request.transaction_id, call.now)
-        if call.row_refusal is not None:
-            rows[0].refusal = call.row_refusal
-        answers.append(_answer(name, (_outcome(call, scope, write) for write in rows)))
-    return b"".join(answers)
+    transactions = call.instance.transactions
+    # All of them before the first row is executed: an unknown transaction refuses the request.
+    scopes = [
+        None if table is None else transactions.scope(table, request.transaction_id, call.now)
+        for _, table, _ in batches
+    ]
+    if call.row_refusal is not None:
+        writes[0].refusal = call.row_refusal
+    return b"".join(
+        _answer(name, (_outcome(call, scope, write) for write in rows))
+        for (name, _, rows), scope in zip(batches, scopes, strict=True)
+    )
 
 
 def _answer(name: str, outcomes: Iterable[bytes]) -> bytes:
@@ -87,20 +92,22 @@ def _atomic(call: Call, batches: Sequence[tuple[str, Table | None, list[RowWrite
     """Execute all rows or none: they are tried on a copy of their partition key's rows first."""
     writes = [write for _, _, rows in batches for write in rows]
     name, table, _ = batches[0]
-    refusal = next((write.refusal for write in writes if write.refusal is not None), None)
-    if table is None:
-        refusal = table_missing()
-    elif refusal is None and (len(batches) > 1 or len({write.key[0] for write in writes}) > 1):
-        text = "All rows of an atomic BatchWriteRow must be of one table and one partition key."
-        refusal = Refusal("OTSDataOutOfRange", text)
+    refusal = call.row_refusal or next((write.refusal for write in writes if write.refusal is not None), None)
+    if refusal is None and len(batches) > 1:
+        refusal = Refusal("OTSDataOutOfRange", f"Data out of scope of atomic. Atomic table:{name}.")
+    elif refusal is None:
+        partition_key = writes[0].key[0]
+        other = next((write.key[0] for write in writes if write.key[0] != partition_key), None)
+        refusal = None if other is None else out_of_scope("atomic", partition_key, other)
     outcomes: list[bytes] = []
     if table is not None and refusal is None:
         scope = call.instance.transactions.scope(table, transaction_id, call.now)
-        trial = scope.trial(writes[0].key[0])
         try:
+            call.check_ready(table)
+            trial = scope.trial(writes[0].key[0])
             contents = [execute(call, trial, write) for write in writes]
-        except Refusal as first:
-            refusal = first
+        except Refusal as found:
+            refusal = found
         else:
             scope.take(trial, call.now_us)
             outcomes = [_success(write, content) for write, content in zip(writes, contents, strict=True)]
@@ -168,8 +175,9 @@ def _check_repeated(rows: Sequence[RowWrite]) -> None:
 def _outcome(call: Call, scope: Scope | None, write: RowWrite) -> bytes:
     """Execute one row of a batch and return its field of the response."""
     try:
-        if scope is None:
-            raise write.refusal or table_missing()
+        if write.refusal is not None or scope is None:
+            assert write.refusal is not None, "a row without table has been refused when its key was looked for"
+            raise write.refusal
         call.check_ready(scope.table)
         content = execute(call, scope, write)
     except Refusal as refusal:

@@ -123,3 +123,69 @@ async def test_an_atomic_batch_with_one_refused_row_stores_nothing(two: Driver) 
 async def test_an_atomic_batch_is_of_one_partition_key(two: Driver) -> None:
     assert await atomic(two, (1, 1), (2, 1)) == [(False, "OTSDataOutOfRange")] * 2
     assert await rows(two) == 0
+
+
+async def test_a_transaction_needs_an_id(two: Driver) -> None:
+    for name in ("CommitTransaction", "AbortTransaction"):
+        with pytest.raises(ServiceError, match="OTSParameterInvalid: TransactionID is invalid"):
+            await two.call(name, transaction_id="")
+
+
+async def test_a_transaction_starts_with_one_key_column(two: Driver) -> None:
+    with pytest.raises(ServiceError, match="StartLocalTransaction support only one primary key"):
+        await two.call("StartLocalTransaction", table_name="two", key=encode_primary_key((("k", 1), ("s", 2))))
+
+
+async def test_a_table_can_be_without_transactions() -> None:
+    driver = Driver()
+    await driver.call(
+        "CreateTable",
+        table_meta=pb.TableMeta(table_name="t", primary_key=[pb.PrimaryKeySchema(name="k", type="INTEGER")]),
+        reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+        enable_local_txn=False,
+    )
+
+    with pytest.raises(ServiceError, match="explicit transaction on explicit-transaction-disabled table"):
+        await start(driver)
+
+
+async def test_a_transaction_writes_no_more_than_a_batch_may() -> None:
+    driver = Driver()
+    await driver.create_table()
+    transaction = await start(driver)
+    row = encode_row((("k", 1),), [Column("v", b"x" * 2_000_000)])
+    for _ in range(2):
+        await driver.call("PutRow", table_name="t", row=row, condition=IGNORE, transaction_id=transaction)
+
+    with pytest.raises(ServiceError, match="limit size: 4194304, data size: 6000"):
+        await driver.call("PutRow", table_name="t", row=row, condition=IGNORE, transaction_id=transaction)
+
+
+async def test_a_batch_of_an_unknown_transaction_writes_nothing() -> None:
+    driver = Driver()
+    for name in "tu":
+        await driver.create_table(name)
+    transaction = await start(driver)
+    rows = [pb.RowInBatchWriteRowRequest(type="PUT", row_change=encode_row((("k", 1),)), condition=IGNORE)]
+    batch = [pb.TableInBatchWriteRowRequest(table_name=name, rows=rows) for name in "tu"]
+
+    with pytest.raises(ServiceError, match="OTSDataOutOfRange"):
+        await driver.call("BatchWriteRow", tables=batch, transaction_id=transaction)
+    await driver.call("CommitTransaction", transaction_id=transaction)
+    with pytest.raises(ServiceError, match="OTSSessionNotExist"):
+        await driver.call("BatchWriteRow", tables=batch, transaction_id=transaction)
+
+    assert await driver.get(1) is None
+
+
+async def test_rows_of_an_atomic_batch_say_which_keys_differ(two: Driver) -> None:
+    parts = [
+        pb.RowInBatchWriteRowRequest(type="PUT", row_change=encode_row((("k", key), ("s", 1))), condition=IGNORE)
+        for key in (0, 1)
+    ]
+    batch = pb.TableInBatchWriteRowRequest(table_name="two", rows=parts)
+    answer = await two.call("BatchWriteRow", tables=[batch], is_atomic=True)
+
+    expected = "Data out of scope of atomic. Atomic PartKey:0. Data PartKey:1"
+    assert [row.error.message for row in answer.tables[0].rows] == [expected] * 2
