@@ -161,7 +161,8 @@ def _check_op(cell: CellSpan, action: Action) -> None:
 
 def _check_value(name: bytes, value: bytes) -> None:
     kind = value[0] if value else 0xFF
-    if kind == 0x03 and value.isascii() and value[1:5] == _U32.pack(len(value) - 5) and len(value) <= VALUE_BYTES:
+    size = len(value) - 5
+    if kind == 0x03 and 0 <= size <= VALUE_BYTES and value.isascii() and value[1:5] == _U32.pack(size):
         return
     match kind:
         case 0x01 if len(value) == 9:
