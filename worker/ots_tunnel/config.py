@@ -149,8 +149,8 @@ class DeliveryConfig(ConfigModel):
     batch_max_bytes: int = Field(default=4_000_000, ge=1024, le=4_194_304)
     """Bytes per write; the service's maximum is 4194304."""
     retry: RetryConfig = RetryConfig()
-    columns: ColumnsConfig = ColumnsConfig()
-    filter: FilterConfig = FilterConfig()
+    columns: ColumnsConfig | None = None
+    filter: FilterConfig | None = None
     on_permanent_error: Literal["Fail"] = "Fail"
     """What happens to a record the sink refuses for good. Fail stops its channel; nothing is dropped."""
 

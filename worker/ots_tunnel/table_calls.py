@@ -12,6 +12,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import decode_primary_key, encode_primary_key
+from ots_tunnel.protocol.spans import check_header, join_row, scan_row
 
 #: Unit of ComputeSplitPointsBySize when none is named, bytes.
 DEFAULT_SPLIT_UNIT_BYTES = 104_857_600
@@ -125,7 +126,10 @@ def get_range_request(
     limit: int | None = None,
     direction_forward: bool = True,
 ) -> pb.GetRangeRequest:
-    """Rows from `start` (inclusive) to `end` (exclusive) with up to `max_versions` versions per column."""
+    """Rows from `start` (inclusive) to `end` (exclusive) with up to `max_versions` versions per column.
+
+    The service cuts a row that is wider than an answer: while `rest_of_row` gives a request the last row is not whole.
+    """
     request = pb.GetRangeRequest(
         table_name=table,
         direction=pb.FORWARD if direction_forward else pb.BACKWARD,
@@ -142,6 +146,39 @@ def get_range_page(response: pb.GetRangeResponse) -> RangePage:
     """The rows as they came, and where the next call starts; None after the last."""
     following = response.next_start_primary_key
     return RangePage(response.rows, decode_primary_key(following) if following else None)
+
+
+def rest_of_row(request: pb.GetRangeRequest, response: pb.GetRangeResponse) -> pb.GetRangeRequest | None:
+    """The request for the next part of the last row of an answer, None where that row is whole (tablestore-api 2.6)."""
+    if not response.next_token:
+        return None
+    following = pb.GetRangeRequest()
+    following.CopyFrom(request)
+    following.inclusive_start_primary_key = response.next_start_primary_key
+    following.token = response.next_token
+    following.limit = 1
+    return following
+
+
+def join_parts(response: pb.GetRangeResponse, part: pb.GetRangeResponse) -> pb.GetRangeResponse:
+    """An answer whose last row goes on with the first row of the next answer.
+
+    Raises:
+        CodecError: the part is of another row, or there is none.
+    """
+    offset, last = check_header(response.rows), None
+    while offset < len(response.rows):
+        start, last = offset, scan_row(response.rows, offset)
+        offset = last.end
+    added = scan_row(part.rows, check_header(part.rows)) if part.rows else None
+    if last is None or added is None or last.key != added.key:
+        raise CodecError("a row that was cut does not go on in the next answer")
+    cells = [(cell.raw, cell.checksum) for cell in (*last.cells, *added.cells)]
+    whole = join_row(last.key, last.key_checksums, cells, header=False)
+    joined = pb.GetRangeResponse()
+    joined.CopyFrom(part)
+    joined.rows = response.rows[:start] + whole + part.rows[added.end :]
+    return joined
 
 
 def compute_splits_request(table: str, size_units: int, unit_bytes: int) -> pb.ComputeSplitPointsBySizeRequest:

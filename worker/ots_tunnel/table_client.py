@@ -113,11 +113,14 @@ class TableClient:
         limit: int | None = None,
         direction_forward: bool = True,
     ) -> RangePage:
-        """Rows from `start` (inclusive) towards `end` (exclusive); go on at `next_start` while there is one."""
+        """Whole rows from `start` (inclusive) towards `end` (exclusive); go on at `next_start` while there is one."""
         message = calls.get_range_request(
             table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
         )
         answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
+        while (rest := calls.rest_of_row(message, answer)) is not None:
+            part, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], rest, retry=CALL_RETRY)
+            answer = calls.join_parts(answer, part)
         return calls.get_range_page(answer)
 
     async def compute_splits(
@@ -198,6 +201,9 @@ class SyncTableClient:
             table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
         )
         answer, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
+        while (rest := calls.rest_of_row(message, answer)) is not None:
+            part, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], rest, retry=CALL_RETRY)
+            answer = calls.join_parts(answer, part)
         return calls.get_range_page(answer)
 
     def compute_splits(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from ots_tunnel.config import DeliveryConfig
+from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.spans import CellSpan, join_row, rename_cell, scan_row
@@ -46,7 +46,7 @@ class Transform:
     @classmethod
     def of(cls, delivery: DeliveryConfig) -> Self | None:
         """The transform of a document; None where nothing is to be done."""
-        columns, filtered = delivery.columns, delivery.filter
+        columns, filtered = delivery.columns or ColumnsConfig(), delivery.filter or FilterConfig()
         transform = cls(
             frozenset(name.encode() for name in columns.include) or None,
             frozenset(name.encode() for name in columns.exclude),
