@@ -144,7 +144,7 @@ async def test_keys_that_nobody_could_read_are_refused(kind: str, value: bytes) 
         await put(driver, key_cell(value))
 
 
-@pytest.mark.parametrize("value", [b"\x02\x02", b"\x03\x02\0\0\0\xff\xfe"], ids=["boolean", "text"])
+@pytest.mark.parametrize("value", [b"\x02\x02", b"\x03\x02\0\0\0\xff\xfe", b"\x03\0\0"], ids=["boolean", "text", "cut"])
 async def test_values_that_nobody_could_read_are_refused(driver: Driver, value: bytes) -> None:
     with pytest.raises(ServiceError, match="The value of column 'a' has an invalid type or length"):
         await put(driver, row_with(value))
