@@ -27,12 +27,20 @@ from ots_tunnel.protocol.spans import RowSpan
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What can be changed on a table; `time_to_live` in seconds, -1 is for ever."""
+    """What can be changed on a table; `time_to_live` in seconds, -1 is for ever.
+
+    Reserved throughput, when it was increased and decreased (seconds), and `update_full_row` are only remembered.
+    """
 
     time_to_live: int = -1
     max_versions: int = 1
     max_deviation: int = 86_400
     allow_update: bool = True
+    update_full_row: bool = False
+    reserved_read: int = 0
+    reserved_write: int = 0
+    increased_s: int | None = None
+    decreased_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
