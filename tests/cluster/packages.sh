@@ -26,8 +26,9 @@ for group in "${@:-node}"; do
       need mmdebstrap mmdebstrap; need buildah buildah; need runc runc
       need debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg ;;
     java) need openjdk-17-jre-headless "${JAVA_HOME:+$JAVA_HOME/bin/}java" ;;
+    javac) need openjdk-17-jdk-headless javac; need maven mvn ;;
     browser) need chromium chromium ;;
-    *) fail "usage: packages.sh node|images|java|browser..." ;;
+    *) fail "usage: packages.sh node|images|java|javac|browser..." ;;
   esac
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0
