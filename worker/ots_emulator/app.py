@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from ots_emulator import read_api, stream_api, table_api, transaction_api, tunnel_api, write_api
+from ots_emulator import absent_api, read_api, stream_api, table_api, transaction_api, tunnel_api, write_api
 from ots_emulator.auth import Caller, answer_headers, authenticate, body_too_large, claimed_caller, inflate
 from ots_emulator.call import Call
 from ots_emulator.calls import CallHistory, CallRecord
@@ -41,7 +41,9 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     **transaction_api.HANDLERS,
     **stream_api.HANDLERS,
     **tunnel_api.HANDLERS,
+    **absent_api.HANDLERS,
 }
+_OPERATIONS: Final = {**OPERATIONS_BY_PATH, **absent_api.OPERATIONS_BY_PATH}
 
 
 class AnswerCut(ConnectionLost):
@@ -154,7 +156,7 @@ def readable(text: str) -> str:
 
 
 def _operation(path: str) -> Operation:
-    operation = OPERATIONS_BY_PATH.get(path)
+    operation = _OPERATIONS.get(path)
     if operation is None or operation.name not in HANDLERS:
         raise parameter_invalid(f"Unsupported operation: '{path.lstrip('/')}'.")
     return operation
