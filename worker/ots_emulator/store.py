@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sortedcontainers import SortedDict
-
-from ots_emulator.cells import build_image, cells_of, has_versions, newest, scan_image
+from ots_emulator.cells import build_image, cells_of, has_versions, scan_image
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.keys import BOTTOM_KEY, Key, KeySchema, cut_element
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.rowchange import apply_update, row_of_put, touched_row
+from ots_emulator.rows import Rows
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.spans import RowSpan
 
@@ -100,12 +99,9 @@ class Table:
         self.journal: Journal = UNKEPT
         # Told of every split and merge, so that tunnels get their new channels in the same moment.
         self.on_children: Callable[[Sequence[Partition]], None] | None = None
-        self.size_bytes = 0
         self._partition_rows = partition_rows
         self._next_split = partition_rows
-        self._rows: SortedDict[Key, bytes] = SortedDict()
-        # Rows that hold more than one version of some column: all others are served as they are.
-        self._versioned: set[Key] = set()
+        self._rows = Rows(options.time_to_live, self._tell)
         self.last_auto_increment = 0
 
     def __repr__(self) -> str:
@@ -116,46 +112,40 @@ class Table:
 
     # Reading
 
+    @property
+    def size_bytes(self) -> int:
+        """Size of all rows."""
+        return self._rows.size_bytes
+
+    @property
+    def revision(self) -> int:
+        """A number that stands for the rows as they are now; no other rows, of no other table, ever have it."""
+        return self._rows.revision
+
     def get(self, key: Key, now_ms: int) -> bytes | None:
         """Return the visible image of a row, None when there is none."""
-        image = self._rows.get(key)
-        return image if image is None or self.options.time_to_live < 0 else self._unexpired(image, now_ms)
+        self._rows.expire(now_ms)
+        return self._rows.get(key)
 
     def scan(self, start: Key, end: Key, now_ms: int, *, backward: bool = False) -> Iterator[tuple[Key, bytes]]:
-        """Yield visible rows from `start` (inclusive) to `end` (exclusive); `backward` from high to low keys."""
-        if backward:
-            keys = self._rows.irange(end, start, inclusive=(False, True), reverse=True)
-        else:
-            keys = self._rows.irange(start, end, inclusive=(True, False))
-        rows = self._rows
-        if self.options.time_to_live < 0:
-            for key in keys:
-                yield key, rows[key]
-            return
-        for key in keys:
-            image = self._unexpired(rows[key], now_ms)
-            if image is not None:
-                yield key, image
+        """Iterate over visible rows from `start` (inclusive) to `end` (exclusive); `backward` from high to low keys."""
+        self._rows.expire(now_ms)
+        return self._rows.scan(start, end, backward=backward)
 
     def single_versions(self, key: Key) -> bool:
         """Whether no column of this row has more than one version."""
-        return key not in self._versioned
+        return self._rows.single_versions(key)
 
-    def _unexpired(self, image: bytes, now_ms: int) -> bytes | None:
-        span = scan_image(image)
-        cells = cells_of(span)
-        alive = [cell for cell in cells if now_ms - cell.timestamp_ms <= self.options.time_to_live * 1000]
-        if len(alive) == len(cells):
-            return image
-        # A row whose cells have all expired disappears; one that never had any stays (tablestore-api 2.5).
-        return build_image(span, alive) if alive else None
+    def expire(self, now_ms: int) -> None:
+        """Remove what is older than the time to live."""
+        self._rows.expire(now_ms)
 
     # Writing
 
     def put(self, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
         """Replace a row; `row` is header and row as they came."""
         image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
-        self._store(key, image, versioned=versioned)
+        self._rows.store(key, image, versioned=versioned)
         self._logged(key, Action.PUT, image, now_us)
 
     def update(self, key: Key, span: RowSpan, now_us: int) -> bytes:
@@ -168,18 +158,14 @@ class Table:
         image = self.get(key, now_ms)
         before = cells_of(scan_image(image)) if image is not None else []
         touched, after = apply_update(before, span, now_ms, self.options.max_versions)
-        self._store(key, build_image(span, after), versioned=has_versions(after))
+        self._rows.store(key, build_image(span, after), versioned=has_versions(after))
         change = touched_row(span, touched)
         self._logged(key, Action.UPDATE, change, now_us)
         return change
 
     def delete(self, key: Key, span: RowSpan, now_us: int) -> None:
         """Remove a row; that it is missing is no error."""
-        image = self._rows.pop(key, None)
-        if image is not None:
-            self.size_bytes -= len(image)
-            self._versioned.discard(key)
-            self.journal.row(self, key, None)
+        self._rows.remove(key)
         self._logged(key, Action.DELETE, build_image(span, (), delete=True), now_us)
 
     def next_auto_increment(self, now_us: int) -> int:
@@ -190,10 +176,7 @@ class Table:
     def fork(self, partition_key: Any) -> Table:
         """Return a table of its own with the rows of one partition key, without log and journal."""
         copy = Table(self.name, self.schema, self.options, now_us=self.created_us, traits=self.traits)
-        for key in self._rows.irange((partition_key,), self.schema.after((partition_key,)), inclusive=(True, False)):
-            copy._rows[key] = self._rows[key]
-            if key in self._versioned:
-                copy._versioned.add(key)
+        self._rows.copy_to(copy._rows, (partition_key,), self.schema.after((partition_key,)))
         return copy
 
     def check_versions(self, span: RowSpan, now_us: int) -> None:
@@ -208,50 +191,41 @@ class Table:
         if options.time_to_live > 0:
             low = max(low, now - options.time_to_live)
         low_ms, high_ms = low * 1000, (now + options.max_deviation) * 1000
+        # The cells of a row are usually of one time, so one look is enough.
+        times = {cell.timestamp_ms for cell in span.cells if cell.timestamp_ms is not None}
+        if all(low_ms <= timestamp_ms < high_ms for timestamp_ms in times):
+            return
         for cell in span.cells:
             timestamp_ms = cell.timestamp_ms
             # Removing a version writes none.
             if timestamp_ms is not None and not cell.op and not low_ms <= timestamp_ms < high_ms:
                 raise parameter_invalid(f"Invalid timestamp. Cell:{cell.name.decode()}.")
 
-    def change_options(self, options: TableOptions) -> None:
-        """Apply new options; versions beyond a lower maximum are gone at once."""
+    def change_options(self, options: TableOptions, now_us: int) -> None:
+        """Apply new options; versions beyond a lower maximum are gone at once, what has expired does not come back."""
+        self._rows.expire(now_us // 1000)
         lowered = options.max_versions < self.options.max_versions
         self.options = options
         self.journal.table(self)
+        self._rows.change_time_to_live(options.time_to_live)
         if lowered:
-            for key in list(self._versioned):
-                span = scan_image(self._rows[key])
-                kept = newest(cells_of(span), options.max_versions)
-                self._store(key, build_image(span, kept), versioned=has_versions(kept))
+            self._rows.keep_newest(options.max_versions)
 
-    def _store(self, key: Key, image: bytes, *, versioned: bool) -> None:
-        old = self._rows.get(key)
-        self._rows[key] = image
-        self.size_bytes += len(image) - (0 if old is None else len(old))
-        if versioned:
-            self._versioned.add(key)
-        elif self._versioned:
-            self._versioned.discard(key)
+    def _tell(self, key: Key, image: bytes | None, versioned: bool) -> None:
         self.journal.row(self, key, image, versioned=versioned)
 
     def _logged(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
         if self.log is None:
             return
         self.log.append(key, action, row, now_us)
-        if len(self._rows) >= self._next_split and len(self.log.open_partitions) < self.partition_aim:
+        if self.partition_aim == 1 or len(self._rows) < self._next_split:
+            return
+        if len(self.log.open_partitions) < self.partition_aim:
             self._approach_aim(now_us)
 
     def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
         """Take rows as they were stored, in any order, each with whether some column has several versions."""
-        images = {}
-        for key, image, versioned in rows:
-            images[key] = image
-            if versioned:
-                self._versioned.add(key)
-        # Sorted once, not with every row.
-        self._rows.update(images)
-        self.size_bytes = sum(map(len, images.values()))
+        self._rows.load(rows)
 
     # Partitions
 
@@ -296,7 +270,7 @@ class Table:
         if at is None:
             if last - first < 2:
                 raise parameter_invalid(f"partition {partition.id} has {last - first} rows, at least 2 are needed")
-            at = self._rows.keys()[(first + last) // 2]
+            at = self._rows.key_at((first + last) // 2)
         end = log.end_of(partition)
         if at <= partition.start or (end is not None and at >= end):
             raise parameter_invalid(f"split key lies outside of partition {partition.id}")
@@ -329,16 +303,14 @@ class Table:
 
     def quantiles(self, parts: int, start: Key = BOTTOM_KEY) -> list[Key]:
         """Return up to `parts` - 1 existing keys that cut the rows from `start` on into equal parts."""
-        keys = self._rows.keys()
-        first = self._rows.bisect_left(start)
-        count = len(keys) - first
-        cuts = {first + count * part // parts for part in range(1, parts)}
-        return [keys[cut] for cut in sorted(cuts) if first < cut < len(keys)]
+        first, last = self._rows.index(start), len(self._rows)
+        cuts = {first + (last - first) * part // parts for part in range(1, parts)}
+        return [self._rows.key_at(cut) for cut in sorted(cuts) if first < cut < last]
 
     def _span_of(self, partition: Partition) -> tuple[int, int]:
         end = self.log.end_of(partition) if self.log is not None else None
-        last = len(self._rows) if end is None else self._rows.bisect_left(end)
-        return self._rows.bisect_left(partition.start), last
+        last = len(self._rows) if end is None else self._rows.index(end)
+        return self._rows.index(partition.start), last
 
     def _approach_aim(self, now_us: int) -> None:
         assert self.log is not None

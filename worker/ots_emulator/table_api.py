@@ -84,7 +84,7 @@ def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
             call.instance.disable_stream(table)
         else:
             table.enable_stream(hours, call.now_us)
-    table.change_options(options)
+    table.change_options(options, call.now_us)
     return pb.UpdateTableResponse(
         reserved_throughput_details=throughput_message(table),
         table_options=options_message(table),
