@@ -172,6 +172,7 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
     if request.split_size <= 0:
         raise parameter_invalid("The split_size should be greater than 0.")
     table = call.row_table(request.table_name)
+    table.expire(call.now_ms)
     points = _partition_keys(call, table, -(-table.size_bytes // (request.split_size * unit)))
     if request.HasField("split_point_limit") and request.split_point_limit > 0:
         points = points[: request.split_point_limit]

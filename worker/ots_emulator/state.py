@@ -29,12 +29,13 @@ def state_of(emulator: Emulator) -> Document:
 def _instance_state(instance: Instance, now: float) -> Document:
     return {
         "name": instance.name,
-        "tables": [_table_state(table) for _, table in sorted(instance.tables.items())],
+        "tables": [_table_state(table, now) for _, table in sorted(instance.tables.items())],
         "tunnels": [_tunnel_state(tunnel, now) for tunnel in instance.tunnels.values()],
     }
 
 
-def _table_state(table: Table) -> Document:
+def _table_state(table: Table, now: float) -> Document:
+    table.expire(int(now * 1000))
     partitions: list[Document] = []
     if table.log is not None:
         for partition in table.log.partitions.values():
