@@ -22,6 +22,8 @@ from ots_tunnel.protocol.plainbuffer import encode_primary_key
 GET_ROWS: Final = 100
 _SPLIT_UNIT: Final = 100 << 20
 _SPLIT_UNIT_MIN: Final = 1 << 20
+#: Where all parts are; the service's are as long.
+_LOCATION: Final = "0" * 32
 
 
 def get_row(call: Call, request: pb.GetRowRequest) -> bytes:
@@ -180,6 +182,8 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
         consumed=_consumed(0),
         schema=key_schema(table),
         split_points=[encode_primary_key(table.schema.primary_key(point)[:1]) for point in points],
+        # The vendor's Java client wants one location for each part.
+        locations=[pb.ComputeSplitPointsBySizeResponse.SplitLocation(location=_LOCATION, repeat=len(points) + 1)],
     ).SerializeToString()
 
 

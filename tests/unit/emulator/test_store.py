@@ -191,6 +191,9 @@ async def test_split_points_cut_by_size(driver: Driver) -> None:
 
     assert [decode_primary_key(point)[0][1] for point in answer.split_points] == [10, 20, 30]
     assert list(coarse.split_points) == []
+    # The vendor's Java client fails unless there is a location for each part.
+    assert sum(location.repeat for location in answer.locations) == 4
+    assert sum(location.repeat for location in coarse.locations) == 1
 
 
 async def test_split_points_keep_the_rows_of_a_partition_key_together(driver: Driver) -> None:
