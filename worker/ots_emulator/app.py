@@ -9,7 +9,6 @@ import asyncio
 import logging
 import re
 import uuid
-import zlib
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any, Final
@@ -23,6 +22,7 @@ from ots_emulator.calls import CallHistory, CallRecord
 from ots_emulator.clock import Clock
 from ots_emulator.faults import Faults
 from ots_emulator.instance import Instance
+from ots_emulator.pages import Body
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.settings import Settings
 from ots_tunnel.errors import CodecError, ConnectionLost
@@ -34,7 +34,10 @@ _SLASHES = re.compile(r"/{2,}")
 #: Characters of a caller's text that the history of calls keeps.
 _SHOWN: Final = 64
 
-HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
+#: What a call returns: bytes, or a body that is sent more than once.
+Answer = bytes | Body
+
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], Answer]]] = {
     **table_api.HANDLERS,
     **write_api.HANDLERS,
     **read_api.HANDLERS,
@@ -84,6 +87,7 @@ class Application:
         headers = {name.lower(): readable(value) for name, value in request.headers.items()}
         caller: Caller | None = None
         status, code, trouble = 200, "", None
+        body: Answer
         try:
             operation = _operation(path)
             caller = self._caller(path, headers, request.body, now)
@@ -181,10 +185,9 @@ def parse(operation: Operation, body: bytes) -> Any:
 
 
 def _answer(
-    path: str, headers: Mapping[str, str], status: int, body: bytes, now: float, caller: Caller | None
+    path: str, headers: Mapping[str, str], status: int, answer: Answer, now: float, caller: Caller | None
 ) -> HttpResponse:
-    plain_bytes = 0
-    if body and headers.get("x-ots-response-compress-type") == "deflate":
-        plain_bytes, body = len(body), zlib.compress(body)
-    signed = answer_headers(path, body, str(uuid.uuid4()), now, caller, compressed_from=plain_bytes)
-    return HttpResponse(status, signed, body)
+    body = Body(answer) if isinstance(answer, bytes) else answer
+    compressed = bool(body.content) and headers.get("x-ots-response-compress-type") == "deflate"
+    signed = answer_headers(path, body, str(uuid.uuid4()), now, caller, compressed=compressed)
+    return HttpResponse(status, signed, body.deflated if compressed else body.content)

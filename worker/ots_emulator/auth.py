@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ots_emulator.instance import Instance
+from ots_emulator.pages import Body
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.signing import (
@@ -161,27 +162,27 @@ def body_too_large() -> Refusal:
 
 
 def answer_headers(
-    path: str, body: bytes, request_id: str, now: float, caller: Caller | None, *, compressed_from: int = 0
+    path: str, body: Body, request_id: str, now: float, caller: Caller | None, *, compressed: bool = False
 ) -> dict[str, str]:
     """Return the headers every answer carries, signed where the caller is known (tablestore-api 1.6).
 
     Args:
         path: as the client signed it.
-        body: the bytes as sent.
+        body: as it is before it is compressed: the MD5 is that of it, as the vendor's Java client checks.
         request_id: a fresh id.
         now: the service's time, seconds.
         caller: None when the request was refused before it was known.
-        compressed_from: size before compression, 0 for none.
+        compressed: whether the body is sent compressed.
     """
     headers = {
-        "x-ots-contentmd5": content_md5(body),
+        "x-ots-contentmd5": body.digest,
         "x-ots-contenttype": "protocol buffer",
         "x-ots-date": format_date(now),
         "x-ots-requestid": request_id,
     }
-    if compressed_from:
+    if compressed:
         headers["x-ots-response-compress-type"] = "deflate"
-        headers["x-ots-response-compress-size"] = str(compressed_from)
+        headers["x-ots-response-compress-size"] = str(len(body.content))
     key_id, key = (caller.access_key_id, caller.signing_key) if caller is not None else ("", "")
     headers["authorization"] = f"OTS {key_id}:{sign_response(path, headers, key)}"
     return headers

@@ -14,6 +14,7 @@ from itertools import pairwise
 from ots_emulator.cells import HEADER
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, Key
+from ots_emulator.pages import Body, PageCache
 from ots_emulator.refusal import parameter_invalid, tunnel_expired
 from ots_emulator.settings import Settings
 from ots_emulator.store import Table
@@ -26,17 +27,8 @@ from ots_emulator.tokens import (
     stream_token,
 )
 from ots_emulator.tunnels import BaseSlice, Tunnel, TunnelChannel
-from ots_emulator.wire import record_field
+from ots_emulator.wire import page_tail, record_head
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelStatus, StreamConfig, Token, TunnelType
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveredPage:
-    """One answer to ReadRecords; `records` are finished fields of the message."""
-
-    records: list[bytes]
-    next_token: Token
-    may_more: bool
 
 
 def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:
@@ -78,74 +70,97 @@ def stream_channel(partition: Partition, position: int) -> TunnelChannel:
     return TunnelChannel(ChannelId(partition.id), partition, stream_token(partition.id, StreamCursor(position, 0, 0)))
 
 
-def read_page(
-    tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table, settings: Settings, now_us: int
-) -> DeliveredPage:
-    """Read the page at a token; reading changes nothing, so tokens can be replayed.
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads pages of one channel for one call; reading changes nothing, so tokens can be replayed.
 
-    Raises:
-        Refusal: the token is none of this channel, or what it points at is gone.
+    `pages` has the pages that were read before and cannot be different now.
     """
-    if token == FINISHED:
-        return DeliveredPage([], FINISHED, may_more=False)
-    if isinstance(channel.source, BaseSlice):
-        cursor = read_base_token(token, table.schema)
-        return _base_page(channel, channel.source, cursor, table, settings, now_us)
-    return _stream_page(tunnel, channel, channel.source, token, table, settings, now_us)
+
+    tunnel: Tunnel
+    channel: TunnelChannel
+    table: Table
+    settings: Settings
+    pages: PageCache
+    now_us: int
+
+    def read(self, token: Token) -> Body:
+        """Return the page at a token.
+
+        Raises:
+            Refusal: the token is none of this channel, or what it points at is gone.
+        """
+        if token == FINISHED:
+            return _page([], FINISHED, may_more=False)
+        if isinstance(self.channel.source, BaseSlice):
+            return self._base_page(self.channel.source, read_base_token(token, self.table.schema))
+        return self._stream_page(self.channel.source, token)
+
+    def _base_page(self, part: BaseSlice, cursor: BaseCursor) -> Body:
+        table, settings = self.table, self.settings
+        table.expire(self.now_us // 1000)
+        # Any change of any row gives the table another revision.
+        name = (table.revision, part.start, part.end, cursor, settings.page_rows, settings.page_bytes)
+        kept = self.pages.get(name)
+        if kept is not None:
+            return kept
+        records: list[bytes] = []
+        size = 0
+        last: Key = ()
+        for key, image in table.scan(max(cursor.key, part.start), part.end, self.now_us // 1000):
+            length = len(image)
+            records.append(record_head(Action.PUT, length + len(HEADER)) + HEADER + image)
+            size += length
+            last = key
+            if size >= settings.page_bytes or len(records) >= settings.page_rows:
+                break
+        else:
+            self.channel.total_rows = cursor.rows + len(records)
+            return _page(records, FINISHED, may_more=False)
+        # The key right behind the last row, not the next row: what is inserted between them is still delivered.
+        following = BaseCursor(table.schema.after(last), cursor.rows + len(records))
+        page = _page(records, base_token(table.schema, following), may_more=True)
+        self.pages.put(name, page, settings.page_cache_bytes)
+        return page
+
+    def _stream_page(self, partition: Partition, token: Token) -> Body:
+        tunnel, settings, now_us = self.tunnel, self.settings, self.now_us
+        cursor = _stream_cursor(token, partition)
+        log = self.table.log
+        if log is None or partition.id not in log.partitions:
+            raise tunnel_expired()
+        log.expire(now_us)
+        if cursor.position < log.first_position(partition, now_us):
+            # The log the tunnel needs is beyond its retention: nobody can heal that (tunnel-protocol 4.8).
+            tunnel.expired = True
+            raise tunnel_expired()
+        end_us = _end_us(tunnel)
+        # What lies between two positions of a log never changes; partitions have ids of their own.
+        name = (partition.id, cursor.position, cursor.rows, end_us, settings.page_rows, settings.page_bytes)
+        kept = self.pages.get(name)
+        if kept is not None:
+            return kept
+        page = log.read(partition, cursor.position, rows=settings.page_rows, size=settings.page_bytes, end_us=end_us)
+        rows = cursor.rows + len(page.entries)
+        until = partition.end if end_us is None else min(partition.end, partition.position_at(end_us))
+        caught_up = page.next_position >= until
+        ended = partition.closed_us is not None or (end_us is not None and max(now_us, log.last_us) >= end_us)
+        if caught_up and ended:
+            self.channel.total_rows = rows
+            return _page(page.entries, FINISHED, may_more=False)
+        time_ns = cursor.time_ns if page.last_us is None else page.last_us * 1000
+        if caught_up and settings.idle_advance:
+            time_ns = max(time_ns, now_us * 1000)
+        following = stream_token(partition.id, StreamCursor(page.next_position, rows, time_ns))
+        body = _page(page.entries, following, may_more=not caught_up)
+        if not caught_up:
+            self.pages.put(name, body, settings.page_cache_bytes)
+        return body
 
 
-def _base_page(
-    channel: TunnelChannel, part: BaseSlice, cursor: BaseCursor, table: Table, settings: Settings, now_us: int
-) -> DeliveredPage:
-    records: list[bytes] = []
-    size = 0
-    last: Key = ()
-    for key, image in table.scan(max(cursor.key, part.start), part.end, now_us // 1000):
-        records.append(record_field(Action.PUT, HEADER + image))
-        size += len(image)
-        last = key
-        if len(records) >= settings.page_rows or size >= settings.page_bytes:
-            break
-    else:
-        channel.total_rows = cursor.rows + len(records)
-        return DeliveredPage(records, FINISHED, may_more=False)
-    # The key right behind the last row, not the next row: what is inserted between them is still delivered.
-    following = BaseCursor(table.schema.after(last), cursor.rows + len(records))
-    return DeliveredPage(records, base_token(table.schema, following), may_more=True)
-
-
-def _stream_page(
-    tunnel: Tunnel,
-    channel: TunnelChannel,
-    partition: Partition,
-    token: Token,
-    table: Table,
-    settings: Settings,
-    now_us: int,
-) -> DeliveredPage:
-    cursor = _stream_cursor(token, partition)
-    log = table.log
-    if log is None or partition.id not in log.partitions:
-        raise tunnel_expired()
-    log.expire(now_us)
-    if cursor.position < log.first_position(partition, now_us):
-        # The log the tunnel needs is beyond its retention: nobody can heal that (tunnel-protocol 4.8).
-        tunnel.expired = True
-        raise tunnel_expired()
-    end_us = _end_us(tunnel)
-    page = log.read(partition, cursor.position, rows=settings.page_rows, size=settings.page_bytes, end_us=end_us)
-    rows = cursor.rows + len(page.entries)
-    until = partition.end if end_us is None else min(partition.end, partition.position_at(end_us))
-    caught_up = page.next_position >= until
-    ended = partition.closed_us is not None or (end_us is not None and max(now_us, log.last_us) >= end_us)
-    if caught_up and ended:
-        channel.total_rows = rows
-        return DeliveredPage(page.entries, FINISHED, may_more=False)
-    time_ns = cursor.time_ns if page.last_us is None else page.last_us * 1000
-    if caught_up and settings.idle_advance:
-        time_ns = max(time_ns, now_us * 1000)
-    following = stream_token(partition.id, StreamCursor(page.next_position, rows, time_ns))
-    return DeliveredPage(page.entries, following, may_more=not caught_up)
+def _page(records: list[bytes], next_token: Token, *, may_more: bool) -> Body:
+    """Join finished records to an answer."""
+    return Body(b"".join((*records, page_tail(next_token, may_more=may_more))))
 
 
 def expire_by_clock(tunnel: Tunnel, table: Table, now_us: int) -> None:

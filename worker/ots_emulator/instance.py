@@ -13,6 +13,7 @@ from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.delivery import base_channels, stream_channel, stream_channels
 from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.keys import Key
+from ots_emulator.pages import PageCache
 from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunnel_missing
 from ots_emulator.settings import Settings
 from ots_emulator.store import Table
@@ -38,6 +39,7 @@ class Instance:
     partition_aims: dict[str, int] = field(default_factory=dict)
     """Partition counts chosen before their table was created."""
     transactions: Transactions = field(init=False)
+    pages: PageCache = field(default_factory=PageCache, repr=False)
     journal: Journal = field(default=UNKEPT, repr=False)
     _table_operations: deque[float] = field(default_factory=deque, repr=False)
 

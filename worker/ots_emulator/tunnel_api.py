@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.call import Call
-from ots_emulator.delivery import expire_by_clock, read_page, record_checkpoint
+from ots_emulator.delivery import PageReader, expire_by_clock, record_checkpoint
+from ots_emulator.pages import Body
 from ots_emulator.refusal import client_gone
 from ots_emulator.store import Table
 from ots_emulator.tunnels import Tunnel, TunnelChannel
-from ots_emulator.wire import page_tail
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId, StreamConfig, Token, TunnelType
 from ots_tunnel.protocol import tunnel_pb2 as pb
 
@@ -134,14 +134,13 @@ def get_checkpoint(call: Call, request: pb.GetCheckpointRequest) -> bytes:
     return pb.GetCheckpointResponse(checkpoint=channel.token, sequence_number=channel.sequence).SerializeToString()
 
 
-def read_records(call: Call, request: pb.ReadRecordsRequest) -> bytes:
-    """Return the page at a token; it is joined from finished records."""
+def read_records(call: Call, request: pb.ReadRecordsRequest) -> Body:
+    """Return the page at a token."""
     tunnel, channel = _channel(call, request)
     tunnel.check_alive()
     table = _table(call, tunnel)
-    page = read_page(tunnel, channel, Token(request.token), table, call.settings, call.now_us)
-    page.records.append(page_tail(page.next_token, may_more=page.may_more))
-    return b"".join(page.records)
+    reader = PageReader(tunnel, channel, table, call.settings, call.instance.pages, call.now_us)
+    return reader.read(Token(request.token))
 
 
 def checkpoint(call: Call, request: pb.CheckpointRequest) -> bytes:
@@ -214,7 +213,7 @@ def _table(call: Call, tunnel: Tunnel) -> Table:
     return call.instance.table(tunnel.table_name)
 
 
-HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes | Body]]] = {
     "CreateTunnel": create_tunnel,
     "DeleteTunnel": delete_tunnel,
     "ListTunnel": list_tunnel,

@@ -34,8 +34,15 @@ def record_field(action: int, body: bytes) -> bytes:
         action: 1 put, 2 update, 3 delete.
         body: PlainBuffer header and row.
     """
-    length = varint(len(body))
-    return b"".join((b"\x0a", varint(3 + len(length) + len(body)), b"\x08", bytes((action,)), b"\x12", length, body))
+    return record_head(action, len(body)) + body
+
+
+# Records of a table have few different sizes.
+@lru_cache(maxsize=4096)
+def record_head(action: int, size: int) -> bytes:
+    """Encode what stands before a body of `size` bytes in the field of a record."""
+    length = varint(size)
+    return b"".join((b"\x0a", varint(3 + len(length) + size), b"\x08", bytes((action,)), b"\x12", length))
 
 
 def page_tail(next_token: str, *, may_more: bool) -> bytes:

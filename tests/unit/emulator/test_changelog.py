@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ots_emulator.changelog import HOUR_US, ChangeLog, with_extension
+from ots_emulator.changelog import HOUR_US, ChangeLog
 from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, KeyColumn, KeySchema
 from ots_tunnel.model import Action, Column, KeyType, Marker, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
@@ -31,8 +31,12 @@ def test_an_entry_is_a_record_with_its_sequence() -> None:
 
 
 def test_the_row_checksum_does_not_cover_the_extension() -> None:
-    assert with_extension(ROW, NOW)[-1] == ROW[-1]
-    assert len(with_extension(ROW, NOW)) == len(ROW) + 29
+    log = make_log()
+
+    log.append((1,), Action.PUT, ROW, NOW + 7)
+
+    record = log.read(log.open_partitions[0], 0, **EVERYTHING).entries[0]
+    assert record.endswith(ROW[:-2] + record[-31:-2] + ROW[-2:])
 
 
 def test_commit_times_grow_even_when_the_clock_does_not() -> None:

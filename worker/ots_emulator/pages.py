@@ -1,0 +1,74 @@
+"""Finished pages, kept for whoever reads them next.
+
+Only pages that can no longer change are kept, each under a key that says everything it depends on: a page whose rows
+change is not removed, it is never asked for again, and leaves when others need its place.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from ots_tunnel.protocol.signing import content_md5
+
+
+class Body:
+    """The body of an answer, with what has been computed from it: both cost more than to join a page."""
+
+    __slots__ = ("_deflated", "_digest", "content")
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self._digest = ""
+        self._deflated = b""
+
+    def __repr__(self) -> str:
+        return f"Body({len(self.content)} bytes)"
+
+    @property
+    def digest(self) -> str:
+        """Its ``x-ots-contentmd5``."""
+        if not self._digest:
+            self._digest = content_md5(self.content)
+        return self._digest
+
+    @property
+    def deflated(self) -> bytes:
+        """It compressed."""
+        if not self._deflated:
+            self._deflated = zlib.compress(self.content)
+        return self._deflated
+
+
+class PageCache:
+    """The pages that were used last."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[Hashable, Body] = OrderedDict()
+        self._size = 0
+
+    def __repr__(self) -> str:
+        return f"PageCache({len(self._pages)} pages, {self._size} bytes)"
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def get(self, key: Hashable) -> Body | None:
+        """Return a page, None when it is not there."""
+        page = self._pages.get(key)
+        if page is not None:
+            self._pages.move_to_end(key)
+        return page
+
+    def put(self, key: Hashable, page: Body, limit: int) -> None:
+        """Keep a page that is not there; those that were not used for longest make room.
+
+        Args:
+            limit: most bytes of pages to keep, without their compressed forms, which are smaller.
+        """
+        self._pages[key] = page
+        self._size += len(page.content)
+        while self._size > limit:
+            _, gone = self._pages.popitem(last=False)
+            self._size -= len(gone.content)
