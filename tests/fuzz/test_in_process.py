@@ -14,8 +14,8 @@ from tests.fuzz.judge import Unfit, judge
 from tests.fuzz.world import World
 from tests.unit.emulator.driver import Driver
 
-#: What one run may leave behind: fewer small blocks than one for every other request, and no bodies.
-BLOCKS_PER_REQUEST = 0.5
+#: What one run may leave behind: fewer small blocks than requests, and no bodies.
+BLOCKS_PER_REQUEST = 1.0
 RESIDENT_BYTES = 32 << 20
 
 
