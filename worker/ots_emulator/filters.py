@@ -9,6 +9,7 @@ Source: tablestore-api 2.1; the vendor's documentation of filters.
 from __future__ import annotations
 
 import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from google.protobuf.message import DecodeError
 
 from ots_emulator.cells import Cell
 from ots_emulator.keys import key_columns
+from ots_emulator.pattern_code import PatternError
+from ots_emulator.patterns import Pattern, pattern_of
 from ots_emulator.refusal import request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Marker, Value
@@ -35,10 +38,49 @@ _COMPARE: Final[Mapping[int, Callable[[Any, Any], bool]]] = {
     pb.CT_LESS_THAN: operator.lt,
     pb.CT_LESS_EQUAL: operator.le,
 }
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def _double(text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return float(text)
+
+
+def _integer(text: str) -> int:
+    _double(text)
+    return int(text)
+
+
+#: What parts of a text can become (the vendor's documentation of filters).
+_CASTS: Final[Mapping[int, Callable[[str], Value]]] = {
+    pb.VT_INTEGER: _integer,
+    pb.VT_DOUBLE: _double,
+    pb.VT_STRING: str,
+}
 _EXISTENCE: Final = (pb.CT_EXIST, pb.CT_NOT_EXIST)
 
 #: Key columns of a row: name -> type byte and payload.
 KeyValues = Mapping[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class TransferRule:
+    """Takes a part of a text and gives it a type; a guess: what it cannot be applied to counts as missing."""
+
+    pattern: Pattern
+    cast: Callable[[str], Value]
+
+    def apply(self, encoded: bytes) -> bytes | None:
+        """Return the encoded part of an encoded value, None where there is none."""
+        value = decode_value(encoded)
+        part = self.pattern.find(value) if isinstance(value, str) else None
+        if part is None:
+            return None
+        try:
+            return encode_value(self.cast(part))
+        except (ValueError, CodecError):
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +92,7 @@ class ColumnTest:
     wanted: Value | Marker | None
     filter_if_missing: bool
     latest_only: bool
+    rule: TransferRule | None = None
 
     def passes(self, cells: Sequence[Cell], key: KeyValues) -> bool:
         """Whether a row passes; one that does not exist has no cells and no key."""
@@ -57,9 +100,13 @@ class ColumnTest:
         values = [key[name]] if name in key else [cell.value for cell in cells if cell.name == name]
         if self.comparator in _EXISTENCE:
             return bool(values) == (self.comparator == pb.CT_EXIST)
+        if self.latest_only:
+            values = values[:1]
+        if self.rule is not None:
+            values = [part for value in values if (part := self.rule.apply(value)) is not None]
         if not values:
             return not self.filter_if_missing
-        return any(self._compares(value) for value in (values[:1] if self.latest_only else values))
+        return any(map(self._compares, values))
 
     def _compares(self, encoded: bytes) -> bool:
         found, wanted = decode_value(encoded), self.wanted
@@ -153,8 +200,6 @@ def _filter_of(message: pb.Filter, seen: Counter[bool]) -> Filter:
 
 def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
     check_text(single)
-    if single.HasField("value_trans_rule"):
-        raise request_invalid("value_trans_rule of a filter is not supported yet.")
     wanted = None if single.comparator in _EXISTENCE else decode_value(single.column_value)
     return ColumnTest(
         single.comparator,
@@ -162,7 +207,21 @@ def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
         wanted,
         single.filter_if_missing,
         single.latest_version_only,
+        _transfer_rule(single.value_trans_rule) if single.HasField("value_trans_rule") else None,
     )
+
+
+def _transfer_rule(rule: pb.ValueTransferRule) -> TransferRule:
+    cast = _CASTS.get(rule.cast_type) if rule.HasField("cast_type") else str
+    if cast is None:
+        raise request_invalid(
+            "Invalid filter: cast_type of value_trans_rule must be VT_INTEGER, VT_DOUBLE or VT_STRING, "
+            f"found: {pb.VariantType.Name(rule.cast_type)}."
+        )
+    try:
+        return TransferRule(pattern_of(rule.regex), cast)
+    except PatternError as error:
+        raise request_invalid(f"Invalid filter: regex of value_trans_rule: {error}.") from error
 
 
 def _ordered(value: Value | Marker | None) -> float | bytes:

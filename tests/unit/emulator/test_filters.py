@@ -170,3 +170,44 @@ async def test_a_condition_on_a_row_that_is_missing_is_one_on_a_missing_column(d
 async def test_names_of_columns_to_get_are_checked_before_versions(driver: Driver, name: str) -> None:
     with pytest.raises(ServiceError, match=f"Invalid column name: '{name}'"):
         await names(driver, columns_to_get=[name], max_versions=0)
+
+
+def part(regex: str, cast: Any = None) -> dict[str, Any]:
+    return {"value_trans_rule": pb.ValueTransferRule(regex=regex, cast_type=cast)}
+
+
+@pytest.mark.parametrize(
+    ("value", "comparator", "rule", "passing"),
+    [
+        (12345, "EQUAL", part("updated:([0-9]+)}", "VT_INTEGER"), True),
+        (12000, "GREATER_THAN", part("updated:([0-9]+)}", "VT_INTEGER"), True),
+        (13000, "GREATER_THAN", part("updated:([0-9]+)}", "VT_INTEGER"), False),
+        (12345.0, "EQUAL", part("updated:([0-9]+)}", "VT_DOUBLE"), True),
+        ("12345", "EQUAL", part("updated:([0-9]+)}", "VT_STRING"), True),
+        ("n1", "EQUAL", part("n[0-9]"), True),
+        # What does not match or is no number counts as missing.
+        (1, "NOT_EQUAL", part("absent:(.)"), False),
+        (1, "NOT_EQUAL", part("name:(..)", "VT_INTEGER"), False),
+    ],
+)
+async def test_a_part_of_a_text_is_compared(
+    driver: Driver, value: Value, comparator: str, rule: dict[str, Any], passing: bool
+) -> None:
+    await driver.put(1, put("a", "{name:n1,updated:12345}"))
+
+    assert (await names(driver, filter=single("a", comparator, value, **rule)) is not None) == passing
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (part("("), r"Invalid filter: regex of value_trans_rule: missing '\)'"),
+        (
+            part("a", "VT_BLOB"),
+            "cast_type of value_trans_rule must be VT_INTEGER, VT_DOUBLE or VT_STRING, found: VT_BLOB",
+        ),
+    ],
+)
+async def test_rules_that_cannot_be_applied_are_refused(driver: Driver, rule: dict[str, Any], message: str) -> None:
+    with pytest.raises(ServiceError, match=message):
+        await names(driver, filter=single("a", "EQUAL", 1, **rule))
