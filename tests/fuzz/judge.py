@@ -74,16 +74,16 @@ def _checked_body(path: str, sent: Mapping[str, str], response: HttpResponse) ->
     for name in _HEADERS:
         if not headers.get(name):
             raise Unfit(f"header {name} is missing")
-    if headers["x-ots-contentmd5"] != content_md5(response.body):
-        raise Unfit("x-ots-contentmd5 is not that of the body")
     if not _DATE.fullmatch(headers["x-ots-date"]):
         raise Unfit(f"x-ots-date is {headers['x-ots-date']}")
     _check_signature(path, {name.lower(): readable(value) for name, value in sent.items()}, headers)
-    if headers.get("x-ots-response-compress-type") != "deflate":
-        return response.body
-    body = zlib.decompress(response.body)
-    if headers.get("x-ots-response-compress-size") != str(len(body)):
-        raise Unfit("x-ots-response-compress-size is not that of the body")
+    body = response.body
+    if headers.get("x-ots-response-compress-type") == "deflate":
+        body = zlib.decompress(body)
+        if headers.get("x-ots-response-compress-size") != str(len(body)):
+            raise Unfit("x-ots-response-compress-size is not that of the body")
+    if headers["x-ots-contentmd5"] != content_md5(body):
+        raise Unfit("x-ots-contentmd5 is not that of the body")
     return body
 
 

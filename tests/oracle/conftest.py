@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.go_program import GoUnavailable, build_go_worker
+from tests.oracle.java_program import JavaUnavailable, build_java_worker
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +17,12 @@ def go_worker() -> Path:
         return build_go_worker()
     except GoUnavailable as reason:
         pytest.skip(f"the vendor's Go worker cannot be built: {reason}")
+
+
+@pytest.fixture(scope="session")
+def java_worker() -> Path:
+    """The vendor's Java worker."""
+    try:
+        return build_java_worker()
+    except JavaUnavailable as reason:
+        pytest.skip(f"the vendor's Java worker cannot be built: {reason}")

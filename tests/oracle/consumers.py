@@ -158,11 +158,14 @@ class Crew:
         self._folder = folder
         self._members: list[Consumer] = []
 
-    async def theirs(self, name: str = "theirs", endpoint: str | None = None) -> Consumer:
-        """Start the vendor's worker."""
+    async def theirs(
+        self, name: str = "theirs", endpoint: str | None = None, *, program: Path | None = None, **flags: object
+    ) -> Consumer:
+        """Start a worker of the vendor's: the crew's, or another program with the same flags."""
         endpoint = endpoint or self._scene.emulator.endpoint
-        flags = {"heartbeat": THEIR_BEAT, "timeout": THEIR_TIMEOUT, "reconnect": THEIR_PAUSE}
-        return await self._start(name, go_command(self._program, endpoint, self._scene.tunnel_id, "print", **flags))
+        flags = {"heartbeat": THEIR_BEAT, "timeout": THEIR_TIMEOUT, "reconnect": THEIR_PAUSE, **flags}
+        command = go_command(program or self._program, endpoint, self._scene.tunnel_id, "print", **flags)
+        return await self._start(name, command)
 
     async def ours(self, name: str = "ours") -> Consumer:
         """Start our worker with the stdout sink."""

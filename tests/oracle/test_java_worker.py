@@ -1,0 +1,263 @@
+"""The vendor's unmodified Java worker on our emulator, alone and beside the Go worker."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from ots_emulator import Emulator, Settings
+from ots_emulator.faults import FaultRule
+from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Stage
+from ots_tunnel.protocol.http import HttpRequest
+from tests.integration.scene import TABLE, Scene, until
+from tests.oracle.consumers import Crew, check_monotonic, crew_of
+from tests.oracle.test_go_worker import (
+    HAND_OVER,
+    KEYS,
+    check_once_in_order,
+    delivered,
+    everything_stored,
+    shares,
+    stored_checkpoint,
+    streaming,
+    writing,
+)
+
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
+
+#: Quick: the heartbeats below what the SDK's setter allows (see Worker.java), the others at their least.
+BEAT = {"heartbeat": "1s", "timeout": "6s", "idle": "200ms", "checkpoint": "200ms"}
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with Emulator(settings=Settings(page_rows=50, init_delay=0.01)) as emulator:
+        yield Scene(emulator)
+
+
+@pytest.fixture
+async def crew(scene: Scene, java_worker: Path, tmp_path: Path) -> AsyncIterator[Crew]:
+    async with crew_of(scene, java_worker, tmp_path) as crew:
+        yield crew
+
+
+@pytest.mark.parametrize("compressed", [True, pytest.param(False, marks=pytest.mark.long)])
+async def test_tunnel_checklist_11_java_reads_base_data_splits_and_a_merge_exactly(
+    scene: Scene, crew: Crew, compressed: bool
+) -> None:
+    await scene.create_table(partitions=3)
+    await scene.put([f"row{number:05}" for number in range(2000)])
+    await scene.create_tunnel()
+    kinds = [channel.channel_type for channel in (await scene.describe()).channels]
+    theirs = await crew.theirs(**BEAT, compress=str(compressed).lower())
+
+    await until(lambda: len(crew.delivered.arrivals) >= 100, what="base data under way")
+    scene.emulator.split("demo", TABLE)
+    await delivered(crew, scene)
+    async with asyncio.timeout(30):
+        while (await scene.describe()).tunnel.stage != Stage.STREAM:  # noqa: ASYNC110 - the service announces nothing
+            await asyncio.sleep(0.05)
+    await scene.put(KEYS, range(2, 5))
+    scene.emulator.split("demo", TABLE)
+    await scene.put(KEYS, range(5, 8))
+    scene.emulator.merge("demo", TABLE)
+    await scene.put(KEYS, range(8, 10))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    await theirs.leave()
+
+    check_once_in_order(crew, scene)
+    assert kinds.count(ChannelType.BASE) >= 3
+    assert theirs.summary["rows"] == 2000 + 200 * 8
+    channels = scene.channels().values()
+    assert {channel.status for channel in channels} == {ChannelStatus.CLOSE, ChannelStatus.TERMINATED}
+    assert sum(channel.status is ChannelStatus.CLOSE for channel in channels) == 4
+    assert not scene.owners(), "it makes its shutdown call"
+
+
+async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_over(
+    scene: Scene, crew: Crew, java_worker: Path, go_worker: Path
+) -> None:
+    await scene.create_table(partitions=4)
+    await scene.put(KEYS)
+    await scene.create_tunnel()
+
+    java = await crew.theirs("java", **BEAT)
+    await until(lambda: shares(scene) == [4] and len(crew.delivered.arrivals) == len(KEYS), HAND_OVER, "stream")
+    async with writing(scene):
+        await until(lambda: len(crew.delivered.by("java")) > 1000, HAND_OVER, "Java delivers the stream")
+        go = await crew.theirs("go", program=go_worker)
+        await until(lambda: shares(scene) == [2, 2], HAND_OVER, "half each")
+        await until(lambda: len(crew.delivered.by("go")) > 500, HAND_OVER, "Go delivers")
+        scene.emulator.split("demo", TABLE)
+        await until(lambda: shares(scene) == [2, 3], HAND_OVER, "the split is over")
+    # Neither waits for its callback or its last checkpoint when it ends (tunnel-protocol 5.9): not under load.
+    await everything_stored(scene)
+    await java.leave()
+    await until(lambda: shares(scene) == [5], HAND_OVER, "all is Go's")
+    async with writing(scene):
+        await until(lambda: len(crew.delivered.by("go")) > 2000, HAND_OVER, "Go delivers alone")
+        again = await crew.theirs("java again", **BEAT)
+        await until(lambda: shares(scene) == [2, 3], HAND_OVER, "shared again")
+        await until(lambda: len(crew.delivered.by("java again")) > 500, HAND_OVER, "Java delivers again")
+    await everything_stored(scene)
+    await go.leave()
+    await until(lambda: shares(scene) == [5], HAND_OVER, "all is Java's")
+    await scene.put(KEYS, [max(number for _, number in scene.everything()) + 1])
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    await again.leave()
+
+    # Java closes without storing where it stands (tunnel-protocol 6.2, J14): what it held is told again, in order.
+    assert set(crew.delivered.records()) == set(scene.everything())
+    check_in_order_per_hold(crew)
+    changes = {pair for names in crew.delivered.owners().values() for pair in itertools.pairwise(names)}
+    assert {("java", "go"), ("go", "java again")} <= changes
+
+
+def check_in_order_per_hold(crew: Crew) -> None:
+    """Every owner is told each change of its time once, in order."""
+    for session in crew.delivered.sessions():
+        check_monotonic(session)
+
+
+async def test_tunnel_checklist_11_java_skips_a_single_410(scene: Scene, crew: Crew) -> None:
+    await streaming(scene)
+    theirs = await crew.theirs(**BEAT)
+    await scene.put(KEYS, range(2, 4))
+    await delivered(crew, scene)
+    before = scene.owners()
+
+    scene.emulator.faults.add(FaultRule(operation="Heartbeat", code="OTSResourceGone", count=1))
+    await until(lambda: len(scene.emulator.faults) == 0, what="the 410")
+    await scene.put(KEYS, range(4, 6))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    assert scene.owners() == before
+    await theirs.leave()
+
+    check_once_in_order(crew, scene)
+
+
+@pytest.mark.long
+async def test_java_connects_again_when_its_client_is_forgotten(scene: Scene, crew: Crew) -> None:
+    await streaming(scene)
+    theirs = await crew.theirs(**{**BEAT, "timeout": "2s"})
+    await scene.put(KEYS, range(2, 4))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    before = set(scene.owners())
+
+    scene.emulator.expire_clients("demo", scene.tunnel_id)
+    # It waits for its own timeout, and then up to 10 s.
+    await until(lambda: bool(scene.owners()) and not before & set(scene.owners()), 30, "a new client")
+    await scene.put(KEYS, range(4, 6))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    await theirs.leave()
+
+    assert set(crew.delivered.records()) == set(scene.everything())
+    check_in_order_per_hold(crew)
+
+
+@pytest.mark.parametrize("code", ["OTSParameterInvalid", "OTSTunnelExpired"])
+async def test_tunnel_checklist_11_java_halts_after_a_shutdown_call(scene: Scene, crew: Crew, code: str) -> None:
+    await streaming(scene)
+    theirs = await crew.theirs(**BEAT)
+    await scene.put(KEYS)
+    await delivered(crew, scene)
+    assert scene.owners()
+
+    scene.emulator.faults.add(FaultRule(operation="Heartbeat", code=code, count=1))
+
+    assert await theirs.wait() == 1
+    assert "it halted after RequestId: " in theirs.errors
+    assert f"Code: {code}" in theirs.errors
+    assert not scene.owners(), "it makes a shutdown call"
+
+
+async def test_tunnel_checklist_11_java_ends_when_the_tunnel_has_expired(scene: Scene, crew: Crew) -> None:
+    await streaming(scene)
+    theirs = await crew.theirs(**BEAT)
+    await scene.put(KEYS)
+    await delivered(crew, scene)
+
+    scene.emulator.expire_tunnel("demo", scene.tunnel_id)
+
+    assert await theirs.wait() == 1
+    assert "Code: OTSTunnelExpired" in theirs.errors
+
+
+async def test_tunnel_checklist_11_java_synchronises_after_a_foreign_checkpoint(scene: Scene, crew: Crew) -> None:
+    await streaming(scene, partitions=1)
+    theirs = await crew.theirs(**BEAT)
+    await scene.put(KEYS, range(2, 4))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    (channel_id,) = scene.channels()
+
+    stored = await stored_checkpoint(scene, channel_id)
+    ids = (scene.tunnel_id, ClientId("somebody"), channel_id)
+    await scene.client.checkpoint(*ids, Checkpoint(stored.token, stored.sequence_number + 100))
+    await scene.put(KEYS, range(4, 6))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    await theirs.leave()
+
+    check_once_in_order(crew, scene)
+    after = await stored_checkpoint(scene, channel_id)
+    assert after.sequence_number > stored.sequence_number + 100
+    page = await scene.client.read_records(*ids, after.token)
+    assert page.records == []
+
+
+async def test_java_outlasts_trouble_that_passes_without_repeating_anything(scene: Scene, crew: Crew) -> None:
+    await streaming(scene)
+    for rule in (
+        FaultRule(operation="GetCheckpoint", code="OTSTunnelServerUnavailable", count=2),
+        FaultRule(operation="GetCheckpoint", drop_response=True, count=1),
+        FaultRule(operation="ReadRecords", code="OTSTunnelServerUnavailable", count=3),
+        FaultRule(operation="ReadRecords", drop_response=True, count=2),
+        FaultRule(operation="Heartbeat", code="OTSTunnelServerUnavailable", count=2),
+    ):
+        scene.emulator.faults.add(rule)
+    theirs = await crew.theirs(**BEAT)
+    await scene.put(KEYS, range(2, 4))
+    await delivered(crew, scene)
+    scene.emulator.faults.add(FaultRule(operation="Checkpoint", drop_response=True, count=1))
+    scene.emulator.faults.add(FaultRule(operation="Heartbeat", drop_response=True, count=1))
+    await scene.put(KEYS, range(4, 6))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    await until(lambda: len(scene.emulator.faults) == 0, what="every rule used")
+    await theirs.leave()
+
+    check_once_in_order(crew, scene)
+
+
+async def test_tunnel_checklist_11_java_fails_without_request_ids(scene: Scene, crew: Crew) -> None:
+    calls: Counter[str] = Counter()
+
+    async def handle(request: web.Request) -> web.Response:
+        calls[request.path] += 1
+        answer = await scene.emulator.handle(HttpRequest(request.path, request.headers, await request.read()))
+        headers = {name: value for name, value in answer.headers.items() if name != "x-ots-requestid"}
+        return web.Response(status=answer.status, headers=headers, body=answer.body)
+
+    await streaming(scene)
+    proxy = web.Application()
+    proxy.router.add_post("/{path:.*}", handle)
+    async with TestServer(proxy) as server:
+        await crew.theirs(endpoint=str(server.make_url("")), **BEAT)
+        # It connects again and again, with up to 10 s between.
+        await until(lambda: calls["/tunnel/connect"] >= 2, 30, "a second attempt")
+
+    assert set(calls) == {"/tunnel/connect"}
+    assert not scene.owners()
