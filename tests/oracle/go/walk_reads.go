@@ -53,6 +53,9 @@ func walkReads(w *walk) {
 	filtered("and", false, combined(ots.LO_AND, yes, no))
 	filtered("or", true, combined(ots.LO_OR, no, yes))
 	filtered("not", true, combined(ots.LO_NOT, no))
+	part := column("b", ots.CT_EQUAL, 7, true)
+	part.TransferRule = &ots.ValueTransferRule{Regex: "x([0-9]+)y", Cast_type: ots.Variant_INTEGER}
+	filtered("a part of a value as an integer", true, part)
 	filtered("a filter on a double", true, column("d", ots.CT_LESS_THAN, 2.0, true))
 	old := column("a", ots.CT_EQUAL, 2, true)
 	filtered("the latest version only", false, old)

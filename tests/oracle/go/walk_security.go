@@ -110,11 +110,6 @@ func walkOutOfScope(w *walk) {
 			request.StreamSpec.OriginColumnsToGet = []string{"a"}
 		})
 	})
-	refused("a filter on a part of a value", func() error {
-		part := column("b", ots.CT_EQUAL, 7, true)
-		part.TransferRule = &ots.ValueTransferRule{Regex: "x([0-9]+)y", Cast_type: ots.Variant_INTEGER}
-		return only(w.get(table, key("a"), func(asked *ots.SingleRowQueryCriteria) { asked.SetFilter(part) }))
-	})
 	w.step("ListSearchIndex, of which there are none", func() error {
 		return only(w.table.ListSearchIndex(&ots.ListSearchIndexRequest{TableName: table}))
 	})
