@@ -7,7 +7,7 @@ that they are gone for every reader at once and nobody else has to look for them
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from itertools import count, tee
 from typing import Final
 
 from sortedcontainers import SortedDict
@@ -59,14 +59,15 @@ class Rows:
         return image
 
     def scan(self, start: Key, end: Key, *, backward: bool = False) -> Iterator[tuple[Key, bytes]]:
-        """Yield rows from `start` (inclusive) to `end` (exclusive); `backward` from high to low keys."""
+        """Iterate over rows from `start` (inclusive) to `end` (exclusive); `backward` from high to low keys."""
         images = self._images
         if backward:
             keys = images.irange(end, start, inclusive=(False, True), reverse=True)
         else:
             keys = images.irange(start, end, inclusive=(True, False))
-        for key in keys:
-            yield key, images[key]
+        # A generator would cost as much as everything else.
+        keys, same = tee(keys)
+        return zip(keys, map(images.__getitem__, same), strict=True)
 
     def single_versions(self, key: Key) -> bool:
         """Whether no column of this row has more than one version."""

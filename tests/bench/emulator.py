@@ -1,0 +1,72 @@
+"""Measure how fast the emulator is and what memory it needs, against its goals.
+
+    python -m tests.bench.emulator [--rows N] [--only read write memory heartbeat] [--output bench.json]
+
+The emulator has one core, the clients another; their requests are encoded beforehand. Every rate is shown twice: by
+the wall clock, and by the emulator's own CPU seconds, which other work on the machine disturbs less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.emulator_load import loads, measure
+from tests.bench.emulator_target import Goal
+
+
+def main() -> int:
+    """Measure, print, write the file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--rows", type=int, default=300_000, help="rows of each table (default 300000)")
+    names = list(loads(0))
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="loads to measure (default all)")
+    parser.add_argument("--output", type=Path, default=Path("bench.json"))
+    options = parser.parse_args()
+    if options.rows < 10_000:
+        parser.error("--rows needs at least 10000")
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        print("two cores are needed: one for the emulator, one for the clients", file=sys.stderr)
+        return 2
+    os.sched_setaffinity(0, cores[-1:])
+    goals = measure(options.rows, cores[0], options.only)
+    print_table(goals, options.rows)
+    add_to_file(options.output, goals)
+    return 0
+
+
+def print_table(goals: list[Goal], rows: int) -> None:
+    table = Table(
+        title="The emulator beside its goals",
+        caption=f"{rows:,} rows per table, one core for the emulator, load average {os.getloadavg()[0]:.1f}",
+    )
+    table.add_column("what")
+    for header in ("ours", "goal"):
+        table.add_column(header, justify="right")
+    table.add_column("unit")
+    table.add_column("met")
+    for goal in goals:
+        wanted = "" if goal.goal is None else f"{'>=' if goal.at_least else '<='} {goal.goal:,}"
+        met = "" if goal.met is None else "yes" if goal.met else "NO"
+        ours = f"{goal.ours:,.3f}" if goal.ours < 100 else f"{goal.ours:,.0f}"
+        table.add_row(goal.name, ours, wanted, goal.unit, met)
+    Console(width=150).print(table)
+
+
+def add_to_file(path: Path, goals: list[Goal]) -> None:
+    """Replace what an earlier run said of the same, and leave everything else."""
+    lines = json.loads(path.read_text()) if path.exists() else []
+    names = {goal.name for goal in goals}
+    lines = [line for line in lines if line["name"] not in names] + [goal.document() for goal in goals]
+    path.write_text(json.dumps(lines, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

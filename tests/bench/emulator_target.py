@@ -1,0 +1,69 @@
+"""An emulator process as what is measured: its CPU time and memory, and what they are compared with."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One line of the table; `goal` is a lower bound where `at_least`, else an upper one."""
+
+    name: str
+    ours: float
+    goal: float | None
+    unit: str
+    at_least: bool = True
+
+    @property
+    def met(self) -> bool | None:
+        """None where there is no goal."""
+        if self.goal is None:
+            return None
+        return self.ours >= self.goal if self.at_least else self.ours <= self.goal
+
+    def document(self) -> dict[str, Any]:
+        """As `bench.json` has it; the goal is all there is to compare with, `ratio` is ours by the goal."""
+        return {
+            "name": self.name,
+            "ours": round(self.ours, 3),
+            "peer": None,
+            "unit": self.unit,
+            "ratio": None if self.goal is None else round(self.ours / self.goal, 3),
+            "goal": self.goal,
+            "met": self.met,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The process and its data port."""
+
+    pid: int
+    port: int
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def resident_bytes(self) -> int:
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
+
+    def rates(self, name: str, count: int, goal: float | None, run: Callable[[], object]) -> list[Goal]:
+        """How many of `count` things `run` makes the process do in a second: by the clock, and by its CPU time."""
+        began, cpu = time.perf_counter(), self.cpu_seconds()
+        run()
+        seconds, used = time.perf_counter() - began, self.cpu_seconds() - cpu
+        return [
+            Goal(name, count / seconds, goal, "per second"),
+            Goal(f"{name}, by CPU time", count / used, goal, "per CPU second"),
+        ]
