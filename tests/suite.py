@@ -63,7 +63,7 @@ LINT = Stage(
 PROGRAMS = Stage(
     "programs",
     "what the tests run beside Python: Java, a browser",
-    (("tests/cluster/packages.sh", "java"), ("tests/cluster/packages.sh", "browser")),
+    tuple(("tests/cluster/packages.sh", group) for group in ("java", "javac", "browser")),
     may_lack=True,
 )
 CLUSTER = Stage(

@@ -29,7 +29,7 @@ if [[ ! -d $JARS ]]; then
   say "fetching the vendor's Java SDK (about half a minute; log $LOG)"
   rm -rf "$JARS.new"
   mvn -B -q -Dmaven.repo.local="$CACHE/maven" -DoutputDirectory="$JARS.new" -DincludeScope=runtime $COPY >"$LOG" 2>&1 ||
-    { grep -m 3 ERROR "$LOG" >&2; fail "the Java SDK cannot be downloaded: $LOG"; }
+    { grep -m 3 ERROR "$LOG" >&2 || true; fail "the Java SDK cannot be downloaded: $LOG"; }
   (cd "$JARS.new" && sha256sum ./*.jar | sed 's| \./| |' | diff - "$HERE/java/jars.sha256") >>"$LOG" ||
     { tail -n 5 "$LOG" >&2; say "other jars arrived than java/jars.sha256 lists: $LOG"; exit 2; }
   mv "$JARS.new" "$JARS"
@@ -39,7 +39,7 @@ if [[ ! -d $TARGET ]]; then
   rm -rf "$TARGET.new"
   mkdir "$TARGET.new"
   "$javac" -encoding UTF-8 -Xlint:unchecked,deprecation -cp "$JARS/*" -d "$TARGET.new/classes" ./*.java >"$LOG" 2>&1 ||
-    { grep -m 5 -A 3 -E 'error|warning' "$LOG" >&2; say "the Java program does not compile: $LOG"; exit 2; }
+    { grep -m 5 -A 3 -E 'error|warning' "$LOG" >&2 || true; say "the Java program does not compile: $LOG"; exit 2; }
   cat >"$TARGET.new/javaworker" <<END
 #!/bin/sh
 exec '$JAVA_HOME/bin/java' \${JAVA_OPTIONS--XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m} \\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,10 +15,12 @@ from aiohttp.test_utils import TestServer
 
 from ots_emulator import Emulator, Settings
 from ots_emulator.faults import FaultRule
-from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Stage
+from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Marker, Stage
 from ots_tunnel.protocol.http import HttpRequest
-from tests.integration.scene import TABLE, Scene, until
+from ots_tunnel.protocol.plainbuffer import decode_rows
+from tests.integration.scene import COPY, TABLE, Scene, until
 from tests.oracle.consumers import Crew, check_monotonic, crew_of
+from tests.oracle.java_program import quickest_command
 from tests.oracle.test_go_worker import (
     HAND_OVER,
     KEYS,
@@ -261,3 +264,26 @@ async def test_tunnel_checklist_11_java_fails_without_request_ids(scene: Scene, 
 
     assert set(calls) == {"/tunnel/connect"}
     assert not scene.owners()
+
+
+async def test_the_java_program_copies_from_a_tunnel_found_by_name_under_v4(
+    scene: Scene, java_worker: Path, tmp_path: Path
+) -> None:
+    await scene.create_table()
+    await scene.create_table(table=COPY)
+    await scene.put([f"row{number:05}" for number in range(1000)])
+    await scene.create_tunnel()
+    output = tmp_path / "summary.jsonl"
+    flags = {"table": TABLE, "copy_to": COPY, "rows": 1000, "region": "cn-hangzhou", "sts_token": "token"}
+    command = quickest_command(java_worker, scene.emulator.endpoint, "t", "copy", output=output, **flags)
+
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(30):
+        _, errors = await process.communicate()
+
+    assert process.returncode == 0, errors
+    assert json.loads(output.read_text())["rows"] == 1000
+    everything = ((("pk", Marker.INF_MIN),), (("pk", Marker.INF_MAX),))
+    source, copy = [await scene.table.get_range(table, *everything, max_versions=1) for table in (TABLE, COPY)]
+    assert copy.rows == source.rows
+    assert len(decode_rows(copy.rows)) == 1000
