@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ots_emulator.call import Call
+from ots_emulator.capacity import capacity_units, consumed, read_bytes
 from ots_emulator.cells import HEADER
 from ots_emulator.columns import Projection, projection_of
 from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
+from ots_emulator.range_page import Span, read_page
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
-from ots_emulator.rowcheck import capacity_units
 from ots_emulator.store import Table
 from ots_emulator.table_api import key_schema
 from ots_emulator.transactions import Scope
@@ -32,7 +33,7 @@ def get_row(call: Call, request: pb.GetRowRequest) -> bytes:
     table = call.row_table(request.table_name)
     scope = call.instance.transactions.scope(table, request.transaction_id, call.now)
     cut = _read(call, scope, read_primary_key(request.primary_key), projection, request.token)
-    answer = pb.GetRowResponse(consumed=_consumed(len(cut.image)), row=cut.image, next_token=cut.token)
+    answer = pb.GetRowResponse(consumed=_row_consumed(cut), row=cut.image, next_token=cut.token)
     return answer.SerializeToString()
 
 
@@ -73,10 +74,8 @@ def _batch_row(
         raise
     except Refusal as refusal:
         error = pb.Error(code=refusal.code, message=refusal.message)
-        return pb.RowInBatchGetRowResponse(is_ok=False, error=error, consumed=_consumed(0))
-    return pb.RowInBatchGetRowResponse(
-        is_ok=True, consumed=_consumed(len(cut.image)), row=cut.image, next_token=cut.token
-    )
+        return pb.RowInBatchGetRowResponse(is_ok=False, error=error, consumed=consumed(1, 0))
+    return pb.RowInBatchGetRowResponse(is_ok=True, consumed=_row_consumed(cut), row=cut.image, next_token=cut.token)
 
 
 def _read(call: Call, scope: Scope, primary_key: PrimaryKey, projection: Projection, token: bytes) -> Cut:
@@ -108,10 +107,11 @@ def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
         raise parameter_invalid("Begin key must less than end key in FORWARD")
     scope.check_range(start, end)
     limit = request.limit if request.HasField("limit") else None
-    page = _page(call, table, (start, end, backward), projection, limit, request.token)
+    span = Span(start, end, backward)
+    page = read_page(table, span, projection, limit, request.token, call.settings, call.now_ms)
     body = HEADER + b"".join(page.rows) if page.rows else b""
     return pb.GetRangeResponse(
-        consumed=_consumed(len(body)),
+        consumed=consumed(capacity_units(page.size_bytes), 0),
         rows=body,
         next_start_primary_key=None if page.following is None else table.schema.encode(page.following),
         next_token=page.token,
@@ -128,44 +128,6 @@ def _bounds(table: Table, request: pb.GetRangeRequest) -> tuple[Key, Key]:
     return table.schema.bound(begin), table.schema.bound(end)
 
 
-class _Page(NamedTuple):
-    """Rows of one answer; the next one begins at `following`, inside of that row where there is a `token`."""
-
-    rows: list[bytes]
-    following: Key | None
-    token: bytes | None = None
-
-
-def _page(
-    call: Call, table: Table, span: tuple[Key, Key, bool], projection: Projection, limit: int | None, token: bytes
-) -> _Page:
-    """Return one page; a token belongs to the row at its start."""
-    start, end, backward = span
-    stored = table.options.max_versions
-    as_stored = projection.is_whole(stored, single=False)
-    single_as_stored = projection.is_whole(stored, single=True)
-    most_rows, most_bytes = call.settings.range_rows, call.settings.range_bytes
-    scan = table.scan(start, end, call.now_ms, backward=backward)
-    rows: list[bytes] = []
-    size = 0
-    for scanned, (key, image) in enumerate(scan, 1):
-        row: bytes | None = image
-        if not as_stored and not (single_as_stored and table.single_versions(key)):
-            row = projection.apply(image, table.schema.names)
-        if row is not None and (token or len(row) > most_bytes):
-            row, behind = cut_row(row, most_bytes, token if key == start else b"")
-            if behind is not None:
-                return _Page([*rows, row], key, behind)
-        token = b""
-        if row is not None:
-            rows.append(row)
-        # Scanning costs what is stored, not what is left of it.
-        size += len(image)
-        if scanned >= most_rows or size >= most_bytes or len(rows) == limit:
-            return _Page(rows, next((following for following, _ in scan), None))
-    return _Page(rows, None)
-
-
 def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest) -> bytes:
     """Cut the table into parts of about the given size; N points make N + 1 splits."""
     unit = request.split_size_unit_in_byte if request.HasField("split_size_unit_in_byte") else _SPLIT_UNIT
@@ -179,7 +141,7 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
     if request.HasField("split_point_limit") and request.split_point_limit > 0:
         points = points[: request.split_point_limit]
     return pb.ComputeSplitPointsBySizeResponse(
-        consumed=_consumed(0),
+        consumed=consumed(1, 0),
         schema=key_schema(table),
         split_points=[encode_primary_key(table.schema.primary_key(point)[:1]) for point in points],
         # The vendor's Java client wants one location for each part.
@@ -193,8 +155,9 @@ def _partition_keys(call: Call, table: Table, parts: int) -> list[Key]:
     return [cut for cut in dict.fromkeys(key[:1] for key in table.quantiles(parts)) if cut != lowest]
 
 
-def _consumed(size_bytes: int) -> pb.ConsumedCapacity:
-    return pb.ConsumedCapacity(capacity_unit=pb.CapacityUnit(read=capacity_units(size_bytes), write=0))
+def _row_consumed(cut: Cut) -> pb.ConsumedCapacity:
+    image = cut.image[len(HEADER) :]
+    return consumed(capacity_units(read_bytes(len(image), image)), 0)
 
 
 HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {

@@ -14,7 +14,7 @@ from typing import Final
 from ots_emulator.keys import check_key_values, is_text, key_columns
 from ots_emulator.refusal import request_invalid
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp, KeyValue
+from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol.spans import CellSpan, RowSpan, check_header, scan_row
 
 _U32 = struct.Struct("<I")
@@ -27,7 +27,6 @@ COLUMNS_PER_ROW: Final = 1024
 
 #: Types whose length is all there is to check.
 _FIXED_BYTES = {0x00: 9}
-_DATA_BYTES = {0x00: 8, 0x01: 8, 0x02: 1}
 
 
 def read_change(buffer: bytes, action: Action) -> RowSpan:
@@ -74,32 +73,6 @@ def check_row_key(span: RowSpan) -> None:
         RequestRefusal: a marker or an over-long value.
     """
     check_key_values(key_columns(span.key))
-
-
-def data_bytes(span: RowSpan) -> int:
-    """Return the size of a row as the service counts it (tablestore-api 2.2)."""
-    key = sum(len(name.encode()) + _key_bytes(value) for name, value in key_columns(span.key))
-    return key + sum(len(cell.name) + _value_bytes(cell.value) + 8 for cell in span.cells)
-
-
-def capacity_units(size_bytes: int) -> int:
-    """Return what reading or writing this much costs."""
-    return max(1, -(-size_bytes // 4096))
-
-
-def write_units(span: RowSpan, wire_bytes: int) -> int:
-    """Return the cost of a write; rows that are small on the wire need no counting."""
-    return 1 if wire_bytes <= 4096 else capacity_units(data_bytes(span))
-
-
-def _key_bytes(value: KeyValue) -> int:
-    if isinstance(value, str):
-        return len(value.encode())
-    return len(value) if isinstance(value, bytes) else 8
-
-
-def _value_bytes(value: bytes | None) -> int:
-    return 0 if value is None else _DATA_BYTES.get(value[0], len(value) - 5)
 
 
 def _check_cells(span: RowSpan, action: Action) -> None:

@@ -76,6 +76,9 @@ class Settings:
     table_ready_delay: float = 0.0
     """How long row calls on a new table are refused; the service needs up to a minute (tablestore-api 2.4)."""
 
+    refuse_repeated_rows: bool = False
+    """Whether a batch with two rows of one key is refused, as older servers do (tablestore-api 2.5)."""
+
     throughput_interval: float = 0.0
     """Least time between two changes of a table's reserved throughput; the service's is 120 (tablestore-api 2.4)."""
 

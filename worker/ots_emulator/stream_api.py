@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.call import Call
+from ots_emulator.capacity import capacity_units, consumed
 from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.refusal import Refusal, parameter_invalid
-from ots_emulator.rowcheck import capacity_units
 from ots_emulator.store import Table
 from ots_tunnel.protocol import table_pb2 as pb
 
@@ -90,7 +90,7 @@ def get_stream_record(call: Call, request: pb.GetStreamRecordRequest) -> bytes:
     size = sum(map(len, page.entries))
     tail = pb.GetStreamRecordResponse(
         next_shard_iterator=None if drained and shard.closed_us is not None else f"{shard.id}:{page.next_position}",
-        consumed=pb.ConsumedCapacity(capacity_unit=pb.CapacityUnit(read=capacity_units(size), write=0)),
+        consumed=consumed(capacity_units(size), 0),
         may_more_record=not drained,
     )
     return b"".join(page.entries) + tail.SerializeToString()

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ots_emulator.call import Call
+from ots_emulator.capacity import consumed, data_bytes, write_units
 from ots_emulator.refusal import Refusal, request_invalid
 from ots_emulator.row_write import RowWrite, execute, find_key, read_write
-from ots_emulator.rowcheck import data_bytes, write_units
 from ots_emulator.store import Table
 from ots_emulator.transactions import Scope, out_of_scope
 from ots_emulator.wire import bytes_field
@@ -49,7 +49,7 @@ def _single(
     content = execute(call, call.instance.transactions.scope(table, request.transaction_id, call.now), write)
     units = write_units(write.span, write.wire_bytes)
     # The three responses share their fields.
-    return pb.PutRowResponse(consumed=_consumed(_reads(request.condition), units), row=content).SerializeToString()
+    return pb.PutRowResponse(consumed=consumed(_reads(request.condition), units), row=content).SerializeToString()
 
 
 def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
@@ -67,7 +67,7 @@ def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
     for name, table, rows in batches:
         for write in rows:
             find_key(write, name, table, call.now_us)
-        _check_repeated(rows)
+        _check_repeated(rows, allowed=not call.settings.refuse_repeated_rows)
     if request.is_atomic:
         return _atomic(call, batches, request.transaction_id)
     transactions = call.instance.transactions
@@ -153,11 +153,13 @@ def _check_size(operation: str, size: int) -> None:
         )
 
 
-def _check_repeated(rows: Sequence[RowWrite]) -> None:
+def _check_repeated(rows: Sequence[RowWrite], *, allowed: bool) -> None:
     """Refuse what rows on one key must not carry; they are executed in request order (tablestore-api 2.5)."""
     keys = [write.span.key for write in rows]
     if len(set(keys)) == len(keys):
         return
+    if not allowed:
+        raise request_invalid("Repeated rows are not allowed in BatchModify.")
     counts = Counter(keys)
     increments: Counter[bytes] = Counter()
     for write in rows:
@@ -187,32 +189,26 @@ def _outcome(call: Call, scope: Scope | None, write: RowWrite) -> bytes:
 
 def _failure(write: RowWrite, refusal: Refusal) -> bytes:
     error = pb.Error(code=refusal.code, message=refusal.message)
-    consumed = _consumed(_reads(write.request.condition), write_units(write.span, write.wire_bytes))
-    return bytes_field(
-        2, pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=consumed).SerializeToString()
-    )
+    cost = consumed(_reads(write.request.condition), write_units(write.span, write.wire_bytes))
+    return bytes_field(2, pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=cost).SerializeToString())
 
 
 def _success(write: RowWrite, content: bytes | None) -> bytes:
     reads, units = _reads(write.request.condition), write_units(write.span, write.wire_bytes)
     if content is None:
         return _plain_outcome(reads, units)
-    done = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=_consumed(reads, units), row=content)
+    done = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=consumed(reads, units), row=content)
     return bytes_field(2, done.SerializeToString())
 
 
 @lru_cache(maxsize=64)
 def _plain_outcome(reads: int, units: int) -> bytes:
-    row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=_consumed(reads, units))
+    row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=consumed(reads, units))
     return bytes_field(2, row.SerializeToString())
 
 
 def _reads(condition: pb.Condition) -> int:
     return 0 if condition.row_existence == pb.IGNORE and not condition.column_condition else 1
-
-
-def _consumed(read: int, write: int) -> pb.ConsumedCapacity:
-    return pb.ConsumedCapacity(capacity_unit=pb.CapacityUnit(read=read, write=write))
 
 
 HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
