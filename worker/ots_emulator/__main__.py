@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -17,6 +19,10 @@ from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
 from ots_emulator.settings import Settings
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
+
+#: A batch of rows makes thousands of objects that live as long as it, and tables are full of objects that stay:
+#: looking for cycles among them as often as Python does by itself takes a tenth of the time.
+_COLLECT_AFTER: Final = (20_000, 20, 50)
 
 EXIT_USAGE = 2
 EXIT_AT_ONCE = 130
@@ -114,6 +120,7 @@ def _pairs(keys: tuple[str, ...]) -> Mapping[str, str]:
 
 
 async def _serve(emulator: Emulator, pair: tuple[str, str], instance: str, output: str) -> None:
+    gc.set_threshold(*_COLLECT_AFTER)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -14,6 +14,7 @@ from typing import Final
 from ots_emulator.cells import (
     HEADER,
     Cell,
+    Stamp,
     build_image,
     has_versions,
     in_order,
@@ -25,11 +26,14 @@ from ots_emulator.cells import (
 )
 from ots_emulator.refusal import parameter_invalid
 from ots_tunnel.model import CellOp
+from ots_tunnel.protocol.crc8 import crc8
 from ots_tunnel.protocol.spans import CellSpan, RowSpan, join_row
-from ots_tunnel.protocol.tags import CELL_CHECKSUM
+from ots_tunnel.protocol.tags import CELL_CHECKSUM, ROW_CHECKSUM, ROW_DATA, ROW_KEY
 
 _name: Final = attrgetter("name")
 _U64: Final = 1 << 64
+_UNSTAMPED: Final = {None}
+_KEY_SECTION, _DATA_SECTION, _ROW_CHECKSUM = (bytes((tag,)) for tag in (ROW_KEY, ROW_DATA, ROW_CHECKSUM))
 _I63: Final = 1 << 63
 
 #: A cell of a record: the wire bytes and their checksum.
@@ -51,7 +55,10 @@ def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tup
         return _repeated_put(span, now_ms, max_versions)
     if order is Order.MIXED:
         cells = sorted(cells, key=_name)
-    elif span.sequence is None and row[-4] == CELL_CHECKSUM and None not in [cell.timestamp_ms for cell in cells]:
+    times = {cell.timestamp_ms for cell in cells}
+    if times == _UNSTAMPED:
+        return _stamped(span, cells, stamp_at(now_ms)), False
+    if order is Order.SORTED and span.sequence is None and row[-4] == CELL_CHECKSUM and None not in times:
         # Nothing to add and nothing to move, and no extension, which would stand between a cell's checksum and the
         # row's own: what a replicator sends is what is kept.
         return row[len(HEADER) :], False
@@ -62,6 +69,15 @@ def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tup
         for _, _, timestamp_ms, raw, checksum, _ in cells
     ]
     return join_row(span.key, span.key_checksums, pairs, header=False), False
+
+
+def _stamped(span: RowSpan, cells: Sequence[CellSpan], stamp: Stamp) -> bytes:
+    """Build a row of cells that all came without a version; `join_row` would take each of them in its hand."""
+    endings = stamp.endings
+    raws = [cell.raw[:-2] + endings[cell.checksum] for cell in cells]
+    checksums = bytes([cell.checksum for cell in cells]).translate(stamp.checksums)
+    checksum = crc8(span.key_checksums + checksums + b"\0")
+    return b"".join((_KEY_SECTION, span.key, _DATA_SECTION, *raws, _ROW_CHECKSUM, bytes((checksum,))))
 
 
 class Order(Enum):

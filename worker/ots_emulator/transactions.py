@@ -102,7 +102,7 @@ class Scope:
         Raises:
             Refusal: it cannot be executed, or is more than the transaction may write.
         """
-        change, transaction = PendingChange(action, key, row, span), self._transaction
+        transaction = self._transaction
         if transaction is not None:
             size = transaction.size_bytes + len(row)
             if size > TRANSACTION_BYTES:
@@ -111,9 +111,9 @@ class Scope:
                     f"limit size: {TRANSACTION_BYTES}, data size: {size}."
                 )
             transaction.size_bytes = size
-        _execute(self.table, change, now_us)
+        _execute(self.table, action, key, row, span, now_us)
         if transaction is not None:
-            transaction.changes.append(change)
+            transaction.changes.append(PendingChange(action, key, row, span))
 
     def trial(self, partition_key: PartitionKey) -> Scope:
         """A scope of one partition key whose changes are only tried; `take` makes them real.
@@ -194,7 +194,7 @@ class Transactions:
         transaction = self._transaction(transaction_id)
         del self._open[transaction_id]
         for change in transaction.changes:
-            _execute(transaction.table, change, int(now * 1_000_000))
+            _execute(transaction.table, change.action, change.key, change.row, change.span, int(now * 1_000_000))
 
     def abort(self, transaction_id: str, now: float) -> None:
         """Forget a transaction and its changes.
@@ -221,13 +221,13 @@ class Transactions:
         self._open = {key: found for key, found in self._open.items() if found.expires_at > now}
 
 
-def _execute(table: Table, change: PendingChange, now_us: int) -> None:
-    if change.action is Action.PUT:
-        table.put(change.key, change.row, change.span, now_us)
-    elif change.action is Action.UPDATE:
-        table.update(change.key, change.span, now_us)
+def _execute(table: Table, action: Action, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
+    if action is Action.PUT:
+        table.put(key, row, span, now_us)
+    elif action is Action.UPDATE:
+        table.update(key, span, now_us)
     else:
-        table.delete(change.key, change.span, now_us)
+        table.delete(key, span, now_us)
 
 
 def _out_of_range(partition_key: PartitionKey, other: PartitionKey) -> Refusal:
