@@ -8,7 +8,7 @@ from typing import Any, Final
 from ots_emulator.call import Call
 from ots_emulator.keys import KeySchema
 from ots_emulator.refusal import check_table_name, parameter_invalid
-from ots_emulator.store import Table, TableOptions
+from ots_emulator.store import Table
 from ots_emulator.table_create import defined_columns_of, key_columns_of, traits_of
 from ots_emulator.table_options import (
     merged_options,
@@ -18,6 +18,7 @@ from ots_emulator.table_options import (
     stream_message,
     throughput_message,
 )
+from ots_emulator.traits import TableOptions
 from ots_tunnel.protocol import table_pb2 as pb
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from ots_emulator.refusal import Refusal, parameter_invalid
-from ots_emulator.store import Table, TableOptions
+from ots_emulator.store import Table
+from ots_emulator.traits import TableOptions
 from ots_tunnel.protocol import table_pb2 as pb
 
 _DEVIATION_LIMIT: Final = ((1 << 63) - 1) // 1_000_000
