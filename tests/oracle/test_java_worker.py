@@ -121,6 +121,7 @@ async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_
     # Java closes without storing where it stands (tunnel-protocol 6.2, J14): what it held is told again, in order.
     assert set(crew.delivered.records()) == set(scene.everything())
     check_in_order_per_hold(crew)
+    check_nothing_skipped(crew)
     changes = {pair for names in crew.delivered.owners().values() for pair in itertools.pairwise(names)}
     assert {("java", "go"), ("go", "java again")} <= changes
 
@@ -129,6 +130,14 @@ def check_in_order_per_hold(crew: Crew) -> None:
     """Every owner is told each change of its time once, in order."""
     for session in crew.delivered.sessions():
         check_monotonic(session)
+
+
+def check_nothing_skipped(crew: Crew) -> None:
+    """Per key the numbers, 1, 2, 3 and so on, are told in order: only what was told before may come again."""
+    newest: Counter[str] = Counter()
+    for arrival in crew.delivered.arrivals:
+        assert arrival.number <= newest[arrival.key] + 1, f"{arrival} after {newest[arrival.key]}"
+        newest[arrival.key] = max(arrival.number, newest[arrival.key])
 
 
 async def test_tunnel_checklist_11_java_skips_a_single_410(scene: Scene, crew: Crew) -> None:

@@ -25,6 +25,8 @@ final class WalkSecurity extends Section {
         void run(SyncClientInterface tables, TunnelClientInterface tunnels) throws Exception;
     }
 
+    private static final String STALE = "Mismatch between system time and x-ots-date";
+
     WalkSecurity(Walk walk) {
         super(walk);
     }
@@ -101,6 +103,19 @@ final class WalkSecurity extends Section {
             yes("tables", tables.listTable().getTableNames().stream().allMatch(name -> name.matches("t[0-9]+")));
             equal("tables", tables.listTable().getTableNames().size(), 64);
         }));
+        for (String region : new String[] {null, "cn-hangzhou"}) {
+            w.step("a date that is off under " + (region == null ? "V2" : "V4"), () -> {
+                w.lever("/clock", "advance", 3600);
+                try {
+                    as(other -> other.region = region, (tables, tunnels) -> {
+                        wantRefusal("OTSAuthFailed", STALE, tables::listTable);
+                        wantRefusal("OTSAuthFailed", STALE, () -> tunnels.listTunnel(new ListTunnelRequest("tunnels")));
+                    });
+                } finally {
+                    w.lever("/clock", "advance", -3600);
+                }
+            });
+        }
         w.step("credentials are replaced", () -> as(other -> other.keySecret = "wrong", (tables, tunnels) -> {
             wantRefusal("OTSAuthFailed", "Signature mismatch.", tables::listTable);
             tables.switchCredentialsProvider(new DefaultCredentialProvider(w.account.keyId, w.account.keySecret));
