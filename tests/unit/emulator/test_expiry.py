@@ -42,13 +42,13 @@ def times_of(rows: Rows) -> dict[int, list[int]]:
 
 
 def test_cells_live_as_long_as_they_may_and_no_longer() -> None:
-    rows = rows_with((1, 5000, 6000), (2, 5000), (3, 7000))
+    rows = rows_with((1, 5000, 5001), (2, 5000), (3, 7000))
 
     rows.expire(6000)
-    assert times_of(rows) == {1: [5000, 6000], 2: [5000], 3: [7000]}
+    assert times_of(rows) == {1: [5000, 5001], 2: [5000], 3: [7000]}
     rows.expire(6001)
-    assert times_of(rows) == {1: [6000], 3: [7000]}
-    assert rows.size_bytes == len(image_of(1, 6000)) + len(image_of(3, 7000))
+    assert times_of(rows) == {1: [5001], 3: [7000]}
+    assert rows.size_bytes == len(image_of(1, 5001)) + len(image_of(3, 7000))
     rows.expire(10**9)
     assert (len(rows), rows.size_bytes) == (0, 0)
 
