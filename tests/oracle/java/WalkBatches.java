@@ -9,10 +9,7 @@ import static oracle.Rows.value;
 import static oracle.Walk.equal;
 import static oracle.Walk.wantRefusal;
 
-import com.alicloud.openservices.tablestore.DefaultTableStoreWriter;
-import com.alicloud.openservices.tablestore.TableStoreCallback;
 import com.alicloud.openservices.tablestore.TableStoreException;
-import com.alicloud.openservices.tablestore.core.auth.DefaultCredentials;
 import com.alicloud.openservices.tablestore.model.AbortTransactionRequest;
 import com.alicloud.openservices.tablestore.model.BatchGetRowRequest;
 import com.alicloud.openservices.tablestore.model.BatchGetRowResponse;
@@ -29,17 +26,12 @@ import com.alicloud.openservices.tablestore.model.RowPutChange;
 import com.alicloud.openservices.tablestore.model.RowUpdateChange;
 import com.alicloud.openservices.tablestore.model.StartLocalTransactionRequest;
 import com.alicloud.openservices.tablestore.model.TimeRange;
-import com.alicloud.openservices.tablestore.writer.RowWriteResult;
-import com.alicloud.openservices.tablestore.writer.WriterConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
 /** Batches: the SDK merges their answers by position, and sends again what failed for a passing reason. */
@@ -126,37 +118,7 @@ final class WalkBatches extends Section {
         refusals();
         atomic();
         reads();
-        w.step("the SDK's writer", this::writer);
-    }
-
-    /** Rows that the SDK puts into batches by itself, one of which is refused. */
-    private void writer() {
-        AtomicInteger written = new AtomicInteger();
-        Queue<String> failed = new ConcurrentLinkedQueue<>();
-        DefaultTableStoreWriter writer = new DefaultTableStoreWriter(
-                w.account.endpoint, new DefaultCredentials(w.account.keyId, w.account.keySecret), w.account.instance, "batch2",
-                new WriterConfig(), w.account.configuration(), new TableStoreCallback<RowChange, RowWriteResult>() {
-                    @Override
-                    public void onCompleted(RowChange change, RowWriteResult result) {
-                        written.incrementAndGet();
-                    }
-
-                    @Override
-                    public void onFailed(RowChange change, Exception refusal) {
-                        failed.add(Rows.show(change.getPrimaryKey()) + " " + ((TableStoreException) refusal).getErrorCode());
-                    }
-                });
-        for (int number = 0; number < 1000; number++) {
-            writer.addRowChange(putChange("batch2", key("writer" + number), v("n", number, 1)));
-        }
-        RowPutChange impossible = putChange("batch2", key("x"));
-        impossible.setCondition(new Condition(MUST_NOT_EXIST));
-        writer.addRowChange(impossible);
-        writer.flush();
-        writer.close();
-        equal("written", written.get(), 1000);
-        equal("failed", List.copyOf(failed), List.of("[x] OTSConditionCheckFail"));
-        wants("[writer999] n@1=999", "batch2", key("writer999"));
+        new WalkWriter(w).run();
     }
 
     /** A transaction of somebody else lets some rows of a batch fail, until it ends. */

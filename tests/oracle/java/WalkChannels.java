@@ -101,6 +101,7 @@ final class WalkChannels extends Section {
             equal("records", page.getRecords().size(), 3);
             yes("size", page.getMemoizedSerializedSize() > 0);
             equal("more", page.getMayMoreRecord(), false);
+            equal("next page", mine.page(stream, page.getNextToken()).getRecords().size(), 0);
         });
         w.step("checkpoints", () -> {
             String token = mine.read(stream).token;
