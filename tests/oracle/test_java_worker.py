@@ -85,6 +85,24 @@ async def test_tunnel_checklist_11_java_reads_base_data_splits_and_a_merge_exact
     assert not scene.owners(), "it makes its shutdown call"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "settings", [{"reads": 5}, {"parallel": 1}], ids=["five pages a round", "one channel at a time"]
+)
+async def test_java_reads_exactly_however_it_is_set(scene: Scene, crew: Crew, settings: dict[str, int]) -> None:
+    await scene.create_table(partitions=3)
+    await scene.put([f"row{number:05}" for number in range(3000)])
+    await scene.create_tunnel()
+    theirs = await crew.theirs(**BEAT, **settings)
+    await delivered(crew, scene)
+    await scene.put(KEYS, range(1, 6))
+    await delivered(crew, scene)
+    await everything_stored(scene)
+    await theirs.leave()
+
+    check_once_in_order(crew, scene)
+
+
 async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_over(
     scene: Scene, crew: Crew, java_worker: Path, go_worker: Path
 ) -> None:

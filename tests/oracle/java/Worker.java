@@ -26,9 +26,10 @@ import sun.misc.Signal;
  * Runs the vendor's tunnel worker until SIGTERM, -rows records, -duration, or until it halts by itself (status 1).
  *
  * <p>Beside the Go program's flags: -checkpoint=DURATION (1s), -idle=DURATION (longest wait between empty pages, from
- * 200ms on, 2s), -compress=true (requests and answers), -region=NAME (signature V4) and -pool=N (threads that read, and
- * as many that process; the vendor's default is 32). -reconnect is accepted and without effect: the vendor waits up to
- * 10 s. -heartbeat and -timeout are rounded up to whole seconds.
+ * 200ms on, 2s), -compress=true (requests and answers), -region=NAME (signature V4), -pool=N (threads that read, and as
+ * many that process; the vendor's default is 32), -reads=N (pages read before they are processed, 1) and -parallel=N
+ * (channels at work at a time, all). -reconnect is accepted and without effect: the vendor waits up to 10 s. -heartbeat
+ * and -timeout are rounded up to whole seconds.
  */
 final class Worker {
     private final Account account;
@@ -45,6 +46,8 @@ final class Worker {
     private final long timeout;
     private final long checkpoint;
     private final int idle;
+    private final int reads;
+    private final int parallel;
 
     Worker(Flags flags) {
         account = new Account(flags);
@@ -61,6 +64,8 @@ final class Worker {
         timeout = seconds(flags.duration("timeout", "15s"));
         checkpoint = flags.duration("checkpoint", "1s").toMillis();
         idle = (int) flags.duration("idle", "2s").toMillis();
+        reads = (int) flags.number("reads", 1);
+        parallel = (int) flags.number("parallel", -1);
         flags.duration("reconnect", "10s");
         flags.finish();
     }
@@ -126,6 +131,8 @@ final class Worker {
         config.setHeartbeatTimeoutInSec(timeout);
         config.setCheckpointIntervalInMillis(checkpoint);
         config.setMaxRetryIntervalInMillis(idle);
+        config.setReadMaxTimesPerRound(reads);
+        config.setMaxChannelParallel(parallel);
         if (pool > 0) {
             for (var executor : new java.util.concurrent.ThreadPoolExecutor[] {
                 config.getReadRecordsExecutor(), config.getProcessRecordsExecutor()
