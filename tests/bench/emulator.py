@@ -1,6 +1,6 @@
 """Measure how fast the emulator is and what memory it needs, against its goals.
 
-    python -m tests.bench.emulator [--rows N] [--only read write memory heartbeat] [--output bench.json]
+    python -m tests.bench.emulator [--rows N] [--only read write memory expiring heartbeat] [--output bench.json]
 
 The emulator has one core, the clients another; their requests are encoded beforehand. Every rate is shown twice: by
 the wall clock, and by the emulator's own CPU seconds, which other work on the machine disturbs less.
@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from ots_tunnel.protocol.compiled import CODEC
 from tests.bench.emulator_load import loads, measure
 from tests.bench.emulator_target import Goal
 
@@ -45,7 +46,8 @@ def main() -> int:
 def print_table(goals: list[Goal], rows: int) -> None:
     table = Table(
         title="The emulator beside its goals",
-        caption=f"{rows:,} rows per table, one core for the emulator, load average {os.getloadavg()[0]:.1f}",
+        caption=f"{rows:,} rows per table, one core for the emulator, load average {os.getloadavg()[0]:.1f}, "
+        f"codec: {CODEC}",
     )
     table.add_column("what")
     for header in ("ours", "goal"):

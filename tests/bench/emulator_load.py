@@ -39,6 +39,7 @@ def loads(rows: int) -> Mapping[str, tuple[tuple[Load, ...], tuple[str, ...]]]:
         ),
         "write": ((partial(_write, rows, False), partial(_write, rows, True), partial(_write_flights, rows)), ()),
         "memory": ((partial(_memory, rows, False), partial(_memory, rows, True)), ()),
+        "expiring": ((partial(_expiring, rows),), ()),
         "heartbeat": ((_heartbeats,), _aim(CHANNELS)),
     }
 
@@ -148,6 +149,20 @@ def _memory(rows: int, stream: bool, target: Target) -> list[Goal]:
     return [Goal(f"memory of a row, {kind}", grown, 5 if stream else 3, "x its bytes", at_least=False)]
 
 
+def _expiring(rows: int, target: Target) -> list[Goal]:
+    """A table with a time to live: its rows have to be looked at when they expire, and at no other time."""
+    create_table(target, _KEYS, stream=False, time_to_live=30 * 86_400)
+    _load(target, 10 * REQUEST_ROWS)
+    before = target.resident_bytes()
+    _load(target, rows)
+    grown = (target.resident_bytes() - before) / (rows - 10 * REQUEST_ROWS) / ROW_BYTES
+    name = "ReadRecords, BaseData, of a table with a time to live, first read"
+    return [
+        *target.rates(name, rows, 300_000, lambda: _read_all(target.port, "BaseData")),
+        Goal("memory of a row, with a time to live", grown, 3, "x its bytes", at_least=False),
+    ]
+
+
 # Heartbeats
 
 
@@ -181,12 +196,14 @@ def _heartbeats(target: Target) -> list[Goal]:
 # Tables and tunnels
 
 
-def create_table(target: Target, keys: Mapping[str, int], *, name: str = "t", stream: bool) -> None:
+def create_table(
+    target: Target, keys: Mapping[str, int], *, name: str = "t", stream: bool, time_to_live: int = -1
+) -> None:
     """A table that keeps one version."""
     request = table_pb2.CreateTableRequest(
         table_meta=table_pb2.TableMeta(table_name=name),
         reserved_throughput=table_pb2.ReservedThroughput(capacity_unit=table_pb2.CapacityUnit(read=0, write=0)),
-        table_options=table_pb2.TableOptions(time_to_live=-1, max_versions=1),
+        table_options=table_pb2.TableOptions(time_to_live=time_to_live, max_versions=1),
     )
     for column, kind in keys.items():
         request.table_meta.primary_key.add(name=column, type=kind)

@@ -12,12 +12,14 @@ from typing import Final
 
 from sortedcontainers import SortedDict
 
-from ots_emulator.cells import build_image, cells_of, has_versions, newest, scan_image
+from ots_emulator.cells import Cell, build_image, cells_of, has_versions, newest, scan_image
 from ots_emulator.expiry import ExpiryQueue
 from ots_emulator.keys import Key
 from ots_tunnel.protocol.spans import RowSpan
 
 _REVISIONS: Final = count(1)
+#: Dates of rows that are gone are swept out when there are more of them than rows, and more than this.
+_SLACK: Final = 1000
 
 #: Hears of a stored row and whether some column has several versions, or, without an image, of a removed one.
 RowListener = Callable[[Key, bytes | None, bool], None]
@@ -98,7 +100,7 @@ class Rows:
             self._versioned.discard(key)
         self._revision = 0
         if self._expiry is not None:
-            _note(self._expiry, key, scan_image(image))
+            self._note(key, image, old)
         self._listener(key, image, versioned)
 
     def remove(self, key: Key) -> None:
@@ -109,8 +111,6 @@ class Rows:
         self.size_bytes -= len(image)
         self._versioned.discard(key)
         self._revision = 0
-        if self._expiry is not None:
-            self._expiry.forget(key)
         self._listener(key, None, False)
 
     def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
@@ -145,15 +145,22 @@ class Rows:
             return
         oldest_ms = now_ms - self._time_to_live * 1000
         for key in self._expiry.take(oldest_ms):
-            span = scan_image(self._images[key])
+            image = self._images.get(key)
+            if image is None:
+                continue
+            span = scan_image(image)
             cells = cells_of(span)
             alive = [cell for cell in cells if cell.timestamp_ms >= oldest_ms]
-            if len(alive) == len(cells):
-                _note(self._expiry, key, span)
-            elif alive:
-                self.store(key, build_image(span, alive), versioned=has_versions(alive))
-            else:
-                self.remove(key)
+            if alive:
+                self._expiry.note(min(cell.timestamp_ms for cell in alive), key)
+            if len(alive) < len(cells):
+                self._replace(key, span, alive)
+
+    def _replace(self, key: Key, span: RowSpan, alive: list[Cell]) -> None:
+        if alive:
+            self.store(key, build_image(span, alive), versioned=has_versions(alive))
+        else:
+            self.remove(key)
 
     def change_time_to_live(self, time_to_live: int) -> None:
         """Let cells live so many seconds from now on; what has expired before must have been removed."""
@@ -162,13 +169,25 @@ class Rows:
 
     def _live(self, time_to_live: int) -> None:
         self._time_to_live = time_to_live
-        self._expiry = None if time_to_live < 0 else ExpiryQueue()
-        if self._expiry is not None:
-            for key, image in self._images.items():
-                _note(self._expiry, key, scan_image(image))
+        self._expiry = None if time_to_live < 0 else ExpiryQueue(self._dates())
+
+    def _dates(self) -> Iterator[tuple[int, Key]]:
+        for key, image in self._images.items():
+            oldest_ms = _oldest_ms(image)
+            if oldest_ms is not None:
+                yield oldest_ms, key
+
+    def _note(self, key: Key, image: bytes, old: bytes | None) -> None:
+        """Note when a row is to be looked at, unless its former cells see to that; one that never had any stays."""
+        assert self._expiry is not None
+        oldest_ms = _oldest_ms(image)
+        known_ms = None if old is None else _oldest_ms(old)
+        if oldest_ms is not None and (known_ms is None or oldest_ms < known_ms):
+            self._expiry.note(oldest_ms, key)
+            if len(self._expiry) > 2 * len(self) + _SLACK:
+                self._expiry = ExpiryQueue(self._dates())
 
 
-def _note(queue: ExpiryQueue, key: Key, span: RowSpan) -> None:
-    """Note when a row is to be looked at; one that never had cells stays (tablestore-api 2.5)."""
-    if span.cells:
-        queue.note(key, min(cell.timestamp_ms or 0 for cell in span.cells))
+def _oldest_ms(image: bytes) -> int | None:
+    """Return the time of a row's oldest cell, None where it has no cells."""
+    return min((cell.timestamp_ms or 0 for cell in scan_image(image).cells), default=None)

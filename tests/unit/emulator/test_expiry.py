@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_emulator.cells import cells_of, has_versions, scan_image
-from ots_emulator.expiry import ExpiryQueue
 from ots_emulator.keys import TOP_KEY
 from ots_emulator.rows import Rows
 from ots_tunnel.model import Column
@@ -89,22 +88,22 @@ def test_a_shorter_time_to_live_counts_for_rows_that_are_there() -> None:
 
 
 def test_a_row_costs_one_date_however_often_it_is_written() -> None:
-    queue = ExpiryQueue()
-    for time_ms in range(1000):
-        queue.note((1,), time_ms)
+    rows = rows_with(*((1, time_ms) for time_ms in range(1000)))
 
-    assert len(queue._heap) == 1
+    assert rows._expiry is not None
+    assert len(rows._expiry) == 1
 
 
 def test_dates_of_rows_that_are_gone_do_not_pile_up() -> None:
-    queue = ExpiryQueue()
-    for key in range(10_000):
-        queue.note((key,), key)
-        queue.forget((key,))
-    queue.note((7,), 7)
+    rows = rows_with((7, 3000), (8, 5000))
+    for number in range(10_000):
+        rows.store((9,), image_of(9, number), versioned=False)
+        rows.remove((9,))
 
-    assert len(queue._heap) < 2000
-    assert [*queue.take(100)] == [(7,)]
+    assert rows._expiry is not None
+    assert len(rows._expiry) < 2000
+    rows.expire(4001)
+    assert times_of(rows) == {8: [5000]}
 
 
 changes = st.lists(
