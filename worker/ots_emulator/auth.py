@@ -6,6 +6,7 @@ Source: tablestore-api 1.2 to 1.6, tunnel-protocol 1.2 to 1.7.
 from __future__ import annotations
 
 import hmac
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ _REQUIRED: Final = (
     "x-ots-contentmd5",
     "x-ots-instancename",
 )
+#: What an instance can be called (tablestore-api 2.2); those that are served may be called otherwise.
+_INSTANCE_NAME: Final = re.compile(r"[A-Za-z0-9-]{3,16}")
 _API_VERSIONS: Final = ("2015-12-31", "2018-04-01")
 
 
@@ -82,7 +85,10 @@ def authenticate(
     key_id = headers["x-ots-accesskeyid"]
     if not any(key_id in instance.keys for instance in instances.values()):
         raise Refusal("OTSAuthFailed", "The AccessKeyID does not exist.")
-    instance = instances.get(headers["x-ots-instancename"])
+    name = headers["x-ots-instancename"]
+    instance = instances.get(name)
+    if instance is None and not _INSTANCE_NAME.fullmatch(name):
+        raise parameter_invalid(f"Invalid instance name: '{name}'.")
     if instance is None or key_id not in instance.keys:
         raise Refusal("OTSAuthFailed", "The instance is not found.")
     signing_key = _check_signature(path, headers, instance.keys[key_id])

@@ -2,7 +2,7 @@
 
 Python's own matcher can take for ever. Here all ways through an expression are followed at once, one character after
 the other (Pike's machine). What is found is what Perl and Python find: the leftmost match, alternatives in order,
-greedy unless said otherwise.
+greedy unless said otherwise. Only where nothing at all is repeated may they differ, as others do.
 """
 
 from __future__ import annotations

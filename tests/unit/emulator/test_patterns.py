@@ -69,11 +69,12 @@ def test_it_finds_what_python_finds(expression: str, text: str) -> None:
     assert pattern_of(expression).find(text) == python_finds(expression, text)
 
 
+# What is repeated never matches nothing: what that finds differs from one matcher to the next.
 PIECES = st.recursive(
     st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d"]),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["*", "+", "?", "*?", "+?", "{1,2}"])).map(
-            lambda pair: f"(?:{pair[0]}){pair[1]}"
+            lambda pair: f"(?:a{pair[0]}){pair[1]}"
         ),
         st.tuples(inner, inner).map("".join),
         st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
@@ -82,7 +83,7 @@ PIECES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(PIECES, PIECES, st.text("ab1", max_size=8))
 def test_it_finds_what_python_finds_in_any(before: str, group: str, text: str) -> None:
     expression = f"{before}({group})"

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.errors import ServiceError
+from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Column, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import decode_primary_key, decode_row, encode_primary_key, encode_row
-from tests.unit.emulator.driver import IGNORE, Driver, delete_all, increment, put
+from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, build_request, parse_response
+from tests.unit.emulator.driver import CREDENTIALS, IGNORE, Driver, delete_all, increment, put
 
 KEY = encode_primary_key((("k", 1),))
 CREATED = {
@@ -97,6 +98,29 @@ async def test_a_missing_table_fails_the_rows_of_a_batch(driver: Driver, call: s
     (table,) = (await driver.call(call, **CALLS[call]("none"))).tables
 
     assert [(row.is_ok, row.error.code) for row in table.rows] == [(False, "OTSObjectNotExist")]
+
+
+@pytest.mark.parametrize(
+    ("instance", "code", "message"),
+    [
+        ("ab", "OTSParameterInvalid", "Invalid instance name: 'ab'"),
+        ("a_b", "OTSParameterInvalid", "Invalid instance name: 'a_b'"),
+        ("a" * 17, "OTSParameterInvalid", f"Invalid instance name: '{'a' * 17}'"),
+        ("nobodys", "OTSAuthFailed", "The instance is not found"),
+    ],
+)
+async def test_no_instance_has_this_name(driver: Driver, instance: str, code: str, message: str) -> None:
+    operation = TABLE_OPERATIONS["ListTable"]
+    request = build_request(
+        operation,
+        pb.ListTableRequest(),
+        instance=instance,
+        credentials=CREDENTIALS,
+        now=driver.clock.now(),
+        trace_id="t",
+    )
+    with pytest.raises(TunnelError, match=f"{code}: {message}"):
+        parse_response(operation, await driver.emulator.handle(request))
 
 
 # What is returned

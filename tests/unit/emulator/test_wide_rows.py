@@ -8,6 +8,7 @@ import pytest
 
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Marker
+from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_row, decode_rows, encode_primary_key
 from tests.unit.emulator.driver import Driver, put
 
@@ -81,3 +82,35 @@ async def test_a_token_that_is_none_is_refused(driver: Driver) -> None:
         await driver.call(
             "GetRow", table_name="t", primary_key=encode_primary_key((("k", 2),)), max_versions=1, token=b"x"
         )
+
+
+async def test_rows_of_a_batch_come_in_parts_of_their_own(driver: Driver) -> None:
+    keys = [encode_primary_key((("k", key),)) for key in (1, 2)]
+    tokens, seen = [b"", b""], list[str]()
+    while True:
+        asked = pb.TableInBatchGetRowRequest(table_name="t", primary_key=keys, token=tokens, max_versions=1)
+        ((narrow, wide),) = [table.rows for table in (await driver.call("BatchGetRow", tables=[asked])).tables]
+        assert [column.name for column in decode_row(narrow.row).columns] == ["a"]
+        assert not narrow.next_token
+        seen += [column.name for column in decode_row(wide.row).columns]
+        tokens = [b"", wide.next_token]
+        if not wide.next_token:
+            break
+
+    assert seen == [f"c{number:02}" for number in range(40)]
+
+
+async def test_each_row_of_a_batch_has_a_token_or_none_has(driver: Driver) -> None:
+    keys = [encode_primary_key((("k", key),)) for key in (1, 2)]
+    asked = pb.TableInBatchGetRowRequest(table_name="t", primary_key=keys, token=[b""], max_versions=1)
+    with pytest.raises(ServiceError, match="number of tokens must be that of the rows: 2, found: 1"):
+        await driver.call("BatchGetRow", tables=[asked])
+
+
+async def test_a_window_of_columns_is_cut_before_the_row_is(driver: Driver) -> None:
+    page = pb.ColumnPaginationFilter(offset=5, limit=30)
+    window = pb.Filter(type="FT_COLUMN_PAGINATION", filter=page.SerializeToString()).SerializeToString()
+
+    parts = await parts_of_get(driver, filter=window)
+
+    assert [column.value for part in parts for column in part.columns] == list(range(5, 35))
