@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import json
 import os
 import re
 import signal
@@ -34,7 +33,7 @@ from tests.bench.consumers import (
     measure_theirs,
     profile_ours,
 )
-from tests.bench.figures import Figure, Pair, figures_of
+from tests.bench.figures import Figure, Pair, add_to_file, figures_of
 from tests.bench.stand import CHANNELS, KEYS, REQUEST_ROWS, Stand, record_bytes, stand_on
 from tests.oracle.go_program import GoUnavailable, build_go_worker
 
@@ -68,7 +67,7 @@ def main() -> int:
         return 2
     figures = asyncio.run(_bench(options, program, cores[0], cores[1]))
     _print_table(figures, options)
-    options.output.write_text(json.dumps([figure.document() for figure in figures], indent=2) + "\n")
+    add_to_file(options.output, (figure.document() for figure in figures))
     return 0
 
 

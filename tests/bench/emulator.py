@@ -9,7 +9,6 @@ the wall clock, and by the emulator's own CPU seconds, which other work on the m
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.table import Table
 from ots_tunnel.protocol.compiled import CODEC
 from tests.bench.emulator_load import loads, measure
 from tests.bench.emulator_target import Goal
+from tests.bench.figures import add_to_file
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
     os.sched_setaffinity(0, cores[-1:])
     goals = measure(options.rows, cores[0], options.only)
     print_table(goals, options.rows)
-    add_to_file(options.output, goals)
+    add_to_file(options.output, (goal.document() for goal in goals))
     return 0
 
 
@@ -60,14 +60,6 @@ def print_table(goals: list[Goal], rows: int) -> None:
         ours = f"{goal.ours:,.3f}" if goal.ours < 100 else f"{goal.ours:,.0f}"
         table.add_row(goal.name, ours, wanted, goal.unit, met)
     Console(width=150).print(table)
-
-
-def add_to_file(path: Path, goals: list[Goal]) -> None:
-    """Replace what an earlier run said of the same, and leave everything else."""
-    lines = json.loads(path.read_text()) if path.exists() else []
-    names = {goal.name for goal in goals}
-    lines = [line for line in lines if line["name"] not in names] + [goal.document() for goal in goals]
-    path.write_text(json.dumps(lines, indent=2) + "\n")
 
 
 if __name__ == "__main__":

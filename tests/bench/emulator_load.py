@@ -39,7 +39,7 @@ def loads(rows: int) -> Mapping[str, tuple[tuple[Load, ...], tuple[str, ...]]]:
         ),
         "write": ((partial(_write, rows, False), partial(_write, rows, True), partial(_write_flights, rows)), ()),
         "memory": ((partial(_memory, rows, False), partial(_memory, rows, True)), ()),
-        "expiring": ((partial(_expiring, rows),), ()),
+        "expiring": ((partial(_expiring, rows),), _aim(PARTITIONS)),
         "heartbeat": ((_heartbeats,), _aim(CHANNELS)),
     }
 

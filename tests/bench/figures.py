@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -66,6 +68,13 @@ class Figure:
             "goal": self.goal,
             "met": self.met,
         }
+
+
+def add_to_file(path: Path, documents: Iterable[dict[str, Any]]) -> None:
+    """Replace what an earlier run said of the same, and leave everything else."""
+    lines = {line["name"]: line for line in (json.loads(path.read_text()) if path.exists() else [])}
+    lines |= {document["name"]: document for document in documents}
+    path.write_text(json.dumps([*lines.values()], indent=2) + "\n")
 
 
 def figures_of(name: str, ours: Sequence[Pair], peer: Sequence[Pair]) -> list[Figure]:

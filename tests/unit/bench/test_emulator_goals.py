@@ -9,9 +9,9 @@ import pytest
 
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer import decode_row
-from tests.bench.emulator import add_to_file
 from tests.bench.emulator_rows import ROW_BYTES, row_of, write_requests
 from tests.bench.emulator_target import Goal
+from tests.bench.figures import add_to_file
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_what_an_earlier_run_said_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     path.write_text(json.dumps([{"name": "worker", "ours": 1}, {"name": "rate", "ours": 1}]))
 
-    add_to_file(path, [Goal("rate", 6, 3, "per second")])
+    add_to_file(path, [Goal("rate", 6, 3, "per second").document()])
 
     assert json.loads(path.read_text()) == [
         {"name": "worker", "ours": 1},
