@@ -38,13 +38,10 @@ class Instance:
     tunnels: dict[TunnelId, Tunnel] = field(default_factory=dict)
     partition_aims: dict[str, int] = field(default_factory=dict)
     """Partition counts chosen before their table was created."""
-    transactions: Transactions = field(init=False)
+    transactions: Transactions = field(default_factory=Transactions)
     pages: PageCache = field(default_factory=PageCache, repr=False)
     journal: Journal = field(default=UNKEPT, repr=False)
     _table_operations: deque[float] = field(default_factory=deque, repr=False)
-
-    def __post_init__(self) -> None:
-        self.transactions = Transactions(self.settings.transaction_lifetime)
 
     # Tables
 

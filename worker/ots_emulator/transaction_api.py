@@ -19,7 +19,9 @@ def start_local_transaction(call: Call, request: pb.StartLocalTransactionRequest
     if len(primary_key) > 1:
         raise parameter_invalid("StartLocalTransaction support only one primary key.")
     partition.check(primary_key)
-    transaction_id = call.instance.transactions.start(table, partition.bound(primary_key)[0], call.now)
+    transaction_id = call.instance.transactions.start(
+        table, partition.bound(primary_key)[0], call.now, call.settings.transaction_lifetime
+    )
     return pb.StartLocalTransactionResponse(transaction_id=transaction_id).SerializeToString()
 
 

@@ -133,21 +133,16 @@ class Scope:
 
 
 class Transactions:
-    """The open transactions of one instance.
+    """The open transactions of one instance."""
 
-    Args:
-        lifetime: seconds until a transaction that is not committed is aborted.
-    """
-
-    def __init__(self, lifetime: float) -> None:
-        self._lifetime = lifetime
+    def __init__(self) -> None:
         self._open: dict[str, Transaction] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def start(self, table: Table, partition_key: PartitionKey, now: float) -> str:
-        """Lock a partition key and return the id of the transaction.
+    def start(self, table: Table, partition_key: PartitionKey, now: float, lifetime: float) -> str:
+        """Lock a partition key and return the id of the transaction, which is aborted after `lifetime` seconds.
 
         Raises:
             Refusal: the table is without transactions, or the partition key is locked.
@@ -159,9 +154,7 @@ class Transactions:
         if table.schema.auto_increment is not None:
             raise parameter_invalid("Local transaction and auto increment primary key cannot be used together.")
         self.scope(table, "", now).check((partition_key,))
-        transaction = Transaction(
-            str(uuid.uuid4()), table, partition_key, table.fork(partition_key), now + self._lifetime
-        )
+        transaction = Transaction(str(uuid.uuid4()), table, partition_key, table.fork(partition_key), now + lifetime)
         self._open[transaction.id] = transaction
         return transaction.id
 

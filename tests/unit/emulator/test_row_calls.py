@@ -238,3 +238,14 @@ async def test_every_row_of_a_batch_of_reads_answers_for_itself(driver: Driver) 
         ("none", False, "OTSObjectNotExist", False),
         ("t", True, "", True),
     ]
+
+
+async def test_a_table_can_forbid_updates(driver: Driver) -> None:
+    await driver.call("UpdateTable", table_name="t", table_options=pb.TableOptions(allow_update=False))
+    await driver.put(1, put("a", 1))
+    with pytest.raises(ServiceError, match="UpdateRow is not allowed: allow_update of the table is false"):
+        await update(driver, put("a", 2))
+    await driver.delete(1)
+
+    assert not (await driver.call("DescribeTable", table_name="t")).table_options.allow_update
+    assert await driver.get(1) is None

@@ -44,6 +44,17 @@ async def test_a_transaction_ends_after_its_time() -> None:
     assert await value(driver, 1) == 8
 
 
+async def test_the_time_of_transactions_can_be_changed() -> None:
+    driver = Driver()
+    await driver.create_table()
+    driver.emulator.change_settings(transaction_lifetime=5.0)
+    transaction = await start(driver)
+    driver.clock.advance(6)
+
+    with pytest.raises(ServiceError, match="OTSSessionNotExist"):
+        await put(driver, 1, 7, transaction)
+
+
 async def test_the_change_log_hears_of_a_transaction_when_it_is_committed() -> None:
     driver = Driver()
     await driver.create_table(hours=24)
