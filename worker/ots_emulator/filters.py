@@ -20,8 +20,7 @@ from google.protobuf.message import DecodeError
 
 from ots_emulator.cells import Cell
 from ots_emulator.keys import key_columns
-from ots_emulator.pattern_code import PatternError
-from ots_emulator.patterns import Pattern, pattern_of
+from ots_emulator.patterns import Pattern, PatternError, pattern_of
 from ots_emulator.refusal import request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Marker, Value

@@ -1,80 +1,53 @@
-"""Regular expressions in time proportional to the text, so that no request can stop the service; pure.
-
-Python's own matcher can take for ever. Here all ways through an expression are followed at once, one character after
-the other (Pike's machine). What is found is what Perl and Python find: the leftmost match, alternatives in order,
-greedy unless said otherwise. Only where nothing at all is repeated may they differ, as others do.
-"""
+"""Regular expressions of filters, in time proportional to the text: no request can stop the service (RE2)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
-from ots_emulator.pattern_code import Step, compiled
+import re2
 
+_EXPRESSION: Final = 256
 #: Most characters of a text that are looked at.
 _TEXT: Final = 1 << 14
-#: Where a match and its first group begin and end; -1 is unknown.
-_Places = tuple[int, int, int, int]
+#: Bytes that the states of one expression may take.
+_MEMORY: Final = 1 << 20
+
+
+class PatternError(ValueError):
+    """An expression cannot be used; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A regular expression that is ready for use."""
 
-    code: tuple[Step, ...]
+    compiled: Any
 
     def find(self, text: str) -> str | None:
         """Return what the first group matches, of an expression without groups what all of it matches; else None."""
-        text = text[:_TEXT]
-        found: _Places | None = None
-        ways: list[tuple[int, _Places]] = []
-        for at in range(len(text) + 1):
-            if found is None:
-                ways.append((0, (at, -1, -1, -1)))
-            elif not ways:
-                break
-            reached = self._follow(ways, at, len(text))
-            ways = []
-            for step, places in reached:
-                if step == len(self.code):
-                    # What comes behind is less wanted.
-                    found = (places[0], at, places[2], places[3])
-                    break
-                test = self.code[step].test
-                if at < len(text) and test is not None and test(text[at]):
-                    ways.append((step + 1, places))
+        found = self.compiled.search(text[:_TEXT])
         if found is None:
             return None
-        return text[found[2] : found[3]] if found[3] >= 0 else text[found[0] : found[1]]
-
-    def _follow(self, ways: list[tuple[int, _Places]], at: int, end: int) -> list[tuple[int, _Places]]:
-        """Return the steps that take a character or end the match, the most wanted first, each once."""
-        seen: set[int] = set()
-        reached: list[tuple[int, _Places]] = []
-        waiting = list(reversed(ways))
-        while waiting:
-            step, places = waiting.pop()
-            if step in seen:
-                continue
-            seen.add(step)
-            now = self.code[step] if step < len(self.code) else None
-            if now is None or now.test is not None:
-                reached.append((step, places))
-            elif now.forks:
-                waiting.extend((step + fork, places) for fork in reversed(now.forks))
-            elif now.note is not None:
-                noted = (places[0], places[1], at, -1) if now.note == 2 else (*places[:3], at)
-                waiting.append((step + 1, noted))
-            elif at == (0 if now.at == "^" else end):
-                waiting.append((step + 1, places))
-        return reached
+        part = found.group(1 if self.compiled.groups else 0)
+        return None if part is None else str(part)
 
 
-def pattern_of(text: str) -> Pattern:
-    """Read a regular expression.
+@lru_cache(maxsize=64)
+def pattern_of(expression: str) -> Pattern:
+    """Make an expression ready for use.
 
     Raises:
-        PatternError: says why it cannot be used.
+        PatternError: it is malformed, too long, or asks for what RE2 has not, such as looking back.
     """
-    return Pattern(tuple(compiled(text)))
+    if len(expression) > _EXPRESSION:
+        raise PatternError(f"longer than {_EXPRESSION} characters")
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    try:
+        return Pattern(re2.compile(expression, options=options))
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from error
