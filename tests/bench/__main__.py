@@ -23,6 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from ots_tunnel.protocol.compiled import CODEC, native
 from tests.bench.consumers import (
     CHECKPOINT,
     HEARTBEAT,
@@ -37,8 +38,6 @@ from tests.bench.figures import Figure, Pair, add_to_file, figures_of
 from tests.bench.stand import CHANNELS, KEYS, REQUEST_ROWS, Stand, record_bytes, stand_on
 from tests.oracle.go_program import GoUnavailable, build_go_worker
 
-#: There is no compiled one yet; when there is, a run without it must fail.
-CODEC = "pure Python"
 PROFILE_LINES = 15
 SIDES = ("ours", "theirs")
 COPIES = {"ours": "copy_ours", "theirs": "copy_theirs"}
@@ -56,6 +55,9 @@ MODES = {
 def main() -> int:
     """Measure, print, write the file."""
     options = _options()
+    if native is None:
+        print("the compiled codec is not there: build the package where there is a compiler", file=sys.stderr)
+        return 2
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         print("two cores are needed: one for the emulator, one for the worker", file=sys.stderr)
