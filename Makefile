@@ -51,8 +51,10 @@ test-long: setup ## The long runs: many seeds, many kills (up to two hours)
 	@$(RUN) python -m tests.suite --long
 
 .PHONY: bench
-bench: setup ## Measure the worker beside the vendor's Go worker; writes bench.json
+bench: setup ## Measure worker and emulator; writes bench.json
 	@$(RUN) python -m tests.bench
+	@$(RUN) python -m tests.bench.emulator
+	@$(RUN) python -m tests.bench.emulator_durable
 
 .PHONY: lint
 lint: setup ## Lint, format, types, import contracts, generated files
