@@ -46,7 +46,10 @@ class CodecBuildHook(BuildHookInterface):
         for module, path in built.items():
             target = source.joinpath(*module.split(".")).parent / path.name
             if version == "editable":
-                target.write_bytes(path.read_bytes())
+                # Not in place: that would crash every process that has it loaded.
+                fresh = target.with_name(f"{target.name}.new")
+                fresh.write_bytes(path.read_bytes())
+                fresh.replace(target)
             else:
                 build_data["force_include"][str(path)] = str(target.relative_to(source))
         if version != "editable":
