@@ -1,4 +1,4 @@
-"""The emulator as an object: state, levers, and its two ports."""
+"""The emulator as an object: its state, how it runs, and its two ports."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ from ots_emulator.calls import CallHistory
 from ots_emulator.clock import Clock, ManualClock, ShiftedClock, SystemClock
 from ots_emulator.faults import FaultRule, Faults
 from ots_emulator.instance import Instance
-from ots_emulator.keys import Key
-from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.levers import Levers
+from ots_emulator.refusal import parameter_invalid
 from ots_emulator.restore import restore
 from ots_emulator.server import Listener, listen, serve_data
 from ots_emulator.settings import Settings, changed_settings
 from ots_emulator.state import state_of
 from ots_emulator.storage import Storage
 from ots_emulator.thread import EmulatorThread
-from ots_emulator.tunnels import Tunnel
-from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 
 DEFAULT_INSTANCES: Mapping[str, Mapping[str, str]] = {"demo": {"test-id": "test-secret"}}
 
 
-class Emulator:
+class Emulator(Levers):
     """Tablestore and its Tunnel Service in this process.
 
     Args:
@@ -62,9 +60,9 @@ class Emulator:
     ) -> None:
         self.settings = settings or Settings()
         self._shifted = ShiftedClock(clock or SystemClock())
-        self.clock: Clock = clock if isinstance(clock, ManualClock) else self._shifted
+        served = {name: Instance(name, dict(keys), self.settings) for name, keys in instances.items()}
+        super().__init__(served, clock if isinstance(clock, ManualClock) else self._shifted)
         self.faults = Faults()
-        self.instances = {name: Instance(name, dict(keys), self.settings) for name, keys in instances.items()}
         self._storage = self._restored(Path(data)) if data is not None else None
         self._application = Application(self.instances, self.clock, self.settings, self.faults)
         self._address = (host, port)
@@ -233,63 +231,6 @@ class Emulator:
         """Return everything there is to see, as JSON values."""
         return state_of(self)
 
-    def set_partitions(self, instance: str, table: str, count: int) -> None:
-        """Choose how many partitions a table will have; takes effect as it is created or filled.
-
-        Raises:
-            Refusal: no such instance.
-        """
-        found = self._instance(instance)
-        found.partition_aims[table] = count
-        if table in found.tables:
-            found.tables[table].partition_aim = count
-
-    def split(self, instance: str, table: str, partition_id: str | None = None, *, key: Key | None = None) -> list[str]:
-        """Split a partition, by default the one with most rows at its median; return ids of parent and children.
-
-        Raises:
-            Refusal: no such instance, table or partition, or it cannot be split.
-        """
-        parts = self._instance(instance).split(table, self._now_us(), partition_id=partition_id, key=key)
-        return [partition.id for partition in parts]
-
-    def merge(self, instance: str, table: str, partition_id: str | None = None) -> list[str]:
-        """Merge a partition with the one behind it, by default the smallest two; return ids of both parents and child.
-
-        Raises:
-            Refusal: no such instance, table or partition, or there is none behind it.
-        """
-        parts = self._instance(instance).merge(table, self._now_us(), partition_id=partition_id)
-        return [partition.id for partition in parts]
-
-    def suspend(self, instance: str, tunnel: str, channel_id: str) -> None:
-        """Take a channel away and keep it from everybody, until `resume`.
-
-        Raises:
-            Refusal: no such instance, tunnel or channel.
-        """
-        found = self._tunnel(instance, tunnel)
-        found.suspend(found.channel(channel_id))
-
-    def resume(self, instance: str, tunnel: str, channel_id: str) -> None:
-        """Let a channel be given away again.
-
-        Raises:
-            Refusal: no such instance, tunnel or channel.
-        """
-        found = self._tunnel(instance, tunnel)
-        found.resume(found.channel(channel_id))
-
-    def conflict(self, instance: str, tunnel: str, channel_id: str) -> int:
-        """Let a channel's next checkpoint find that somebody has used its sequence number; return the stored one.
-
-        Raises:
-            Refusal: no such instance, tunnel or channel.
-        """
-        channel = self._tunnel(instance, tunnel).channel(channel_id)
-        channel.sequence += 1
-        return channel.sequence
-
     def advance_clock(self, seconds: float) -> float:
         """Move the service's clock ahead of (or behind) the one it runs by; return its time."""
         if isinstance(self.clock, ManualClock):
@@ -309,60 +250,6 @@ class Emulator:
         for instance in self.instances.values():
             instance.settings = self.settings
         return self.settings
-
-    def expire_clients(self, instance: str, tunnel: str, client: str | None = None) -> list[str]:
-        """Forget one client, or all, of a tunnel (id or name) as if they had timed out; return their ids.
-
-        Raises:
-            Refusal: no such instance or tunnel.
-        """
-        found = self._tunnel(instance, tunnel)
-        gone = [known for known in found.clients if client in (None, known)]
-        for known in gone:
-            found.shutdown(known)
-        return list(gone)
-
-    def expire_tunnel(self, instance: str, tunnel: str) -> None:
-        """Let a tunnel (id or name) expire.
-
-        Raises:
-            Refusal: no such instance or tunnel.
-        """
-        self._tunnel(instance, tunnel).expired = True
-
-    def trim(self, instance: str, table: str) -> None:
-        """Forget a table's whole change log, as if the retention had passed.
-
-        Raises:
-            Refusal: no such instance or table.
-        """
-        log = self._instance(instance).table(table).log
-        if log is not None:
-            log.trim()
-
-    def rebalance(self, instance: str, tunnel: str, channel_id: str) -> None:
-        """Take an open channel back from its client; the next heartbeats give it away again.
-
-        Raises:
-            Refusal: no such instance, tunnel or channel.
-        """
-        channel = self._tunnel(instance, tunnel).channel(channel_id)
-        if channel.status is ChannelStatus.OPEN:
-            channel.turn(ChannelStatus.CLOSING, channel.owner)
-
-    def _instance(self, name: str) -> Instance:
-        if name not in self.instances:
-            raise parameter_invalid(f"no instance {name!r}, there are: {', '.join(sorted(self.instances))}")
-        return self.instances[name]
-
-    def _tunnel(self, instance: str, tunnel: str) -> Tunnel:
-        for found in self._instance(instance).tunnels.values():
-            if tunnel in (found.id, found.name):
-                return found
-        raise Refusal("OTSParameterInvalid", f"no tunnel {tunnel!r} in instance {instance!r}")
-
-    def _now_us(self) -> int:
-        return int(self.clock.now() * 1_000_000)
 
 
 def _started(listener: Listener | None) -> Listener:
