@@ -7,6 +7,7 @@ the environment: `OTS_TUNNEL_BUILD=python` does not compile, `OTS_TUNNEL_BUILD=c
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class CodecBuildHook(BuildHookInterface):
     """Puts the compiled modules into the wheel; an editable install gets them into the source tree."""
 
     PLUGIN_NAME = "custom"
+    _folder: Path | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile and register what was built.
@@ -36,8 +38,9 @@ class CodecBuildHook(BuildHookInterface):
         if choice == "python":
             return
         source = Path(self.root) / "worker"
+        self._folder = Path(tempfile.mkdtemp(prefix="ots-tunnel-codec-"))
         try:
-            built = compile_modules(source)
+            built = compile_modules(source, self._folder)
         except (Exception, SystemExit) as error:  # a compiler fails in many ways; none of them may stop an install
             if choice == "compiled":
                 raise
@@ -56,14 +59,18 @@ class CodecBuildHook(BuildHookInterface):
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
 
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what the wheel has taken over."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-def compile_modules(source: Path) -> dict[str, Path]:
-    """Compile every module from `source`; the files stay in a temporary folder until the process ends."""
+
+def compile_modules(source: Path, folder: Path) -> dict[str, Path]:
+    """Compile every module from `source`; everything that is built lies in `folder`."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    folder = Path(tempfile.mkdtemp(prefix="ots-tunnel-codec-"))
     extensions = [
         Extension(module, [str(source.joinpath(*module.split(".")).with_suffix(".pyx"))], extra_compile_args=["-g0"])
         for module in MODULES
