@@ -1,0 +1,217 @@
+"""Where sharp edges are looked for: one channel with a scripted service, and workers on an emulator in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.budget import ByteBudget
+from ots_tunnel.channels import ChannelTask, Surroundings
+from ots_tunnel.client import Page, TunnelClient
+from ots_tunnel.errors import ConnectionLost, SequenceNumberMismatch, TunnelError
+from ots_tunnel.fence import Fence
+from ots_tunnel.metrics import WorkerMetrics
+from ots_tunnel.model import Action, Channel, ChannelId, ChannelStatus, Checkpoint, ClientId, Column, Token, TunnelId
+from ots_tunnel.pipeline import Shared
+from ots_tunnel.protocol import channel as machine
+from ots_tunnel.protocol import tunnel_pb2 as pb
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.rate import RateLimit
+from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
+from ots_tunnel.status import WorkerStatus
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker import TunnelWorker
+from tests.integration.scene import CREDENTIALS, TABLE, Scene
+
+CHANNEL = ChannelId("4873ae54_1")
+SETTINGS = WorkerSettings(TunnelId("tunnel"), interval=10, timeout=40, checkpoint_interval=60, drain=100)
+
+
+def page(rows: int, following: str, may_more: bool | None = None) -> Page:
+    """A page of that many records."""
+    records = [Record(Action.PUT, encode_row((("pk", f"k{n}"),), (Column("n", n, 1),))) for n in range(rows)]
+    return Page(records, Token(following), may_more, 1000 * rows, None)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 1000) -> None:
+    """Wait in the loop's time for what no event announces."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.01)
+
+
+@dataclass
+class Service:
+    """The service as one channel sees it: pages by their token, one cursor, and troubles by the call's name."""
+
+    pages: dict[str, Page]
+    stored: Checkpoint = field(default_factory=lambda: Checkpoint(Token("t0"), 7))
+    troubles: dict[str, list[Exception]] = field(default_factory=dict)
+    latency: dict[str, float] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+
+    async def get_checkpoint(self, *ids: object) -> Checkpoint:
+        await self._befall("get")
+        return self.stored
+
+    async def read_records(self, tunnel_id: object, client_id: object, channel_id: object, token: Token) -> Page:
+        await self._befall("read", token)
+        if token not in self.pages:
+            raise ConnectionLost(f"no page at {token}")
+        return self.pages[token]
+
+    async def checkpoint(
+        self, *ids_and_checkpoint: object, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> None:
+        checkpoint = cast("Checkpoint", ids_and_checkpoint[-1])
+        if before_send is not None:
+            before_send()
+        await self._befall("put", checkpoint.token)
+        if checkpoint.sequence_number <= self.stored.sequence_number:
+            raise SequenceNumberMismatch("OTSSequenceNumberNotMatch", "stale")
+        self.stored = checkpoint
+        self.events.append(f"stored {checkpoint.token}")
+
+    async def _befall(self, call: str, *what: str) -> None:
+        self.events.append(" ".join((call, *what)))
+        await asyncio.sleep(self.latency.get(call, 0.001))
+        if self.troubles.get(call):
+            raise self.troubles[call].pop(0)
+
+
+@dataclass
+class Recorder(Immediate):
+    """A sink that takes its time, or waits for a gate."""
+
+    events: list[str]
+    delay: float = 0
+    gate: asyncio.Event | None = None
+    error: Exception | None = None
+    begin_error: BaseException | None = None
+
+    async def open(self) -> None: ...
+
+    async def begin(self, *channel: object) -> None:
+        if self.begin_error is not None:
+            raise self.begin_error
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        guard.check()
+        self.events.append(f"write {batch.start}")
+        try:
+            await asyncio.sleep(self.delay)
+            if self.gate is not None:
+                await self.gate.wait()
+            if self.error is not None:
+                raise self.error
+        except asyncio.CancelledError:
+            self.events.append(f"cancelled {batch.start}")
+            raise
+        self.events.append(f"wrote {batch.start}")
+
+    async def close(self) -> None: ...
+
+
+class Stand:
+    """One `ChannelTask` between a scripted service and a sink, fed with heartbeat answers by hand."""
+
+    def __init__(
+        self, service: Service, sink: Sink, *, slots: asyncio.Semaphore | None = None, **settings: object
+    ) -> None:
+        clock = asyncio.get_running_loop().time
+        self.service = service
+        self.fatal: list[TunnelError] = []
+        chosen = replace(SETTINGS, **settings)  # type: ignore[arg-type]
+        metrics = WorkerMetrics("t")
+        self.shared = Shared(sink, metrics, ByteBudget(1 << 28), RateLimit(0), slots)
+        fence = Fence(chosen.timeout, chosen.interval, clock)
+        fence.heartbeat_answered(clock() + 1e6)
+        self.around = Surroundings(
+            cast("TunnelClient", service),
+            ClientId("client"),
+            chosen,
+            fence,
+            self.shared,
+            WorkerStatus("tunnel", "tag", metrics),
+            news=self._news,
+            ended_by=self.fatal.append,
+        )
+        self.channel: ChannelTask
+        self._task: asyncio.Task[None] | None = None
+
+    def _news(self) -> None:
+        self.service.events.append(f"report {self.channel.channel.status.name}")
+
+    def open(self, channel_id: ChannelId = CHANNEL, previous: ChannelTask | None = None) -> ChannelTask:
+        """The first heartbeat answer names the channel, version 1."""
+        self.channel = ChannelTask(self.around, Channel(channel_id, 1, ChannelStatus.OPEN), previous)
+        self._task = asyncio.create_task(self.channel.run())
+        self.notify(ChannelStatus.OPEN, 1)
+        return self.channel
+
+    def notify(self, status: ChannelStatus, version: int) -> None:
+        """A heartbeat answer."""
+        self.channel.feed(machine.Notified(Channel(self.channel.channel.channel_id, version, status)))
+
+    async def over(self) -> Channel:
+        """The end the channel reports."""
+        await until(lambda: self.channel.is_over)
+        return self.channel.channel
+
+    async def close(self) -> None:
+        """The channel vanishes."""
+        assert self._task is not None
+        self.channel.feed(machine.Vanished())
+        await self._task
+
+
+class LoopClock:
+    """The service's time runs with the loop's."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+
+    def now(self) -> float:
+        return self._began + asyncio.get_running_loop().time()
+
+
+class VirtualScene(Scene):
+    """A scene in the loop's time, with a record of every call: (when, name, message)."""
+
+    def __init__(self, **settings: object) -> None:
+        chosen = Settings(page_rows=50, init_delay=0.01, date_skew=None, **settings)  # type: ignore[arg-type]
+        super().__init__(Emulator(settings=chosen, clock=LoopClock(1_700_000_000.0)))
+        self.calls: list[tuple[float, str]] = []
+        self.reports: list[pb.HeartbeatRequest] = []
+        #: Spoils answers: given the call's name and the answer, returns the one that is delivered.
+        self.deliver: Callable[[str, HttpResponse], HttpResponse] = lambda name, answer: answer
+
+    def times(self, name: str) -> list[float]:
+        """When a call was sent."""
+        return [at for at, call in self.calls if call == name]
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        """Pass a worker's call on."""
+        name = request.path.rpartition("/")[2]
+        self.calls.append((asyncio.get_running_loop().time(), name))
+        if name == "heartbeat":
+            self.reports.append(pb.HeartbeatRequest.FromString(request.body))
+        return self.deliver(name, await self.emulator.handle(request))
+
+    def calling_client(self) -> TunnelClient:
+        """A client whose calls are recorded."""
+        return TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
+
+    def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
+        """A worker with a heartbeat every 10 s and a timeout of 40 s, unless told otherwise."""
+        times = {"interval": 10, "timeout": 40, "early_spacing": 1, "reconnect": (1, 3), "drain": 45, **settings}
+        mine = replace(SETTINGS, tunnel_id=self.tunnel_id, table=TABLE, tunnel_name="t", **times)  # type: ignore[arg-type]
+        return TunnelWorker(
+            self.calling_client(), sink, mine, clock=asyncio.get_running_loop().time, entropy=lambda: 0.5
+        )
