@@ -15,9 +15,12 @@
 //	  "rowIndex": 0, "columns": {"n": 1}}, ...]}
 //
 // timestamp is 0 for base data; a column that was deleted has the value null. The last line is
-// {"rows": N, "seconds": S, "cpuSeconds": C}. -mode count only counts, -mode copy writes the rows into the table
-// -copy-to. -heartbeat, -timeout (whole seconds on the wire), -delay (holds every batch back), -reconnect and -duration
-// are Go durations, such as 500ms.
+// {"rows": N, "seconds": S, "cpuSeconds": C, "touched": T, "busySeconds": B}; B is the time from the first callback to
+// the end of the last one. -mode count only counts, undecoded does so with the SDK's NeedBinaryRecord, column and all
+// read one column or every column and count them as T, -mode copy writes the rows into the table -copy-to, -mode latency
+// adds "sent" and "delayed" to the last line: per record its column "sent", and how many microseconds ago that was.
+// -heartbeat, -timeout (whole seconds on the wire), -checkpoint, -delay (holds every batch back, or with -delay-rows
+// every so many rows of it), -reconnect and -duration are Go durations, such as 500ms.
 //
 // walk makes every call of the SDK against a fresh emulator, on its happy path and in each class of error, and prints
 // one JSON line per step: {"step": "section/what", "ok": true, "detail": "..."}, at last {"calls": [...]}, the

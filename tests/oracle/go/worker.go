@@ -24,7 +24,8 @@ type work struct {
 	tunnel, table, mode, copyTo, output string
 	rows                                int64
 	duration, delay, interval, timeout  time.Duration
-	reconnect                           time.Duration
+	reconnect, checkpoint               time.Duration
+	delayRows                           int
 }
 
 func workFrom(arguments []string) *work {
@@ -32,12 +33,14 @@ func workFrom(arguments []string) *work {
 	w.register(flags)
 	flags.StringVar(&w.tunnel, "tunnel", "", "tunnel id; with -table a tunnel name")
 	flags.StringVar(&w.table, "table", "", "table whose tunnel -tunnel names")
-	flags.StringVar(&w.mode, "mode", "print", "print, count or copy")
+	flags.StringVar(&w.mode, "mode", "print", "print, count, undecoded, column, all, latency or copy")
 	flags.StringVar(&w.copyTo, "copy-to", "", "destination table of copy")
 	flags.StringVar(&w.output, "output", "", "file of JSON lines (default: standard output)")
 	flags.Int64Var(&w.rows, "rows", 0, "end after so many records, 0 means on SIGTERM")
 	flags.DurationVar(&w.duration, "duration", 0, "end after so long, 0 means on SIGTERM")
 	flags.DurationVar(&w.delay, "delay", 0, "how long every batch takes")
+	flags.IntVar(&w.delayRows, "delay-rows", 0, "rows of a batch that take a delay each, 0 means all of them one")
+	flags.DurationVar(&w.checkpoint, "checkpoint", time.Second, "checkpoint interval")
 	flags.DurationVar(&w.interval, "heartbeat", 5*time.Second, "heartbeat interval")
 	flags.DurationVar(&w.timeout, "timeout", 15*time.Second, "heartbeat timeout")
 	flags.DurationVar(&w.reconnect, "reconnect", 10*time.Second, "longest wait before a lost client is replaced")
@@ -73,6 +76,7 @@ type batch struct {
 
 type consumer struct {
 	*work
+	gathered
 	seen atomic.Int64
 	once sync.Once
 	done chan struct{}
@@ -107,7 +111,8 @@ func runWorker(arguments []string) {
 		LogConfig:         &quiet,
 		LogWriteSyncer:    os.Stderr,
 		ProcessorFactory: &tunnel.SimpleProcessFactory{
-			ProcessFunc: c.process, CpInterval: time.Second, Logger: logger, // without it: a file in the working directory
+			ProcessFunc: c.process, CpInterval: w.checkpoint, NeedBinaryRecord: w.mode == "undecoded",
+			Logger: logger, // without it: a file in the working directory
 		},
 	}
 	client := tunnel.NewTunnelClientWithToken(w.endpoint, w.instance, w.keyID, w.keySecret, w.stsToken, nil)
@@ -137,7 +142,7 @@ func runWorker(arguments []string) {
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	fmt.Fprintf(c.out, "{\"rows\": %d, \"seconds\": %.3f, \"cpuSeconds\": %.3f}\n", c.seen.Load(), elapsed, cpu)
+	fmt.Fprintf(c.out, "{\"rows\": %d, \"seconds\": %.3f, \"cpuSeconds\": %.3f%s}\n", c.seen.Load(), elapsed, cpu, c.text())
 	c.out.Flush()
 }
 
@@ -151,18 +156,26 @@ func cpuSeconds() float64 {
 }
 
 func (c *consumer) process(ctx *tunnel.ChannelContext, records []*tunnel.Record) error {
-	time.Sleep(c.delay)
+	c.begin()
+	time.Sleep(c.pause(len(records)))
 	var err error
 	switch c.mode {
 	case "print":
 		err = c.print(ctx, records)
+	case "column":
+		c.touchColumn(records)
+	case "all":
+		c.touchAll(records)
+	case "latency":
+		err = c.takeLatencies(records)
 	case "copy":
 		err = c.copy(records)
 	}
 	if err != nil {
 		return err
 	}
-	if seen := c.seen.Add(int64(len(records))); c.rows > 0 && seen >= c.rows {
+	c.end()
+	if seen := c.seen.Add(int64(ctx.RecordCount)); c.rows > 0 && seen >= c.rows {
 		c.once.Do(func() { close(c.done) })
 	}
 	return nil

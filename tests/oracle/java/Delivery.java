@@ -21,7 +21,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What becomes of the records: printed, counted or copied; one object for all channels, as the vendor has it. */
+/** What becomes of the records: printed, counted, touched or copied; one object for all channels, as the vendor has it. */
 final class Delivery implements IChannelProcessor {
     private static final int REQUEST_ROWS = 200;
     private static final Map<StreamRecord.RecordType, String> ACTIONS = Map.of(
@@ -37,18 +37,21 @@ final class Delivery implements IChannelProcessor {
     private final SyncClient copies;
     private final String copyTo;
     private final Duration delay;
+    private final long delayRows;
     private final long rows;
     private final CountDownLatch end;
+    private final Gathered gathered = new Gathered();
     private boolean finished;
 
     Delivery(Clients clients, PrintStream lines, String mode, SyncClient copies, String copyTo, Duration delay,
-            long rows, CountDownLatch end) {
+            long delayRows, long rows, CountDownLatch end) {
         this.clients = clients;
         this.lines = lines;
         this.mode = mode;
         this.copies = copies;
         this.copyTo = copyTo;
         this.delay = delay;
+        this.delayRows = delayRows;
         this.rows = rows;
         this.end = end;
     }
@@ -63,16 +66,21 @@ final class Delivery implements IChannelProcessor {
         if (records.isEmpty()) {
             return; // it is called on empty pages, too
         }
+        gathered.begin();
         try {
-            Thread.sleep(delay.toMillis());
+            Thread.sleep(delay.toMillis() * (delayRows == 0 ? 1 : (records.size() + delayRows - 1) / delayRows));
         } catch (InterruptedException interrupted) {
             throw new IllegalStateException(interrupted); // the worker is ending: nothing came of this batch
         }
-        if (mode.equals("print")) {
-            print(input.getChannelId(), records);
-        } else if (mode.equals("copy")) {
-            copy(records);
+        switch (mode) {
+            case "print" -> print(input.getChannelId(), records);
+            case "column" -> gathered.touchColumn(records);
+            case "all" -> gathered.touchAll(records);
+            case "latency" -> gathered.takeLatencies(records);
+            case "copy" -> copy(records);
+            default -> { } // they are counted anyway
         }
+        gathered.end();
         long total = seen.addAndGet(records.size());
         if (rows > 0 && total >= rows) {
             end.countDown();
@@ -84,10 +92,10 @@ final class Delivery implements IChannelProcessor {
         // called for every channel that closes; there is nothing to close
     }
 
-    /** Writes the last line. */
+    /** Writes the last line: a summary, an object without its last brace, and what was gathered. */
     synchronized void finish(String summary) {
         finished = true;
-        lines.println(summary);
+        lines.println(summary + gathered.text() + "}");
         lines.flush();
     }
 

@@ -42,6 +42,7 @@ final class Worker {
     private final long pool;
     private final Duration duration;
     private final Duration delay;
+    private final long delayRows;
     private final long interval;
     private final long timeout;
     private final long checkpoint;
@@ -60,6 +61,7 @@ final class Worker {
         pool = flags.number("pool", 0);
         duration = flags.duration("duration", "0");
         delay = flags.duration("delay", "0");
+        delayRows = flags.number("delay-rows", 0);
         interval = seconds(flags.duration("heartbeat", "5s"));
         timeout = seconds(flags.duration("timeout", "15s"));
         checkpoint = flags.duration("checkpoint", "1s").toMillis();
@@ -82,7 +84,7 @@ final class Worker {
         Clients clients = new Clients(account.tunnels(account.configuration()));
         String tunnelId = tunnelId(clients.client());
         try (PrintStream lines = lines()) {
-            Delivery delivery = new Delivery(clients, lines, mode, copies(), copyTo, delay, rows, end);
+            Delivery delivery = new Delivery(clients, lines, mode, copies(), copyTo, delay, delayRows, rows, end);
             TunnelWorkerConfig config = config(delivery);
             TunnelWorker worker = new TunnelWorker(tunnelId, clients.client(), config);
             long begin = System.nanoTime();
@@ -99,7 +101,7 @@ final class Worker {
             double elapsed = (System.nanoTime() - begin) / 1e9;
             double cpu = ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime() / 1e9;
             worker.shutdown();
-            delivery.finish(String.format(Locale.ROOT, "{\"rows\": %d, \"seconds\": %.3f, \"cpuSeconds\": %.3f}",
+            delivery.finish(String.format(Locale.ROOT, "{\"rows\": %d, \"seconds\": %.3f, \"cpuSeconds\": %.3f",
                     delivery.seen(), elapsed, cpu));
             return 0;
         }
