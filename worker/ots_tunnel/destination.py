@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 from ots_tunnel.errors import (
     ConfigError,
@@ -19,6 +18,7 @@ from ots_tunnel.errors import (
     ServerUnavailable,
     TransportError,
 )
+from ots_tunnel.instances import region_of
 from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema, run_blocking
 
 #: The greatest deviation a table can have, INT64_MAX / 1000000 seconds: any version is accepted (tablestore-api 2.5).
@@ -163,22 +163,13 @@ def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table:
     Raises:
         ConfigError: both are one table.
     """
-    one = (_region(source.endpoint), source.instance, source_table)
-    other = (_region(destination.endpoint), destination.instance, destination_table)
+    one = (region_of(source.endpoint), source.instance, source_table)
+    other = (region_of(destination.endpoint), destination.instance, destination_table)
     if one == other:
         raise ConfigError(
             f"sink.tablestore.table: {destination_table!r} in instance {destination.instance!r} is the source itself, "
             "a copy of a table into itself never ends"
         )
-
-
-def _region(endpoint: str) -> str:
-    """What tells apart instances of equal name: the region of a vendor's host, else the host with its port.
-
-    One instance of the vendor has a public, an internal and a VPC host that differ behind the region.
-    """
-    host = (urlsplit(endpoint).netloc or endpoint).lower()
-    return host.split(".")[1] if host.endswith(".aliyuncs.com") and host.count(".") > 2 else host
 
 
 def _create(destination: TableAdmin, schema: TableSchema) -> bool:
