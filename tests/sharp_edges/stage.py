@@ -14,13 +14,25 @@ from ots_tunnel.client import Page, TunnelClient
 from ots_tunnel.errors import ConnectionLost, SequenceNumberMismatch, TunnelError
 from ots_tunnel.fence import Fence
 from ots_tunnel.metrics import WorkerMetrics
-from ots_tunnel.model import Action, Channel, ChannelId, ChannelStatus, Checkpoint, ClientId, Column, Token, TunnelId
+from ots_tunnel.model import (
+    FINISHED,
+    Action,
+    Channel,
+    ChannelId,
+    ChannelStatus,
+    Checkpoint,
+    ClientId,
+    Column,
+    Token,
+    TunnelId,
+)
 from ots_tunnel.pipeline import Shared
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.settings import WorkerSettings
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
@@ -33,25 +45,35 @@ CHANNEL = ChannelId("4873ae54_1")
 SETTINGS = WorkerSettings(TunnelId("tunnel"), interval=10, timeout=40, checkpoint_interval=60, drain=100)
 
 
+def at(name: str) -> Token:
+    """A token of the stream; every position has a name, `t0` is where channels begin."""
+    return FINISHED if name == FINISHED else build_token(TokenContent(iterator=name))
+
+
+def name_of(token: Token) -> str:
+    """The name of a position."""
+    return token if token == FINISHED else parse_token(token).iterator
+
+
 def page(rows: int, following: str, may_more: bool | None = None) -> Page:
     """A page of that many records."""
     records = [Record(Action.PUT, encode_row((("pk", f"k{n}"),), (Column("n", n, 1),))) for n in range(rows)]
-    return Page(records, Token(following), may_more, 1000 * rows, None)
+    return Page(records, at(following), may_more, 1000 * rows, None)
 
 
 async def until(condition: Callable[[], bool], seconds: float = 1000) -> None:
     """Wait in the loop's time for what no event announces."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - virtual time
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
 
 
 @dataclass
 class Service:
-    """The service as one channel sees it: pages by their token, one cursor, and troubles by the call's name."""
+    """The service as one channel sees it: pages by position, one cursor, troubles by call or by call and position."""
 
     pages: dict[str, Page]
-    stored: Checkpoint = field(default_factory=lambda: Checkpoint(Token("t0"), 7))
+    stored: Checkpoint = field(default_factory=lambda: Checkpoint(at("t0"), 7))
     troubles: dict[str, list[Exception]] = field(default_factory=dict)
     latency: dict[str, float] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
@@ -61,10 +83,10 @@ class Service:
         return self.stored
 
     async def read_records(self, tunnel_id: object, client_id: object, channel_id: object, token: Token) -> Page:
-        await self._befall("read", token)
-        if token not in self.pages:
-            raise ConnectionLost(f"no page at {token}")
-        return self.pages[token]
+        await self._befall("read", name_of(token))
+        if name_of(token) not in self.pages:
+            raise ConnectionLost(f"no page at {name_of(token)}")
+        return self.pages[name_of(token)]
 
     async def checkpoint(
         self, *ids_and_checkpoint: object, timeout: float, before_send: Callable[[], None] | None = None
@@ -72,17 +94,19 @@ class Service:
         checkpoint = cast("Checkpoint", ids_and_checkpoint[-1])
         if before_send is not None:
             before_send()
-        await self._befall("put", checkpoint.token)
+        await self._befall("put", name_of(checkpoint.token))
         if checkpoint.sequence_number <= self.stored.sequence_number:
             raise SequenceNumberMismatch("OTSSequenceNumberNotMatch", "stale")
         self.stored = checkpoint
-        self.events.append(f"stored {checkpoint.token}")
+        self.events.append(f"stored {name_of(checkpoint.token)}")
 
     async def _befall(self, call: str, *what: str) -> None:
-        self.events.append(" ".join((call, *what)))
+        where = " ".join((call, *what))
+        self.events.append(where)
         await asyncio.sleep(self.latency.get(call, 0.001))
-        if self.troubles.get(call):
-            raise self.troubles[call].pop(0)
+        for trouble in (call, where):
+            if self.troubles.get(trouble):
+                raise self.troubles[trouble].pop(0)
 
 
 @dataclass
@@ -103,7 +127,7 @@ class Recorder(Immediate):
 
     async def write(self, batch: Batch, guard: Guard) -> None:
         guard.check()
-        self.events.append(f"write {batch.start}")
+        self.events.append(f"write {name_of(batch.start)}")
         try:
             await asyncio.sleep(self.delay)
             if self.gate is not None:
@@ -111,9 +135,9 @@ class Recorder(Immediate):
             if self.error is not None:
                 raise self.error
         except asyncio.CancelledError:
-            self.events.append(f"cancelled {batch.start}")
+            self.events.append(f"cancelled {name_of(batch.start)}")
             raise
-        self.events.append(f"wrote {batch.start}")
+        self.events.append(f"wrote {name_of(batch.start)}")
 
     async def close(self) -> None: ...
 

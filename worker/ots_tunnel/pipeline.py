@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ots_tunnel.budget import ByteBudget, Share
 from ots_tunnel.client import Page
 from ots_tunnel.end_time import cut_page
+from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
 from ots_tunnel.failures import first_error
 from ots_tunnel.fence import Guard
 from ots_tunnel.handed import HandedPage, HandedPages
@@ -104,7 +105,7 @@ class Pipeline:
         self._shared = shared
         self._sleep = sleep
         self._entropy = entropy
-        self._pages: asyncio.Queue[_Item | None] = asyncio.Queue()
+        self._pages: asyncio.Queue[_Item | TunnelError | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(READ_AHEAD_PAGES)
         self._reader: asyncio.Task[None] | None = None
         self._stopping = False
@@ -134,7 +135,7 @@ class Pipeline:
         handed, finished, ended = HandedPages(self._page_confirmed), False, False
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._reader = tasks.create_task(self._read_ahead(), name=f"read {channel_id}")
+                self._reader = tasks.create_task(self._read_until_failure(), name=f"read {channel_id}")
                 failing = tasks.create_task(_fail_with(handed), name=f"confirm {channel_id}")
                 finished = await self._deliver(handed)
                 ended = True
@@ -148,6 +149,14 @@ class Pipeline:
             if not ended:
                 await sink.end(channel_id, abandoned=True)
         return finished
+
+    async def _read_until_failure(self) -> None:
+        try:
+            await self._read_ahead()
+        except (OwnershipLost, ResourceGone):
+            raise  # the pages read before it may be somebody else's, too: writing stops at once
+        except TunnelError as error:
+            self._pages.put_nowait(error)  # behind the pages read before it, which are still written
 
     async def _read_ahead(self) -> None:
         token = self._start
@@ -194,8 +203,11 @@ class Pipeline:
         finished = False
         while not finished and (item := await self._pages.get()) is not None:
             if self._stopping:
-                item.share.release()
+                if isinstance(item, _Item):
+                    item.share.release()
                 break
+            if isinstance(item, TunnelError):
+                raise item
             self._room.release()
             try:
                 confirmation = await self._write(item)
@@ -227,7 +239,7 @@ class Pipeline:
         if not page.records:
             return None
         self.write_in_doubt = True
-        batch = Batch(self.progress.channel_id, kind, page.records, item.start, item.following)
+        batch = Batch(self.progress.channel_id, kind, page.records, item.start, item.following, page.records[0])
         with self._shared.metrics.writing(kind):
             return await self._shared.sink.write(batch, self._guard)
 
@@ -240,7 +252,7 @@ class Pipeline:
     def _release_pages(self) -> None:
         while not self._pages.empty():
             item = self._pages.get_nowait()
-            if item is not None:
+            if isinstance(item, _Item):
                 item.share.release()
 
 

@@ -1,0 +1,227 @@
+"""Reading ahead, pausing, waiting for a turn: what can be interrupted, and what is never held back."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ots_tunnel.calls import ServiceCaller
+from ots_tunnel.errors import CodecError, ConnectionLost, ResourceGone
+from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, Token
+from ots_tunnel.pipeline import READ_AHEAD_PAGES, Pipeline
+from ots_tunnel.progress import ChannelProgress
+from ots_tunnel.protocol import tunnel_pb2 as pb
+from ots_tunnel.protocol.backoff import IDLE_READ, READ_RETRY
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS
+from ots_tunnel.transport.inprocess import InProcessTransport
+from tests.integration.scene import CREDENTIALS
+from tests.sharp_edges.stage import CHANNEL, Recorder, Service, Stand, at, name_of, page, until
+
+pytestmark = pytest.mark.looptime
+
+ENDLESS = {f"t{number}": page(1, f"t{number + 1}", True) for number in range(50)}
+IDLE = {"t0": page(0, "t0", False)}
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_g09_a_channel_that_waits_for_its_turn_closes_at_once() -> None:
+    """Go's channel hears of CLOSING only when it got its slot; ours gives up waiting and reports CLOSE at once."""
+    service = Service(ENDLESS)
+    stand = Stand(service, Recorder(service.events), slots=asyncio.Semaphore(0))
+    stand.open()
+    await asyncio.sleep(100)
+    began = now()
+
+    stand.notify(ChannelStatus.CLOSING, 2)
+
+    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert now() - began < 0.1
+    assert not [event for event in service.events if event.startswith("read")]
+    await stand.close()
+
+
+async def test_g10_a_pause_is_interrupted_by_the_close() -> None:
+    """Go sleeps its back-off of up to 5 s to the end; ours ends with the order to close."""
+    service = Service(IDLE)
+    stand = Stand(service, Recorder(service.events))
+    stand.open()
+    await asyncio.sleep(60)  # by now pauses are 5 s
+    began = now()
+
+    stand.notify(ChannelStatus.CLOSING, 2)
+
+    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert now() - began < 0.1
+    await stand.close()
+
+
+async def test_g10_a_call_that_is_repeated_is_interrupted_by_the_close() -> None:
+    """Go repeats a failing read for 75 s, whatever it is told meanwhile; ours ends with the order to close."""
+
+    class Failing(Service):
+        async def read_records(self, *ids_and_token: object) -> object:  # type: ignore[override]
+            operation = TUNNEL_OPERATIONS["ReadRecords"]
+            message = pb.ReadRecordsRequest(tunnel_id="t", client_id="c", channel_id="c", token="t0")
+            return await caller.call(operation, message, retry=READ_RETRY)
+
+    async def lost(request: HttpRequest) -> HttpResponse:
+        raise ConnectionLost("reset")
+
+    caller = ServiceCaller(InProcessTransport(lost), "demo", CREDENTIALS)
+    service = Failing({})
+    stand = Stand(service, Recorder(service.events))
+    stand.open()
+    await asyncio.sleep(30)
+    assert not stand.channel.is_over
+    began = now()
+
+    stand.notify(ChannelStatus.CLOSING, 2)
+
+    await stand.over()
+    assert now() - began < 0.1
+    await stand.close()
+
+
+def pipeline(service: Service, sink: Recorder, *, draws: list[float], slept: list[float]) -> Pipeline:
+    async def read(token: Token) -> object:
+        return await service.read_records("", "", "", token)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        service.events.append("sleep")
+        await asyncio.sleep(seconds)
+
+    def entropy() -> float:
+        draws.append(0.25 * (len(draws) % 4))
+        return draws[-1]
+
+    shared = Stand(service, sink).shared
+    return Pipeline(
+        ChannelProgress(CHANNEL, ChannelType.STREAM),
+        at("t0"),
+        read=read,  # type: ignore[arg-type]
+        guard=type("Open", (), {"check": lambda self: None})(),
+        confirmed=lambda token: service.events.append(f"confirmed {name_of(token)}"),
+        shared=shared,
+        sleep=sleep,
+        entropy=entropy,
+    )
+
+
+async def test_j01_a_pause_is_drawn_once_and_slept_as_drawn() -> None:
+    """Java draws its pause twice, so that it sleeps 50, 1250, 2000 ms; ours is one draw of the schedule per sleep."""
+    service, draws, slept = Service(IDLE), list[float](), list[float]()
+    moving = asyncio.create_task((made := pipeline(service, Recorder(service.events), draws=draws, slept=slept)).run())
+    await asyncio.sleep(20)
+    made.stop()
+    await moving
+
+    assert slept == [IDLE_READ.delay(attempt, entropy) for attempt, entropy in enumerate(draws)]
+    assert [round(seconds, 4) for seconds in slept[:3]] == [0.015, 0.0875, 0.5]
+
+
+async def test_j01_a_repeated_call_pauses_as_it_says() -> None:
+    """Java logs another pause than it sleeps; a repeated call of ours draws once, and sleeps what it drew."""
+    draws, slept = list[float](), list[float]()
+
+    def entropy() -> float:
+        draws.append(0.1 * len(draws))
+        return draws[-1]
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def third_time_lucky(request: HttpRequest) -> HttpResponse:
+        if len(slept) < 3:
+            raise ConnectionLost("reset")
+        return HttpResponse(200, {}, b"")
+
+    caller = ServiceCaller(InProcessTransport(third_time_lucky), "demo", CREDENTIALS, sleep=sleep, entropy=entropy)
+    await caller.call(TUNNEL_OPERATIONS["ListTunnel"], pb.ListTunnelRequest(), retry=READ_RETRY)
+
+    assert slept == [READ_RETRY.delay(attempt, entropy) for attempt, entropy in enumerate(draws)]
+
+
+async def test_j02_records_are_delivered_before_the_pause() -> None:
+    """Java pauses before it delivers what it has read; ours is confirmed before the pause is over."""
+    service = Service({"t0": page(1, "t1", False), "t1": page(0, FINISHED)})
+
+    await pipeline(service, Recorder(service.events, delay=0.01), draws=[], slept=[]).run()
+
+    events = service.events
+    assert events.index("confirmed t1") < events.index("read t1")
+    assert events.index("write t0") <= events.index("sleep") + 1
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.0005, 0.0015, 0.5, 3.0, 60.0])
+async def test_j04_every_permit_that_was_taken_is_given_back_once(moment: float) -> None:
+    """Java gives back a permit it never had; ours are as many as before, wherever the channel was stopped."""
+    slots = asyncio.Semaphore(2)
+    stands = [Stand(service := Service(ENDLESS), Recorder(service.events, delay=1), slots=slots) for _ in range(4)]
+    for number, stand in enumerate(stands):
+        stand.open(ChannelId(f"c{number}"))
+    await asyncio.sleep(moment)
+
+    for stand in stands[::2]:
+        stand.notify(ChannelStatus.CLOSING, 2)
+    for stand in stands[1::2]:
+        stand.notify(ChannelStatus.CLOSE, 2)
+    for stand in stands:
+        await stand.over()
+        await stand.close()
+
+    assert slots._value == 2
+    assert [stand.shared.budget.used_bytes for stand in stands] == [0] * 4
+
+
+@pytest.mark.parametrize("error", [ConnectionLost("reset"), CodecError("damaged")])
+async def test_j11_a_failed_read_discards_nothing_that_was_read_before(error: Exception) -> None:
+    """Java forgets the pages before a failed read; ours are written, confirmed and stored before the channel fails."""
+    service = Service({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, troubles={"read t2": [error]})
+    stand = Stand(service, Recorder(service.events, delay=5))
+    stand.open()
+
+    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert "cancelled t0" not in service.events
+    assert service.events.count("wrote t1") == 1
+    assert service.stored.token == at("t2")
+    assert now() < 11  # two writes, and no write in doubt to be waited for
+    assert str(error) in (stand.channel.progress.error or "")
+    await stand.close()
+
+
+async def test_j11_what_may_be_somebody_elses_is_not_written_to_the_end() -> None:
+    """Pages read before a failure are ours to write, but not when the failure says that the client is gone."""
+    gone = ResourceGone("OTSResourceGone", "client not exist")
+    service = Service({"t0": page(1, "t1", True)}, troubles={"read t1": [gone]})
+    stand = Stand(service, Recorder(service.events, delay=5))
+    stand.open()
+
+    await stand.over()
+
+    assert "wrote t0" not in service.events
+    assert service.stored.token == at("t0")
+    await stand.close()
+
+
+async def test_j13_a_slow_sink_holds_reading_back_and_nothing_else() -> None:
+    """Java's full pools run reads on the threads around them; ours stop reading when two pages wait."""
+    service = Service(ENDLESS)
+    sink = Recorder(service.events, gate=asyncio.Event())
+    stand = Stand(service, sink)
+    began = now()
+    stand.open()
+
+    await asyncio.sleep(1000)
+
+    assert len([event for event in service.events if event.startswith("read")]) == 1 + READ_AHEAD_PAGES
+    assert now() - began == pytest.approx(1000)
+    assert sink.gate is not None
+    sink.gate.set()
+    await until(lambda: "wrote t9" in service.events)
+    await stand.close()
