@@ -68,7 +68,8 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     sink = open_sink(config)
     client = TunnelClient(source.endpoint, source.instance, credentials)
     kind = next(name for name in type(config.sink).model_fields if getattr(config.sink, name) is not None)
-    worker = TunnelWorker(client, sink, settings, metrics=WorkerMetrics(source.tunnel_name, kind))
+    metrics = WorkerMetrics(source.tunnel_name, kind)
+    worker = TunnelWorker(client, sink, settings, metrics=metrics)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.interrupt)
@@ -81,7 +82,8 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
             await worker.run()
     finally:
         await client.close()
-    logger.info("worker stopped", extra={"action": "stopped", "tunnel_id": source.tunnel_id})
+    stopped = {"tunnel_id": source.tunnel_id, "rows": metrics.rows_total, "bytes": metrics.bytes_total}
+    logger.info("worker stopped", extra={"action": "stopped", **stopped})
 
 
 def leave_message(text: str) -> None:
