@@ -1,7 +1,7 @@
 """The command `ots-tunnel`: a table of sub-commands, each imported only when it is called.
 
-Exit codes: 0 done, 2 wrong configuration or usage, 3 the service refused for good, 4 the sink refused for good,
-5 anything else.
+Exit codes: 0 done, 1 tables that were compared differ, 2 wrong configuration or usage, 3 the service refused for good,
+4 the sink refused for good, 5 anything else, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "tunnel": "ots_tunnel.commands.tunnel:tunnel",
     "channels": "ots_tunnel.commands.channels:channels",
     "demo": "ots_tunnel.commands.demo:demo",
+    "verify": "ots_tunnel.commands.verify:verify",
 }
 
 #: For `--help`, which must not import every command.
@@ -32,6 +33,7 @@ SUMMARIES: Mapping[str, str] = {
     "tunnel": "Create, list, describe and delete tunnels.",
     "channels": "Show a tunnel's channels.",
     "demo": "Copy a changing table in one process, to have a look.",
+    "verify": "Compare two tables: every row, cell and version.",
 }
 
 

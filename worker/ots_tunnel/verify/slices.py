@@ -96,15 +96,23 @@ class PairOfScans:
 
     Args:
         result: rows, cells, versions and what is left out are counted here; differing rows are told to `differs`.
-        doubtful: versions up to here are left out, see `expiry`.
+        doubtful: versions up to here are left out, see `expiry`; asked once the pages are there.
     """
 
-    def __init__(self, a: Scan, b: Scan, result: Comparison, differs: Differs, doubtful: int | None = None) -> None:
+    def __init__(
+        self,
+        a: Scan,
+        b: Scan,
+        result: Comparison,
+        differs: Differs,
+        doubtful: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self._a = a
         self._b = b
         self._result = result
         self._differs = differs
-        self._doubtful = doubtful
+        self._ask_doubtful = doubtful
+        self._doubtful: int | None = None
 
     async def step(self) -> bool:
         """Compare rows until one side has to read on; False when both are at their end.
@@ -119,6 +127,7 @@ class PairOfScans:
         await self._b.fill()
         if self._a.exhausted and self._b.exhausted:
             return False
+        self._doubtful = self._ask_doubtful()
         self._merge()
         return True
 

@@ -1,0 +1,60 @@
+"""What has to hold of two tables before they are compared; pure (replication 4, 5.7 and 6)."""
+
+from __future__ import annotations
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.instances import region_of
+from ots_tunnel.table_calls import KeyColumn, TableDescription
+from ots_tunnel.verify.state import TablePlace
+
+
+def refuse_same_table(source: TablePlace, destination: TablePlace) -> None:
+    """A table is always equal to itself, which says nothing.
+
+    Raises:
+        ConfigError: both are one table.
+    """
+    one, other = ((region_of(place.endpoint), place.instance, place.table) for place in (source, destination))
+    if one == other:
+        raise ConfigError(
+            f"table: {destination.table!r} in instance {destination.instance!r} is the source itself, "
+            "allowed is another table"
+        )
+
+
+def refuse_other_keys(source: TableDescription, destination: TableDescription) -> None:
+    """Rows can only be matched by equal keys; whether the service numbers a key column does not matter.
+
+    Raises:
+        ConfigError: names, types or order of the key columns differ.
+    """
+    one, other = _keys(source.primary_key), _keys(destination.primary_key)
+    if one != other:
+        raise ConfigError(
+            f"primary key: found {other} in table {destination.name!r}, needed {one}, as table {source.name!r} has it"
+        )
+
+
+def _keys(columns: tuple[KeyColumn, ...]) -> str:
+    return ", ".join(f"{column.name} {column.type.name}" for column in columns)
+
+
+def warnings_of(source: TableDescription, destination: TableDescription) -> tuple[str, ...]:
+    """What makes a copy differ, or hides that it does, though every change arrived; one sentence each."""
+    found = []
+    if destination.max_versions < source.max_versions:
+        found.append(
+            f"max versions: {destination.max_versions} in the destination, {source.max_versions} in the source: "
+            "what it cannot keep counts as a difference"
+        )
+    if destination.max_versions > source.max_versions:
+        found.append(
+            f"max versions: {destination.max_versions} in the destination, {source.max_versions} in the source: "
+            f"only the newest {source.max_versions} of each column are compared"
+        )
+    if source.time_to_live != destination.time_to_live:
+        found.append(
+            f"time to live seconds: {destination.time_to_live} in the destination, {source.time_to_live} in the "
+            "source: cells older than the shorter one are left out"
+        )
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""Which two tables are compared: from a worker's document, a replication job's file, or options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ots_tunnel.config import InstanceConfig, TablestoreSinkConfig, WorkerConfig, describe, load_config
+from ots_tunnel.credentials import CredentialsProvider, FileCredentials
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.transform import Transform
+from ots_tunnel.verify.state import TablePlace
+
+
+@dataclass(frozen=True, slots=True)
+class TableAccess:
+    """A table and the keys to read it with."""
+
+    place: TablePlace
+    credentials: CredentialsProvider
+
+    def client(self) -> TableClient:
+        """A client for the table's instance."""
+        return TableClient(self.place.endpoint, self.place.instance, self.credentials)
+
+
+#: Source and destination.
+Places = tuple[TableAccess, TableAccess]
+
+
+def places_of_document(path: Path) -> Places:
+    """The tables of a worker's document.
+
+    Raises:
+        ConfigError: the document is wrong, its sink is no table, or what it writes is not what the source holds.
+    """
+    config = load_config(path)
+    sink = config.sink.tablestore
+    if sink is None:
+        found = next(name for name in type(config.sink).model_fields if getattr(config.sink, name) is not None)
+        raise ConfigError(f"{path}: sink: found {found}, allowed is tablestore: only tables are compared")
+    _refuse_transform(config, path)
+    return _access(config.source, config.source.table), _access(sink, sink.table)
+
+
+def _refuse_transform(config: WorkerConfig, path: Path) -> None:
+    """A copy that leaves out or renames something is no equal one."""
+    if Transform.of(config.delivery) is None:
+        return
+    only = config.delivery.model_copy(update={"filter": None})
+    field = "delivery.filter" if Transform.of(only) is None else "delivery.columns"
+    raise ConfigError(
+        f"{path}: {field}: it makes a copy that differs from its source; allowed is none: name the tables by options "
+        "to compare them nevertheless"
+    )
+
+
+def places_of_options(source: Mapping[str, Any], destination: Mapping[str, Any]) -> Places:
+    """The tables of the options `endpoint`, `instance`, `table` and `credentials`, a folder, of either side.
+
+    Raises:
+        ConfigError: one is wrong; names it.
+    """
+    return _place_of_options(source, ""), _place_of_options(destination, "to-")
+
+
+def _place_of_options(options: Mapping[str, Any], prefix: str) -> TableAccess:
+    try:
+        config = TablestoreSinkConfig.model_validate({**options, "credentials": {"directory": options["credentials"]}})
+    except ValidationError as error:
+        raise ConfigError(f"--{prefix}{describe(error)}") from error
+    return _access(config, config.table)
+
+
+def _access(config: InstanceConfig, table: str) -> TableAccess:
+    credentials = FileCredentials(config.credentials.directory)
+    credentials()  # missing files are a wrong configuration, not a failed call
+    place = TablePlace(endpoint=config.endpoint.rstrip("/"), instance=config.instance, table=table)
+    return TableAccess(place, credentials)

@@ -1,0 +1,79 @@
+"""A second look at rows that differed: while a table is followed, only what stays different counts (replication 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ots_tunnel.protocol.plainbuffer import decode_key_cells
+from ots_tunnel.protocol.spans import RowSpan
+from ots_tunnel.table_calls import KeyRange
+from ots_tunnel.verify.comparison import Comparison, Difference
+from ots_tunnel.verify.keys import span
+from ots_tunnel.verify.rows import Verdict
+from ots_tunnel.verify.slices import Differs, note_in
+
+#: Up to so many rows of a slice are read one by one; beyond it one scan over all of them is cheaper.
+READ_ONE_BY_ONE = 16
+
+#: Rows of one slice that are remembered; when there are more the slice waits until these are settled.
+MOST_SUSPECTS = 10_000
+
+
+class Suspects:
+    """Rows of one slice that differed at first sight, in key order."""
+
+    def __init__(self) -> None:
+        self._keys: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def differs(self) -> Differs:
+        """Remembers the rows it is told of."""
+
+        def remember(_: Difference, first: RowSpan | None, second: RowSpan | None, __: Verdict) -> None:
+            row = first or second
+            assert row is not None
+            self._keys.append(row.key)
+
+        return remember
+
+    def take(self) -> tuple[bytes, ...]:
+        """All of them; none is left."""
+        keys, self._keys = tuple(self._keys), []
+        return keys
+
+
+def ranges_of(keys: Sequence[bytes]) -> list[KeyRange]:
+    """What to read in order to see these rows again; `keys` ascend."""
+    found = [decode_key_cells(key) for key in keys]
+    if len(found) > READ_ONE_BY_ONE:
+        return [span(found[0], found[-1])]
+    return [span(key, key) for key in found]
+
+
+class SecondLook:
+    """Counts those of the suspects that differ again.
+
+    Args:
+        keys: the suspects.
+        result: counts and first differences of the slice; rows that are equal by now are counted as settled.
+    """
+
+    def __init__(self, keys: Sequence[bytes], result: Comparison) -> None:
+        self._left = set(keys)
+        self._note = note_in(result)
+        self._result = result
+
+    def differs(self, kind: Difference, first: RowSpan | None, second: RowSpan | None, verdict: Verdict) -> None:
+        """Told of every row that differs now; only suspects count, others changed a moment ago."""
+        row = first or second
+        assert row is not None
+        if row.key in self._left:
+            self._left.discard(row.key)
+            self._note(kind, first, second, verdict)
+
+    def end(self) -> None:
+        """All ranges have been read."""
+        self._result.settled += len(self._left)

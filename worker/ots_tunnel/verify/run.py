@@ -1,0 +1,179 @@
+"""One run of a comparison: checks first, then what the state file still leaves to do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.model import PrimaryKey
+from ots_tunnel.table_calls import TableDescription
+from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
+from ots_tunnel.verify.comparison import Comparison
+from ots_tunnel.verify.display import shown
+from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
+from ots_tunnel.verify.places import Places
+from ots_tunnel.verify.report import Outcome
+from ots_tunnel.verify.state import VerifyState, VerifyTask, default_name, refuse_other_task
+from ots_tunnel.verify.state_file import StateFile, read_state_file
+
+#: Seeds are drawn from so many, to be read and typed by people.
+SEEDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """How two tables are compared.
+
+    Args:
+        sample_percent: share of the slices; None is all.
+        seed: of the sample; None draws one, or takes that of the state.
+        parallel: slices at the same time.
+        recheck_seconds: pause before a second look; 0 takes the first.
+        show: differences that are kept with keys and values.
+        state: file to go on from; None is one in the current folder, named after both tables.
+        restart: begin anew though there is a state.
+    """
+
+    sample_percent: float | None = None
+    seed: int | None = None
+    parallel: int = 4
+    recheck_seconds: float = 0
+    show: int = 10
+    state: Path | None = None
+    restart: bool = False
+
+
+class Verification:
+    """One run.
+
+    Args:
+        places: source and destination.
+        options: how.
+        stream: progress and notes go here.
+    """
+
+    def __init__(self, places: Places, options: VerifyOptions, stream: TextIO) -> None:
+        self._source, self._destination = places
+        self._options = options
+        self._stream = stream
+        self._file: StateFile | None = None
+        self._state: VerifyState | None = None
+
+    async def run(self) -> Outcome:
+        """Compare; a run that does not come to its end has stored how far it was.
+
+        Raises:
+            ConfigError: the tables cannot be compared, or the state is another comparison's.
+            ServiceError, TransportError: a call failed for good.
+        """
+        refuse_same_table(self._source.place, self._destination.place)
+        began = time.monotonic()
+        async with self._sides() as (source, destination):
+            one, other = await asyncio.gather(source.describe(), destination.describe())
+            refuse_other_keys(one, other)
+            notes = list(warnings_of(one, other))
+            self._state = await self._open_state(one, lambda sampled: cut_tables(source, destination, sampled=sampled))
+            notes += self._open_file(self._state)
+            for note in notes:
+                self._say(f"note: {note}")
+            result = await self._compare(source, destination, self._state, (one.time_to_live, other.time_to_live))
+        if self._file is not None:
+            self._file.remove()
+        return Outcome(self._state, result, time.monotonic() - began, notes)
+
+    @property
+    def way_on(self) -> str | None:
+        """How to go on after a run that did not come to its end; None where nothing is stored."""
+        if self._file is None or self._state is None:
+            return None
+        done, all_slices = len(self._state.done), len(self._state.chosen)
+        return f"{done:,} of {all_slices:,} slices are compared: the same command goes on with {self._file.path}"
+
+    @contextlib.asynccontextmanager
+    async def _sides(self) -> AsyncIterator[tuple[Side, Side]]:
+        clients = self._source.client(), self._destination.client()
+        try:
+            yield Side(clients[0], self._source.place.table), Side(clients[1], self._destination.place.table)
+        finally:
+            for client in clients:
+                await client.close()
+
+    async def _open_state(
+        self, source: TableDescription, cut: Callable[[bool], Awaitable[tuple[PrimaryKey, ...]]]
+    ) -> VerifyState:
+        text = None if self._options.restart else read_state_file(self._path)
+        sampled = self._options.sample_percent is not None
+        if text is None:
+            drawn = random.randrange(SEEDS) if sampled else 0
+            task = self._task(source, drawn if self._options.seed is None else self._options.seed)
+            return VerifyState(task, datetime.now(UTC).replace(microsecond=0), await cut(sampled))
+        state = VerifyState.read(text, str(self._path))
+        seed = state.task.seed if self._options.seed is None else self._options.seed
+        refuse_other_task(state.task, self._task(source, seed), str(self._path))
+        self._say(
+            f"goes on with {self._path}: {len(state.done):,} of {len(state.chosen):,} slices were compared, "
+            f"begun {state.started:%Y-%m-%d %H:%M:%S %Z}"
+        )
+        return state
+
+    @property
+    def _path(self) -> Path:
+        return self._options.state or Path(default_name(self._source.place, self._destination.place))
+
+    def _task(self, source: TableDescription, seed: int) -> VerifyTask:
+        return VerifyTask(
+            source=self._source.place,
+            destination=self._destination.place,
+            sample_percent=self._options.sample_percent,
+            seed=seed,
+            recheck_seconds=self._options.recheck_seconds,
+            show=self._options.show,
+            max_versions=source.max_versions,
+        )
+
+    def _open_file(self, state: VerifyState) -> list[str]:
+        """Write the state once, so that a place that takes none is known at once; only a given one has to take it."""
+        file = StateFile(self._path, state.document)
+        try:
+            file.write()
+        except ConfigError as error:
+            if self._options.state is not None:
+                raise
+            return [f"{error}; a run that is stopped begins anew"]
+        self._file = file
+        return []
+
+    async def _compare(
+        self, source: Side, destination: Side, state: VerifyState, times_to_live: tuple[int, int]
+    ) -> Comparison:
+        file = self._file
+        job = VerifyJob(
+            source,
+            destination,
+            state,
+            times_to_live=times_to_live,
+            parallel=self._options.parallel,
+            changed=file.changed if file else _nothing,
+        )
+        try:
+            async with shown(job.meter, self._stream, file.write_if_due if file else _nothing):
+                return await job.run()
+        except BaseException:
+            if file is not None:
+                file.write()
+            raise
+
+    def _say(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+def _nothing() -> None:
+    """Where no state is kept."""

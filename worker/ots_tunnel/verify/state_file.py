@@ -1,0 +1,96 @@
+"""The file that a comparison goes on from: it is there as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ots_tunnel.errors import ConfigError
+
+#: Seconds between two writes.
+WRITE_PAUSE = 1.0
+
+
+class StateFile:
+    """Writes a state at most once a second; readable by its owner only, since it holds keys and values of rows.
+
+    Args:
+        path: where.
+        text: makes the file's contents of now.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, path: Path, text: Callable[[], str], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path = path
+        self._text = text
+        self._clock = clock
+        self._next = float("-inf")
+        self._changed = False
+
+    def changed(self) -> None:
+        """There is something new to write."""
+        self._changed = True
+        self.write_if_due()
+
+    def write_if_due(self) -> None:
+        """Write what is new, unless the last write was a moment ago.
+
+        Raises:
+            ConfigError: the file cannot be written.
+        """
+        if self._changed and self._clock() >= self._next:
+            self.write()
+
+    def write(self) -> None:
+        """Write now.
+
+        Raises:
+            ConfigError: the file cannot be written.
+        """
+        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(self._text())
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise ConfigError(f"{self.path}: the state cannot be written: {error.strerror}") from error
+        self._changed = False
+        self._next = self._clock() + WRITE_PAUSE
+
+    def remove(self) -> None:
+        """The comparison is done: nothing is left to go on with."""
+        self.path.unlink(missing_ok=True)
+
+
+def read_state_file(path: Path) -> str | None:
+    """The file's text; None where there is no file.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: no state of a comparison: {error}") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """A rename survives a power cut once its folder is on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
