@@ -140,6 +140,13 @@ def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
             lanes=config.client.lanes_per_channel,
             deadline=config.client.write_deadline,
         )
+    if config.sink.kafka is not None:
+        try:
+            from ots_tunnel.sinks.kafka import KafkaSink
+        except ModuleNotFoundError as error:
+            raise ConfigError(f"sink.kafka: {error.name} is missing: install ots-tunnel[kafka]") from error
+
+        return KafkaSink.from_config(config, config.sink.kafka)
     if config.sink.python is not None:
         from ots_tunnel.sinks.factory import load_factory
         from ots_tunnel.sinks.processor import ProcessorSink

@@ -1,0 +1,108 @@
+"""The records of one batch on their way into a topic: pure bookkeeping.
+
+The rules that hold here:
+- a key has at most one record under way, and its next one follows when that one is confirmed, so nothing can
+  overtake within a key, whatever fails in between;
+- after a failure nothing is handed out until everything under way has ended; then the failed ones go first;
+- after a refusal nothing is handed out any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict
+
+#: What is handed out at a time; the caller looks at other work in between.
+PORTION = Limits(max_rows=100, max_bytes=1 << 20)
+
+
+@dataclass(slots=True, eq=False)
+class Parcel:
+    """One record on its way."""
+
+    record: Record = field(repr=False)
+    #: It has to be the only one of its request.
+    alone: bool = False
+
+    @property
+    def key(self) -> bytes:
+        """Identity of the row."""
+        return self.record.key
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record as it came."""
+        return self.record.size
+
+
+class Shipment:
+    """What is left to do of one batch.
+
+    Args:
+        records: in commit order.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._grouping: Grouping[Parcel] = Grouping(PORTION)
+        for record in records:
+            self._grouping.add(Parcel(record))
+        self._under_way = 0
+        self._failed: list[Parcel] = []
+        self._again: list[Parcel] = []
+        self.refused: list[tuple[Parcel, Failure]] = []
+        #: Failures since the last `resume`.
+        self.failures: list[Failure] = []
+
+    def __repr__(self) -> str:
+        return f"Shipment({self._under_way} under way, {self._grouping.held_rows} left)"
+
+    @property
+    def under_way(self) -> int:
+        """Parcels that were handed out and neither confirmed nor failed."""
+        return self._under_way
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every record is confirmed."""
+        return self._grouping.held_rows == 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether something failed or was refused and everything else has ended."""
+        return self._under_way == 0 and bool(self._failed or self.refused)
+
+    def portion(self) -> tuple[Parcel, ...]:
+        """The parcels to send now; empty while some have to end first."""
+        if self._failed or self.refused:
+            return ()
+        portion = tuple(self._again[: PORTION.max_rows]) or self._grouping.take()
+        del self._again[: PORTION.max_rows]
+        self._under_way += len(portion)
+        return portion
+
+    def confirmed(self, parcel: Parcel) -> None:
+        """It is stored."""
+        self._under_way -= 1
+        self._grouping.settle((parcel,))
+
+    def failed(self, parcel: Parcel, failure: Failure) -> None:
+        """It is not stored, or not known to be."""
+        self._under_way -= 1
+        decision = verdict(failure, alone=parcel.alone)
+        if decision is Verdict.REJECTED:
+            self.refused.append((parcel, failure))
+            return
+        parcel.alone = parcel.alone or decision is Verdict.ALONE
+        self._failed.append(parcel)
+        self.failures.append(failure)
+
+    def resume(self) -> None:
+        """Hand out what failed, now that nothing is under way."""
+        assert self._under_way == 0, "a parcel may still be confirmed"
+        self._again = self._failed + self._again
+        self._failed = []
+        self.failures = []
