@@ -110,6 +110,19 @@ class Service:
 
 
 @dataclass
+class CursorOf:
+    """The service's cursor alone, for a checkpointer without its channel."""
+
+    service: Service
+
+    async def get(self) -> Checkpoint:
+        return await self.service.get_checkpoint()
+
+    async def put(self, checkpoint: Checkpoint) -> None:
+        await self.service.checkpoint(checkpoint, timeout=10)
+
+
+@dataclass
 class Recorder(Immediate):
     """A sink that takes its time, or waits for a gate."""
 
