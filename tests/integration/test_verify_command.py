@@ -1,0 +1,336 @@
+"""`ots-tunnel verify` against the emulator: what it finds, how it ends, how it goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Settings
+from ots_emulator.faults import FaultRule
+from ots_tunnel.errors import ConfigError, ServiceError
+from ots_tunnel.model import Column, KeyType
+from ots_tunnel.tables import KeyColumn
+from tests.integration.verifying import BASE, COPY, SCHEMA, SOURCE, Scene, row, scene
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Iterator[Scene]:
+    with scene(tmp_path, Settings(range_rows=7)) as made:
+        made.create()
+        yield made
+
+
+def wide(number: int) -> Column:
+    return Column("blob", bytes([number % 251]) * 50_000, BASE)
+
+
+def test_equal_tables(tables: Scene) -> None:
+    tables.fill(row(number) for number in range(100))
+
+    done = tables.verify()
+
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(f"equal: demo/{SOURCE} at ")
+    assert "100 rows, 100 cells, 100 versions compared" in done.stdout
+    assert "0 missing, 0 extra, 0 different" in done.stdout
+    assert not tables.state.exists()
+
+
+def test_every_kind_of_difference_is_shown(tables: Scene) -> None:
+    tables.fill(row(number) for number in range(30))
+    tables.put(SOURCE, [row(100)])
+    tables.put(COPY, [row(200)])
+    tables.put(COPY, [row(3, Column("x", "3", BASE), Column("y", True, BASE + 1))])
+
+    report = tables.report()
+
+    assert (report["rows"], report["missing"], report["extra"], report["different"]) == (31, 1, 1, 1)
+    assert [(found["kind"], found["key"]["n"]) for found in report["first"]] == [
+        ("different", 3),
+        ("missing", 100),
+        ("extra", 200),
+    ]
+    assert report["first"][0]["cells"] == [
+        {
+            "column": "x",
+            "version": BASE,
+            "source": {"type": "INTEGER", "value": "3"},
+            "destination": {"type": "STRING", "value": "'3'"},
+        },
+        {
+            "column": "y",
+            "version": BASE + 1,
+            "source": None,
+            "destination": {"type": "BOOLEAN", "value": "true"},
+        },
+    ]
+    text = tables.verify().stdout
+    assert "different: pk='k00003', n=3\n" in text
+    assert f"    x @ {BASE}: INTEGER 3 | STRING '3'\n" in text
+    assert "missing: pk='k00100', n=100\n" in text
+    assert "extra: pk='k00200', n=200\n" in text
+
+
+def test_a_version_alone_is_a_difference(tables: Scene) -> None:
+    tables.put(SOURCE, [row(1, Column("x", 1, BASE), Column("x", 2, BASE + 5))])
+    tables.put(COPY, [row(1, Column("x", 2, BASE + 5), Column("x", 1, BASE + 1))])
+
+    report = tables.report()
+
+    assert (report["rows"], report["cells"], report["versions"], report["different"]) == (1, 1, 2, 1)
+    assert [cell["version"] for cell in report["first"][0]["cells"]] == [BASE + 1, BASE]
+
+
+def test_doubles_are_compared_by_their_bits(tables: Scene) -> None:
+    tables.put(SOURCE, [row(1, Column("x", 0.0, BASE)), row(2, Column("x", -0.0, BASE))])
+    tables.put(COPY, [row(1, Column("x", -0.0, BASE)), row(2, Column("x", -0.0, BASE))])
+
+    report = tables.report()
+
+    assert report["different"] == 1
+    assert report["first"][0]["cells"][0]["source"] == {"type": "DOUBLE", "value": "0.0"}
+    assert report["first"][0]["cells"][0]["destination"] == {"type": "DOUBLE", "value": "-0.0"}
+
+
+def test_only_so_many_are_shown_and_all_are_counted(tables: Scene) -> None:
+    tables.put(SOURCE, (row(number) for number in range(60)))
+
+    done = tables.verify("--show", "2")
+
+    assert done.exit_code == 1
+    assert done.stdout.count("missing: ") == 2
+    assert "60 missing" in done.stdout
+    assert done.stdout.endswith("and 58 more\n")
+
+
+def test_a_killed_run_goes_on_and_counts_the_same(tables: Scene) -> None:
+    rows = [row(number, wide(number)) for number in range(200)]
+    tables.fill(rows)
+    tables.put(SOURCE, [row(number, wide(number)) for number in (1000, 2000)])
+    tables.put(COPY, [row(3, wide(4)), row(150, wide(4))])
+    whole = tables.report("--sample", "100", "--seed", "1")
+    assert whole["slices"]["total"] >= 8
+    tables.emulator.call("add_fault", FaultRule("GetRange", latency=0.1))
+
+    process = tables.start("--sample", "100", "--seed", "1", "--parallel", "1")
+    deadline = time.monotonic() + 30
+    while not (tables.state.exists() and len(json.loads(tables.state.read_text())["done"]) >= 2):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.kill()
+    process.communicate(timeout=10)
+    done = len(json.loads(tables.state.read_text())["done"])
+    assert 2 <= done < whole["slices"]["total"]
+    tables.emulator.call("clear_faults")
+    tables.emulator.call("add_fault", FaultRule("ComputeSplitPointsBySize", code="OTSParameterInvalid"))
+
+    result = tables.verify("-o", "json", "--sample", "100")
+
+    assert result.exit_code == 1, result.output
+    assert f"{done} of {whole['slices']['total']} slices were compared" in result.stderr
+    again = json.loads(result.stdout)
+    for name in ("rows", "cells", "versions", "missing", "extra", "different", "slices", "sample", "first"):
+        assert again[name] == whole[name], name
+    assert not tables.state.exists()
+
+
+def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: Scene) -> None:
+    tables.fill(row(number, wide(number)) for number in range(100))
+    tables.emulator.call("add_fault", FaultRule("GetRange", latency=0.1))
+    process = tables.start("--sample", "100", "--parallel", "1")
+    deadline = time.monotonic() + 30
+    while not (tables.state.exists() and json.loads(tables.state.read_text())["done"]):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+
+    assert process.returncode == 130, err
+    assert out == ""
+    assert f"the same command goes on with {tables.state}" in err
+    assert "Traceback" not in err
+    tables.emulator.call("clear_faults")
+    assert tables.report("--sample", "100")["rows"] == 100
+
+
+def test_a_sample_is_a_part_that_can_be_taken_again(tables: Scene) -> None:
+    tables.fill(row(number, wide(number)) for number in range(200))
+
+    first = tables.report("--sample", "30")
+    seed = first["sample"]["seed"]
+    again = tables.report("--sample", "30", "--seed", str(seed))
+    text = tables.verify("--sample", "30", "--seed", str(seed)).stdout
+
+    assert first["slices"]["compared"] == -(-first["slices"]["total"] * 30 // 100)
+    assert 0 < first["rows"] < 200
+    assert again["rows"] == first["rows"]
+    assert f"equal in a sample of {first['slices']['compared']} of " in text
+    assert f"seed {seed}" in text
+
+
+def test_the_state_of_another_comparison_is_refused(tables: Scene) -> None:
+    tables.fill([row(1)])
+    tables.emulator.call("add_fault", FaultRule("GetRange", code="OTSParameterInvalid"))
+    stopped = tables.verify()
+    assert isinstance(stopped.exception, ServiceError)
+    assert "0 of 1 slices are compared: the same command goes on with" in stopped.stderr
+    tables.emulator.call("clear_faults")
+
+    refused = tables.verify("--sample", "50")
+    other = tables.verify("--to-table", "elsewhere")
+
+    assert isinstance(refused.exception, ConfigError)
+    assert f"{tables.state}: the state of another comparison" in str(refused.exception)
+    assert "samplePercent: found None, asked for is 50" in str(refused.exception)
+    assert isinstance(other.exception, ServiceError)
+    assert tables.state.exists()
+    assert tables.report("--sample", "50", "--restart")["rows"] == 1
+
+
+def test_the_state_of_other_tables_names_both(tables: Scene) -> None:
+    tables.fill([row(1)])
+    tables.emulator.call("add_fault", FaultRule("GetRange", code="OTSParameterInvalid"))
+    tables.verify()
+    tables.emulator.call("clear_faults")
+    document = json.loads(tables.state.read_text())
+    document["task"]["destination"]["table"] = "older_copy"
+    tables.state.write_text(json.dumps(document))
+
+    refused = tables.verify()
+
+    assert isinstance(refused.exception, ConfigError)
+    assert "destination: found demo/older_copy at" in str(refused.exception)
+    assert f"asked for is demo/{COPY} at" in str(refused.exception)
+
+
+def test_a_file_that_is_no_state_is_refused_and_kept(tables: Scene) -> None:
+    tables.state.write_text("precious")
+
+    refused = tables.verify()
+
+    assert isinstance(refused.exception, ConfigError)
+    assert f"{tables.state}: no state of a comparison" in str(refused.exception)
+    assert tables.state.read_text() == "precious"
+
+
+def test_a_place_without_room_for_the_state_is_refused(tables: Scene) -> None:
+    refused = tables.verify("--state", str(tables.folder / "nowhere" / "state.json"))
+
+    assert isinstance(refused.exception, ConfigError)
+    assert "the state cannot be written" in str(refused.exception)
+
+
+def test_the_same_table_is_refused(tables: Scene) -> None:
+    refused = tables.verify("--to-table", SOURCE)
+
+    assert isinstance(refused.exception, ConfigError)
+    assert f"'{SOURCE}' in instance 'demo' is the source itself" in str(refused.exception)
+
+
+def test_other_keys_are_refused_and_named(tmp_path: Path) -> None:
+    with scene(tmp_path) as tables:
+        tables.create(replace(SCHEMA, name=COPY, keys=(SCHEMA.keys[0], KeyColumn("n", KeyType.STRING))))
+
+        refused = tables.verify()
+
+    assert isinstance(refused.exception, ConfigError)
+    assert "found pk STRING, n STRING in table 'orders_copy'" in str(refused.exception)
+    assert "needed pk STRING, n INTEGER" in str(refused.exception)
+
+
+def test_fewer_versions_in_the_destination_are_noted_and_differ(tmp_path: Path) -> None:
+    with scene(tmp_path) as tables:
+        tables.create(replace(SCHEMA, name=COPY, max_versions=1))
+        tables.fill([row(1, Column("x", 1, BASE), Column("x", 2, BASE + 1))])
+
+        report = tables.report()
+
+    assert report["notes"] == [
+        "max versions: 1 in the destination, 3 in the source: what it cannot keep counts as a difference"
+    ]
+    assert report["different"] == 1
+
+
+def test_more_versions_in_the_destination_are_no_difference(tmp_path: Path) -> None:
+    with scene(tmp_path) as tables:
+        tables.create(SCHEMA_COPY, source=replace(SCHEMA, max_versions=1))
+        tables.put(SOURCE, [row(1, Column("x", 2, BASE + 1))])
+        tables.put(COPY, [row(1, Column("x", 1, BASE), Column("x", 2, BASE + 1))])
+
+        report = tables.report()
+
+    assert report["notes"] == [
+        "max versions: 3 in the destination, 1 in the source: only the newest 1 of each column are compared"
+    ]
+    assert report["equal"]
+
+
+SCHEMA_COPY = replace(SCHEMA, name=COPY)
+
+
+def test_cells_at_the_end_of_their_life_are_left_out(tmp_path: Path) -> None:
+    day = 86_400
+    now = int(time.time() * 1000)
+    old, young = now - day * 1000 + 60_000, now
+    schema = replace(SCHEMA, ttl_seconds=day)
+    with scene(tmp_path) as tables:
+        tables.create(replace(schema, name=COPY), source=schema)
+        tables.fill([row(number, Column("x", number, young)) for number in range(10)])
+        tables.put(SOURCE, [row(3, Column("x", 3, young), Column("y", 1, old)), row(20, Column("x", 1, old))])
+        tables.put(COPY, [row(30, Column("x", 1, old))])
+
+        equal = tables.report()
+        tables.put(COPY, [row(3, Column("x", 4, young))])
+        different = tables.report()
+
+    assert equal["equal"]
+    assert equal["nearExpiry"] == 3
+    assert (different["different"], different["nearExpiry"]) == (1, 3)
+    assert [cell["column"] for cell in different["first"][0]["cells"]] == ["x"]
+
+
+def test_rows_that_are_equal_later_are_settled(tables: Scene) -> None:
+    tables.fill(row(number) for number in range(60))
+    tables.put(SOURCE, [row(number) for number in range(100, 140)])
+    tables.put(SOURCE, [row(200)])
+    process = tables.start("--recheck", "3", "-o", "json")
+    deadline = time.monotonic() + 30
+    while tables.emulator.emulator.calls < 40 and not tables.state.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(1)  # the scan takes far less, the second look comes later
+    tables.put(COPY, [row(number) for number in range(100, 140)])
+    out, err = process.communicate(timeout=30)
+
+    report = json.loads(out)
+    assert (report["missing"], report["settled"]) == (1, 40), err
+    assert [found["key"]["n"] for found in report["first"]] == [200]
+
+
+def test_a_missing_table_is_the_services_word(tables: Scene) -> None:
+    refused = tables.verify("--to-table", "nowhere")
+
+    assert isinstance(refused.exception, ServiceError)
+    assert refused.exception.code == "OTSObjectNotExist"
+
+
+def test_missing_options_are_named(tmp_path: Path) -> None:
+    with scene(tmp_path) as tables:
+        arguments = tables.arguments()
+        del arguments[arguments.index("--to-table") : arguments.index("--to-table") + 2]
+        from click.testing import CliRunner
+
+        from ots_tunnel.cli import cli
+
+        done = CliRunner().invoke(cli, arguments)
+
+    assert done.exit_code == 2
+    assert "missing FILE, or --to-table" in done.stderr
