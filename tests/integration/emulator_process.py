@@ -18,18 +18,18 @@ _URL = re.compile(r"^\s*(endpoint|admin)\s+http://127\.0\.0\.1:(\d+)", re.MULTIL
 class EmulatorProcess:
     """`ots-emulator serve`; the ports are chosen by the first start and kept by the others."""
 
+    #: Where it is started.
+    _folder: Path | None = None
+
     def __init__(self, data: Path | None, *options: str) -> None:
-        self._arguments = [*options] if data is None else ["--data", str(data), *options]
+        self._options = [*options] if data is None else ["--data", str(data), *options]
         self._process: Process | None = None
         self._ports = {"endpoint": "0", "admin": "0"}
         self.kills = 0
 
     async def start(self) -> None:
         """Start it and wait until it says that it is ready."""
-        ports = ["--port", self._ports["endpoint"], "--admin-port", self._ports["admin"]]
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "ots_emulator", "serve", *ports, *self._arguments, stdout=PIPE
-        )
+        self._process = await asyncio.create_subprocess_exec(*self._command(), stdout=PIPE, cwd=self._folder)
         assert self._process.stdout is not None
         greeting = ""
         async with asyncio.timeout(STARTING):
@@ -38,6 +38,15 @@ class EmulatorProcess:
                 assert line, f"the emulator ended with {await self._process.wait()} after: {greeting}"
                 greeting += line.decode()
         self._ports = found
+
+    def _command(self) -> list[str]:
+        ports = ["--port", self._ports["endpoint"], "--admin-port", self._ports["admin"]]
+        return [sys.executable, "-m", "ots_emulator", "serve", *ports, *self._options]
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     async def kill(self) -> None:
         """Kill it in the middle of whatever it does."""

@@ -1,0 +1,66 @@
+"""What the writers do to a row, by the number of the change, inside the domain of design rule 14."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ots_tunnel.model import Action, CellOp, Column
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.table_calls import RowChange
+from tests.chaos.ledger import NUMBER
+
+#: Versions that the tables keep.
+VERSIONS: Final = 3
+#: The changes of a key come round after so many.
+CYCLE: Final = 8
+
+
+def is_removal(number: int) -> bool:
+    """Whether the change of a key with this number removes the row; such a change carries no number."""
+    return number % CYCLE == 0
+
+
+def change_of(key: str, number: int, base_ms: int) -> RowChange:
+    """The change of a key with this number, from 1 on.
+
+    Column `a` loses a single version once a cycle, and until it is emptied again no more versions are written to it
+    than the table keeps; `b` and `c` lose all of theirs.
+
+    Args:
+        base_ms: cell versions are this plus the number.
+    """
+    version = base_ms + number
+
+    def put(name: str) -> Column:
+        return Column(name, number, version)
+
+    action, columns = Action.UPDATE, [put(NUMBER)]
+    match number % CYCLE:
+        case 0:
+            action, columns = Action.DELETE, []
+        case 1:
+            action = Action.PUT
+            columns += [put("a"), put("b"), put("c")]
+        case 2:
+            columns += [put("a")]
+        case 3:
+            columns += [_drop_one("a", version - 1), _drop_all("b")]
+        case 4:
+            columns += [put("a"), put("b")]
+        case 5:
+            action = Action.PUT
+            columns += [put("a"), put("b")]
+        case 6:
+            columns += [put("b"), put("c")]
+        case 7:
+            columns += [_drop_all("a"), put("c")]
+    body = encode_row((("pk", key),), tuple(columns), delete=action is Action.DELETE)
+    return RowChange(action, body)
+
+
+def _drop_one(name: str, version: int) -> Column:
+    return Column(name, None, version, CellOp.DELETE_ONE_VERSION)
+
+
+def _drop_all(name: str) -> Column:
+    return Column(name, None, None, CellOp.DELETE_ALL_VERSIONS)

@@ -1,0 +1,135 @@
+"""Worker processes, `ots-tunnel run`, that copy from one instance into another; they are killed, stopped and started.
+
+Every process has a name and an AccessKey id of its own, by which the ledger knows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import Process
+from pathlib import Path
+from typing import Final
+
+from ots_tunnel.config import (
+    ClientConfig,
+    CredentialsConfig,
+    DeliveryConfig,
+    HttpConfig,
+    RetryConfig,
+    SinkConfig,
+    TablestoreSinkConfig,
+    TunnelConfig,
+    WorkerConfig,
+    dump_config,
+)
+from tests.chaos.judge import Strike
+from tests.chaos.ledger import COPY
+
+ROOT = Path(__file__).parents[2]
+SOURCE: Final = "source"
+TABLE: Final = "events"
+TUNNEL: Final = "chaos"
+INTERVAL, TIMEOUT = 5, 14
+#: Starts of one worker that have a key.
+STARTS = 12
+#: Seconds a worker may take to end in order.
+LEAVING = 40
+
+
+def name_of(worker: int, start: int) -> str:
+    """Name and AccessKey id of a process."""
+    return f"w{worker}-{start}"
+
+
+class Crew:
+    """The worker processes of one run.
+
+    Args:
+        command: what runs a worker in place of the real program; its arguments follow.
+    """
+
+    def __init__(self, endpoint: str, tunnel_id: str, folder: Path, command: tuple[str, ...] = ()) -> None:
+        self._endpoint = endpoint
+        self._tunnel_id = tunnel_id
+        self._folder = folder
+        self._command = command or ("-m", "ots_tunnel")
+        self._processes: dict[int, Process] = {}
+        self._starts: dict[int, int] = {}
+        self.strikes: list[Strike] = []
+
+    async def start(self, worker: int) -> None:
+        """Start a worker, under a new name each time."""
+        start = self._starts[worker] = self._starts.get(worker, -1) + 1
+        name = name_of(worker, start)
+        path = self._folder / f"{name}.yaml"
+        path.write_text(dump_config(self._document(name)))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "worker"), str(ROOT)))}
+        with (self._folder / f"{name}.log").open("wb") as log:
+            self._processes[worker] = await asyncio.create_subprocess_exec(
+                sys.executable, *self._command, "run", "--config", str(path), stderr=log, stdout=log, env=environment
+            )
+
+    async def kill(self, worker: int) -> None:
+        """Kill a worker in the middle of whatever it does."""
+        self._strike(worker)
+        self._processes[worker].kill()
+        await self._processes[worker].wait()
+
+    def stop(self, worker: int) -> None:
+        """Let a worker sleep."""
+        self._strike(worker)
+        self._processes[worker].send_signal(signal.SIGSTOP)
+
+    def wake(self, worker: int) -> None:
+        """Let a worker go on."""
+        self._processes[worker].send_signal(signal.SIGCONT)
+
+    async def leave(self) -> list[int]:
+        """End all workers in order; their exit codes."""
+        for process in self._processes.values():
+            process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(LEAVING):
+            return list(await asyncio.gather(*(process.wait() for process in self._processes.values())))
+
+    async def dismiss(self) -> None:
+        """End what is left."""
+        for process in self._processes.values():
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    def ended(self) -> list[str]:
+        """Names and exit codes of processes that have ended and should not have."""
+        return [
+            f"{name_of(worker, self._starts[worker])}: {process.returncode}"
+            for worker, process in self._processes.items()
+            if process.returncode not in (None, -signal.SIGKILL)
+        ]
+
+    def _strike(self, worker: int) -> None:
+        self.strikes.append(Strike(name_of(worker, self._starts[worker]), time.monotonic()))
+
+    def _document(self, name: str) -> WorkerConfig:
+        keys = self._folder / f"{name}.keys"
+        keys.mkdir()
+        (keys / "accessKeyId").write_text(name)
+        (keys / "accessKeySecret").write_text("test-secret")
+        to = {"endpoint": self._endpoint, "credentials": CredentialsConfig(directory=keys), "table": TABLE}
+        return WorkerConfig(
+            source=TunnelConfig(**to, instance=SOURCE, tunnel_name=TUNNEL, tunnel_id=self._tunnel_id),
+            sink=SinkConfig(tablestore=TablestoreSinkConfig(**to, instance=COPY)),
+            client=ClientConfig(
+                tag_prefix=name,
+                heartbeat_interval_seconds=INTERVAL,
+                heartbeat_timeout_seconds=TIMEOUT,
+                checkpoint_interval_seconds=0.5,
+                lanes_per_channel=2,
+                rate_limit_rows_per_second=150,
+            ),
+            delivery=DeliveryConfig(batch_max_rows=4, retry=RetryConfig(backoff_seconds=0.1, backoff_max_seconds=0.5)),
+            http=HttpConfig(port=0),
+        )

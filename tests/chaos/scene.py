@@ -1,0 +1,244 @@
+"""One run of chaos: two instances of an emulator, a table and its copy, writers, workers, and what befalls them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from ots_tunnel.calls import ServiceCaller
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.compare import Comparison, compare_tables
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.errors import ServiceError, TransportError
+from ots_tunnel.model import Credentials, Stage, TunnelType
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.transport.aio import AioTransport
+from tests.chaos.changes import VERSIONS, change_of
+from tests.chaos.crew import SOURCE, STARTS, TABLE, TUNNEL, Crew, name_of
+from tests.chaos.judge import Judge, Verdict
+from tests.chaos.ledger import COPY, parse
+from tests.chaos.schedule import WORKERS, Blow, Event
+from tests.integration.emulator_process import EmulatorProcess
+
+ROOT = Path(__file__).parents[2]
+CHANNELS = 32
+ROWS = 4800
+#: The writers change every so manieth row.
+SPARSE = 10
+WRITERS = 3
+BATCH = 12
+#: Seconds between two batches of a writer.
+PACE = 0.25
+#: Every write takes so long, which leaves a worker that is struck with something half done.
+WRITE_SECONDS = 0.05
+#: Seconds until everything is copied once the writers have stopped.
+CATCHING_UP = 60.0
+WRITER = "writer"
+
+
+class RecordingEmulator(EmulatorProcess):
+    """The emulator that keeps a ledger."""
+
+    _folder = ROOT
+
+    def __init__(self, ledger: Path) -> None:
+        keys = [WRITER, *(name_of(worker, start) for worker in range(WORKERS) for start in range(STARTS))]
+        settings = {"page_rows": 40, "init_delay": 0.2}
+        options = {"instances": [SOURCE, COPY], "keys": keys, "settings": settings}
+        super().__init__(None, str(ledger), json.dumps(options))
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "tests.chaos.recording_emulator", *self._options]
+
+    def cut_connections(self) -> None:
+        """Break all connections of the data port."""
+        self.send(signal.SIGUSR1)
+
+
+class Writer:
+    """Changes its keys in turn, and remembers how far each of them has come."""
+
+    def __init__(self, table: TableClient, keys: list[str], base_ms: int, chance: random.Random) -> None:
+        self._table = table
+        self._base_ms = base_ms
+        self._chance = chance
+        self.numbers = dict.fromkeys(keys, 1)
+
+    async def run(self, until: float) -> None:
+        """Write until a time of the monotonic clock; what was begun is finished."""
+        while time.monotonic() < until:
+            await self._write(self._chance.sample(sorted(self.numbers), BATCH))
+            await asyncio.sleep(self._chance.uniform(0.5, 1.5) * PACE)
+
+    async def _write(self, keys: list[str]) -> None:
+        while keys:
+            changes = [change_of(key, self.numbers[key] + 1, self._base_ms) for key in keys]
+            try:
+                outcomes = await self._table.batch_write(TABLE, changes, timeout=10)
+            except (TransportError, ServiceError):
+                await asyncio.sleep(0.1)  # the troubles do not ask whose write it is
+                continue
+            for key, outcome in zip(keys, outcomes, strict=True):
+                self.numbers[key] += outcome.code is None
+            keys = [key for key, outcome in zip(keys, outcomes, strict=True) if outcome.code is not None]
+
+
+class Run:
+    """What a test does with a running emulator."""
+
+    def __init__(self, emulator: RecordingEmulator, folder: Path, ledger: Path, seed: int) -> None:
+        credentials = static_credentials(Credentials(WRITER, "test-secret"))
+        self.emulator = emulator
+        self._folder = folder
+        self._ledger = ledger
+        self._chance = random.Random(seed)
+        self._admin = aiohttp.ClientSession(emulator.admin_url)
+        self._tunnels = TunnelClient(emulator.endpoint, SOURCE, credentials)
+        self._tables = {name: TableClient(emulator.endpoint, name, credentials) for name in (SOURCE, COPY)}
+        self._callers = [ServiceCaller(AioTransport(emulator.endpoint), name, credentials) for name in (SOURCE, COPY)]
+        self._base_ms = int(time.time() * 1000)
+        self._writers: list[Writer] = []
+        self.crew: Crew | None = None
+
+    async def prepare(self, command: tuple[str, ...] = ()) -> None:
+        """Make both tables, fill one, and make the tunnel."""
+        await self._post("/partitions", instance=SOURCE, table=TABLE, count=CHANNELS)
+        for caller in self._callers:
+            await caller.call(TABLE_OPERATIONS["CreateTable"], _table())
+        keys = [f"k{number:05}" for number in range(ROWS)]
+        for start in range(0, ROWS, 200):
+            rows = [change_of(key, 1, self._base_ms) for key in keys[start : start + 200]]
+            outcomes = await self._tables[SOURCE].batch_write(TABLE, rows)
+            assert all(outcome.code is None for outcome in outcomes), outcomes
+        tunnel_id = await self._tunnels.create_tunnel(TABLE, TUNNEL, TunnelType.BaseAndStream)
+        while (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage == Stage.INIT:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        await self._post("/faults", operation="BatchWriteRow", latency=WRITE_SECONDS)
+        changed = keys[::SPARSE]
+        self._writers = [
+            Writer(self._tables[SOURCE], changed[number::WRITERS], self._base_ms, self._chance)
+            for number in range(WRITERS)
+        ]
+        self.crew = Crew(self.emulator.endpoint, tunnel_id, self._folder, command)
+
+    async def endure(self, events: tuple[Event, ...], length: float) -> None:
+        """Let workers copy and writers write while everything of a schedule happens."""
+        assert self.crew is not None
+        await asyncio.gather(*(self.crew.start(worker) for worker in range(WORKERS)))
+        began = time.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            for writer in self._writers:
+                tasks.create_task(writer.run(began + length))
+            for event in events:
+                await asyncio.sleep(max(0.0, began + event.at - time.monotonic()))
+                tasks.create_task(self._happen(event), name=str(event))
+
+    async def catch_up(self) -> None:
+        """Wait until the workers have consumed everything; no trouble is left by then."""
+        await self._post("/faults", clear=True)
+        now_ns = time.time_ns()
+        async with asyncio.timeout(CATCHING_UP):
+            while True:
+                tunnel = await self.tunnel()
+                if tunnel["consumePoint"] > now_ns:
+                    return
+                await asyncio.sleep(0.3)
+
+    async def tunnel(self) -> dict[str, Any]:
+        """The tunnel as the emulator sees it."""
+        async with self._admin.get("/state") as answer:
+            state = await answer.json()
+        (found,) = [tunnel for instance in state["instances"] for tunnel in instance["tunnels"]]
+        return found
+
+    async def compare(self) -> Comparison:
+        """Both tables, cell by cell and version by version."""
+        return await compare_tables(self._tables[SOURCE], TABLE, self._tables[COPY], TABLE)
+
+    async def judge(self) -> Verdict:
+        """Stop the emulator, which ends its ledger, and judge that."""
+        assert self.crew is not None
+        await self.emulator.stop()
+        acknowledged = {key: number for writer in self._writers for key, number in writer.numbers.items()}
+        with self._ledger.open() as lines:
+            verdict = Judge(self.crew.strikes).judge(parse(lines), acknowledged)
+        verdict.counts["changes acknowledged to writers"] = sum(acknowledged.values()) - len(acknowledged)
+        return verdict
+
+    async def close(self) -> None:
+        """End all workers and connections."""
+        if self.crew is not None:
+            await self.crew.dismiss()
+        await self._admin.close()
+        await self._tunnels.close()
+        for client in (*self._tables.values(), *self._callers):
+            await client.close()
+
+    async def _happen(self, event: Event) -> None:
+        assert self.crew is not None
+        match event.blow:
+            case Blow.KILL:
+                await self.crew.kill(event.worker)
+                await asyncio.sleep(event.seconds)
+                await self.crew.start(event.worker)
+            case Blow.PAUSE:
+                self.crew.stop(event.worker)
+                await asyncio.sleep(event.seconds)
+                self.crew.wake(event.worker)
+            case Blow.CUT:
+                self.emulator.cut_connections()
+            case Blow.SPLIT | Blow.MERGE as blow:
+                await self._post(f"/{blow.name.lower()}", instance=SOURCE, table=TABLE)
+            case blow:
+                await self._post("/faults", **_FAULTS[blow](event))
+
+    async def _post(self, path: str, **document: object) -> None:
+        async with self._admin.post(path, json=document) as answer:
+            assert answer.status == 200, await answer.text()
+
+
+_FAULTS: dict[Blow, Callable[[Event], dict[str, object]]] = {
+    Blow.UNAVAILABLE: lambda event: {"unavailable": event.seconds},
+    Blow.LOST_CHECKPOINTS: lambda event: {"operation": "Checkpoint", "count": event.count, "drop_response": True},
+    Blow.LOST_WRITES: lambda event: {"operation": "BatchWriteRow", "count": event.count, "drop_response": True},
+    Blow.BUSY_ROWS: lambda event: {"operation": "BatchWriteRow", "count": event.count, "row_code": "OTSServerBusy"},
+    Blow.SLOW_WRITES: lambda event: {"operation": "BatchWriteRow", "count": event.count, "latency": event.seconds},
+    Blow.CUT_PAGES: lambda event: {"operation": "ReadRecords", "count": event.count, "cut_response": True},
+    Blow.LOST_HEARTBEATS: lambda event: {"operation": "Heartbeat", "count": event.count, "drop_response": True},
+}
+
+
+def _table() -> pb.CreateTableRequest:
+    request = pb.CreateTableRequest()
+    request.table_meta.table_name = TABLE
+    request.table_meta.primary_key.add(name="pk", type=pb.STRING)
+    request.reserved_throughput.capacity_unit.read = 0
+    request.reserved_throughput.capacity_unit.write = 0
+    request.table_options.time_to_live = -1
+    request.table_options.max_versions = VERSIONS
+    request.table_options.deviation_cell_version_in_sec = 86400
+    return request
+
+
+@asynccontextmanager
+async def chaos(folder: Path, seed: int) -> AsyncIterator[Run]:
+    """An emulator and what belongs to one run; no process outlives the block."""
+    ledger = folder / "ledger.jsonl"
+    async with RecordingEmulator(ledger) as emulator:
+        run = Run(emulator, folder, ledger, seed)
+        try:
+            yield run
+        finally:
+            await run.close()

@@ -1,0 +1,52 @@
+"""Four workers on 32 channels for two minutes of everything at once: nothing is lost, doubled without need, or late."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.scene import CHANNELS, ROWS, chaos
+from tests.chaos.schedule import LENGTH, WORKERS, Blow, plan
+
+#: Generous: the machine may be busy with other things.
+TIMEOUT = 400
+
+
+@pytest.mark.timeout(TIMEOUT)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 11))])
+async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int, tmp_path: Path) -> None:
+    events = plan(seed)
+    blows = Counter(event.blow for event in events)
+    print(f"seed {seed}:", *events, sep="\n")
+    began = time.monotonic()
+
+    async with chaos(tmp_path, seed) as run:
+        await run.prepare()
+        assert len((await run.tunnel())["channels"]) >= 2 * CHANNELS
+        await run.endure(events, LENGTH)
+        assert run.crew is not None
+        assert run.crew.ended() == []
+        stopped = time.monotonic()
+        await run.catch_up()
+        caught_up = time.monotonic()
+        comparison = await run.compare()
+        codes = await run.crew.leave()
+        after = await run.compare()
+        verdict = await run.judge()
+
+    print(verdict)
+    print(f"caught up in {caught_up - stopped:.1f} s, {time.monotonic() - began:.1f} s in all; {comparison}")
+    assert verdict.violations == []
+    assert comparison.equal, comparison
+    assert after.equal, "something came late"
+    assert codes == [0] * WORKERS
+    # It was no idle exercise.
+    counts = verdict.counts
+    assert len(run.crew.strikes) == blows[Blow.KILL] + blows[Blow.PAUSE]
+    assert counts["rows written"] > ROWS + counts["changes acknowledged to writers"]
+    assert counts["rows repeated after a strike"] > 0
+    assert counts["hand-overs to another process"] >= CHANNELS
+    assert counts["channels"] >= 2 * CHANNELS + blows[Blow.SPLIT] + blows[Blow.MERGE]
