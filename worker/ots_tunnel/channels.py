@@ -182,7 +182,10 @@ class ChannelTask:
             self._fail(error)
             await self._keep_progress(error)
             outcome: machine.Event = machine.PipelineFailed()
-        except Exception as error:  # a bug in one channel must neither stop the others nor go unseen
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and self._is_cancelled():
+                raise
+            # A bug in one channel must neither stop the others nor go unseen.
             logger.exception("channel failed unexpectedly", extra=self._extra("channel_failed"))
             self.progress.error = f"{type(error).__name__}: {error}"
             outcome = machine.PipelineFailed()
@@ -193,6 +196,10 @@ class ChannelTask:
             self._log("channel_abandoned", "write abandoned")
             await asyncio.sleep(doubt)
         self.feed(outcome)
+
+    def _is_cancelled(self) -> bool:
+        # Without being told, a cancellation is a sink's own.
+        return self._work is None or self._work.cancelling() > 0
 
     async def _consume(self) -> bool:
         if doubt := self.doubt:
@@ -241,6 +248,7 @@ class ChannelTask:
             start,
             self._around.settings.checkpoint_interval,
             on_stored=lambda seconds: self._around.shared.metrics.checkpoint_stored(kind, seconds),
+            on_durable=lambda token: self._around.shared.sink.checkpointed(self.channel.channel_id, token),
         )
         self._log("channel_opened", f"at sequence number {start.sequence_number}")
         return start

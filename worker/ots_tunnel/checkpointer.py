@@ -46,6 +46,7 @@ class Checkpointer:
         interval: seconds between checkpoints.
         sleep, clock: replaced in tests.
         on_stored: told the seconds every stored checkpoint took.
+        on_durable: told the token whenever everything confirmed is durable.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class Checkpointer:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] | None = None,
         on_stored: Callable[[float], None] | None = None,
+        on_durable: Callable[[Token], None] | None = None,
     ) -> None:
         self._store = store
         self._interval = interval
         self._sleep = sleep
         self._clock = clock or asyncio.get_running_loop().time
         self._on_stored = on_stored
+        self._on_durable = on_durable
         self._confirmed = start.token
         self._durable = start.token
         self._sequence = start.sequence_number
@@ -153,3 +156,5 @@ class Checkpointer:
         self._durable = token
         self._tried = frozenset()
         self._stored_at = self._clock()
+        if self._on_durable is not None and token == self._confirmed:
+            self._on_durable(token)

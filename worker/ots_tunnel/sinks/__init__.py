@@ -37,6 +37,7 @@ class Batch:
     Args:
         start: the token the page was read at, a name for its position that every replay repeats.
         following: the token of the page after it.
+        head: the page's first record, whatever a transform left of the page; None means the first of `records`.
     """
 
     channel_id: ChannelId
@@ -44,6 +45,7 @@ class Batch:
     records: Sequence[Record]
     start: Token = NOWHERE
     following: Token = NOWHERE
+    head: Record | None = None
 
     def __repr__(self) -> str:
         return f"Batch({self.channel_type}, {len(self.records)} records)"
@@ -82,6 +84,10 @@ class Sink(Protocol):
         """
         ...
 
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """The service has stored a checkpoint of the channel: what was confirmed before it never comes again."""
+        ...
+
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """A channel is closed: store what is held back of it, or drop it if `abandoned`; confirmations end here.
 
@@ -100,6 +106,9 @@ class Immediate:
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
         """What comes again is written again."""
+
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """Nothing waits for it."""
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """Nothing is held back."""
@@ -130,6 +139,10 @@ def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
         from ots_tunnel.sinks.tablestore import TablestoreSink
 
         return TablestoreSink.from_config(config, config.sink.tablestore, transport=transport)
+    if config.sink.files is not None:
+        from ots_tunnel.sinks.files import FilesSink
+
+        return FilesSink.from_config(config, config.sink.files)
     if config.sink.http is not None:
         from ots_tunnel.sinks.http import HttpSink
 

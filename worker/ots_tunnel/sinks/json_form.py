@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import math
 from typing import Any
 
-from ots_tunnel.model import ChannelId, Column, Marker
+from ots_tunnel.model import ChannelId, Column, KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.record import Record
 
 
 def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
-    """One record as a JSON object; bytes in base64, versions in milliseconds, sequence times in microseconds."""
+    """One record as a JSON object; versions in milliseconds, sequence times in microseconds.
+
+    What JSON has no form for is an object: ``{"base64": ...}``, ``{"double": "nan"}``, ``{"marker": ...}``.
+    """
     sequence = record.sequence
     return {
         "action": record.action.name,
@@ -19,6 +23,27 @@ def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
         "key": {name: _plain(value) for name, value in record.primary_key},
         "columns": [_column(column) for column in record.columns],
     }
+
+
+def key_of_json(key: dict[str, Any]) -> PrimaryKey:
+    """The key that the member `key` of `json_form` was made of.
+
+    Raises:
+        ValueError, KeyError: this was not made by `json_form`.
+    """
+    return tuple((name, _key_value(value)) for name, value in key.items())
+
+
+def _key_value(value: object) -> KeyValue:
+    match value:
+        case int() | str():
+            return value
+        case {"base64": str(text)}:
+            return base64.b64decode(text, validate=True)
+        case {"marker": str(name)}:
+            return Marker[name]
+        case _:
+            raise ValueError(f"a key holds a {type(value).__name__}")
 
 
 def _column(column: Column) -> dict[str, Any]:
@@ -34,6 +59,8 @@ def _plain(value: object) -> object:
     match value:
         case bytes():
             return {"base64": base64.b64encode(value).decode()}
+        case float() if not math.isfinite(value):
+            return {"double": str(value)}
         case Marker():
             return {"marker": value.name}
         case _:

@@ -54,6 +54,8 @@ class ProcessorSink:
         self._patience = patience
         self._on_hang = on_hang
         self._channels: dict[ChannelId, _Channel] = {}
+        #: Processors that are being shut down: the next one of their channel waits for it.
+        self._leaving: dict[ChannelId, asyncio.Task[None]] = {}
 
     def __repr__(self) -> str:
         return f"ProcessorSink({self._factory!r}, {len(self._channels)} channels)"
@@ -62,11 +64,12 @@ class ProcessorSink:
         """Nothing to open: processors have `initialize`."""
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """Make and initialise the channel's processor.
+        """Make and initialise the channel's processor, once its last one is shut down.
 
         Raises:
             ProcessorFailed: it could not be.
         """
+        await self._left(channel_id)
         context = ChannelContext(channel_id, channel_type, start, self._factory.custom_value)
         try:
             processor = self._factory.create(context)
@@ -98,6 +101,9 @@ class ProcessorSink:
         channel.unconfirmed = [waiting for waiting in channel.unconfirmed if not waiting.done()]
         return confirmation
 
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """Nothing waits for it."""
+
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """Wait for the user's confirmations unless abandoned, then shut the processor down.
 
@@ -111,12 +117,24 @@ class ProcessorSink:
                 await asyncio.wait(channel.unconfirmed)
         finally:
             self._channels.pop(channel_id, None)
-            await self._shut_down(channel)
+            # A task of its own: whoever waits for it may be cancelled, the processor is shut down all the same.
+            self._leaving[channel_id] = asyncio.create_task(self._shut_down(channel), name=f"shut down {channel_id}")
+            await self._left(channel_id)
 
     async def close(self) -> None:
         """Shut down what is left."""
         for channel_id in list(self._channels):
             await self.end(channel_id, abandoned=True)
+        for channel_id in list(self._leaving):
+            await self._left(channel_id)
+
+    async def _left(self, channel_id: ChannelId) -> None:
+        leaving = self._leaving.get(channel_id)
+        if leaving is None:
+            return
+        await asyncio.shield(leaving)
+        if self._leaving.get(channel_id) is leaving:
+            del self._leaving[channel_id]
 
     async def _shut_down(self, channel: _Channel) -> None:
         context = channel.context

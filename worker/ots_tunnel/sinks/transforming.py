@@ -42,6 +42,10 @@ class TransformingSink:
         records = self._transform.apply(batch.records, self.omitted)
         return await self._sink.write(replace(batch, records=records), guard) if records else None
 
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """See `Sink.checkpointed`."""
+        self._sink.checkpointed(channel_id, token)
+
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """See `Sink.end`."""
         await self._sink.end(channel_id, abandoned=abandoned)

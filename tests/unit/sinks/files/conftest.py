@@ -1,0 +1,78 @@
+"""Channels of a files sink over a folder, and records to put into them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo, Token
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.plainbuffer import encode_primary_key, encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.token import TokenContent, build_token
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
+from ots_tunnel.sinks.files.folder_store import FolderStore
+from ots_tunnel.sinks.files.formats import JsonLines
+
+CHANNEL = ChannelId("c1")
+
+
+class Open:
+    def check(self) -> None:
+        pass
+
+
+class Closed:
+    def check(self) -> None:
+        raise OwnershipLost("late")
+
+
+def change(number: int) -> Record:
+    """The stream's record of this number."""
+    sequence = SequenceInfo(0, 1_000_000 + number, 0)
+    return Record(Action.PUT, encode_row((("pk", number),), (Column("x", "v", 5),), sequence=sequence))
+
+
+def existing(number: int) -> Record:
+    return Record(Action.PUT, encode_row((("pk", number),), (Column("x", "v", 5),)))
+
+
+def changes(*numbers: int) -> Batch:
+    return Batch(CHANNEL, ChannelType.STREAM, [change(number) for number in numbers])
+
+
+def rows(*numbers: int) -> Batch:
+    return Batch(CHANNEL, ChannelType.BASE, [existing(number) for number in numbers])
+
+
+def base_token(number: int) -> Token:
+    return build_token(TokenContent(primary_key=encode_primary_key((("pk", number),))))
+
+
+def contents(folder: Path) -> list[list[int]]:
+    """Numbers of the records of every published file, files by name."""
+    return [
+        [json.loads(line)["key"]["pk"] for line in path.read_text().splitlines()]
+        for path in sorted(folder.rglob("*.jsonl"))
+        if not path.name.startswith(".")
+    ]
+
+
+Opener = Callable[..., ChannelFiles]
+
+
+@pytest.fixture
+def open_channel(tmp_path: Path) -> Opener:
+    def opened(
+        channel_type: ChannelType = ChannelType.STREAM, *, max_bytes: int = 1, max_seconds: float = 60
+    ) -> ChannelFiles:
+        backoff = Backoff(0.01, 2, 0.05, 0)
+        files = Files(FolderStore(tmp_path), JsonLines(), max_bytes, max_seconds, backoff, lambda: 0.5)
+        return ChannelFiles("t/c1", channel_type, files)
+
+    return opened

@@ -1,0 +1,176 @@
+"""Files of one channel: when they appear, what a replay replaces, and what a failure leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.errors import OwnershipLost, SinkRejected
+from ots_tunnel.model import ChannelType, Token
+from ots_tunnel.sinks.files import folder_store
+from tests.unit.sinks.files.conftest import Closed, Open, Opener, base_token, changes, contents, rows
+
+START = Token("t0")
+
+
+def files(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_a_file_appears_when_it_is_full(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel(max_bytes=100)
+    await channel.open(START)
+
+    small = await channel.write(changes(1), Open())
+    assert contents(tmp_path) == []
+    full = await channel.write(changes(2), Open())
+    await asyncio.wait_for(asyncio.gather(small, full), 10)
+
+    assert contents(tmp_path) == [[1, 2]]
+
+
+async def test_a_file_appears_when_its_time_is_over(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel(max_bytes=1_000_000, max_seconds=0.05)
+    await channel.open(START)
+
+    await asyncio.wait_for(await channel.write(changes(1), Open()), 10)
+
+    assert contents(tmp_path) == [[1]]
+
+
+async def test_only_one_file_is_ahead_of_the_checkpoint(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel()
+    await channel.open(START)
+    await asyncio.wait_for(await channel.write(changes(1), Open()), 10)
+
+    second = await channel.write(changes(2), Open())
+    third = asyncio.ensure_future(channel.write(changes(3), Open()))
+    done, _ = await asyncio.wait([second, third], timeout=0.2)
+    assert not done
+    assert contents(tmp_path) == [[1]]
+    channel.checkpointed()
+    await asyncio.wait_for(second, 10)
+
+    assert contents(tmp_path) == [[1], [2]]
+    channel.checkpointed()
+    await asyncio.wait_for(await third, 10)
+    assert contents(tmp_path) == [[1], [2], [3]]
+
+
+async def test_a_replay_replaces_the_files_at_or_after_its_first_record(open_channel: Opener, tmp_path: Path) -> None:
+    before = open_channel()
+    await before.open(START)
+    for batch in (changes(1, 2), changes(3, 4)):
+        await asyncio.wait_for(await before.write(batch, Open()), 10)
+        before.checkpointed()
+    await before.end(abandoned=True)
+
+    after = open_channel(max_bytes=1_000_000)
+    await after.open(START)
+    await after.write(changes(3), Open())
+    assert contents(tmp_path) == [[1, 2], [3, 4]]  # until it is replaced
+    await after.end(abandoned=False)
+
+    assert contents(tmp_path) == [[1, 2], [3]]
+
+
+async def test_what_a_transform_leaves_out_does_not_move_a_file(open_channel: Opener, tmp_path: Path) -> None:
+    batch = changes(7, 8)
+    channel = open_channel()
+    await channel.open(START)
+    await channel.write(
+        type(batch)(batch.channel_id, batch.channel_type, batch.records[1:], head=batch.records[0]), Open()
+    )
+    await channel.end(abandoned=False)
+
+    assert contents(tmp_path) == [[8]]
+    assert "1000007" in files(tmp_path)[0]
+
+
+async def test_rows_that_existed_are_replaced_from_the_checkpoint_on(open_channel: Opener, tmp_path: Path) -> None:
+    before = open_channel(ChannelType.BASE)
+    await before.open(base_token(0))
+    for batch in (rows(1, 2), rows(3, 4), rows(5)):
+        await asyncio.wait_for(await before.write(batch, Open()), 10)
+        before.checkpointed()
+    await before.end(abandoned=True)
+
+    after = open_channel(ChannelType.BASE)
+    await after.open(base_token(3))
+    await after.write(rows(4), Open())  # 3 was deleted meanwhile
+    await after.end(abandoned=False)
+
+    assert contents(tmp_path) == [[1, 2], [4]]
+
+
+async def test_a_base_channel_from_its_beginning_replaces_all(open_channel: Opener, tmp_path: Path) -> None:
+    before = open_channel(ChannelType.BASE)
+    await before.open(Token(""))
+    await before.write(rows(1, 2), Open())
+    await before.end(abandoned=False)
+
+    after = open_channel(ChannelType.BASE)
+    await after.open(Token(""))
+    await after.write(rows(1), Open())
+    await after.end(abandoned=False)
+
+    assert contents(tmp_path) == [[1]]
+
+
+async def test_nothing_appears_behind_the_fence(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel()
+    await channel.open(START)
+
+    confirmation = await channel.write(changes(1), Closed())
+    with pytest.raises(OwnershipLost):
+        await asyncio.wait_for(confirmation, 10)
+    with pytest.raises(OwnershipLost):
+        await channel.end(abandoned=False)
+    await channel.end(abandoned=True)
+
+    assert files(tmp_path) == []
+
+
+async def test_what_is_abandoned_leaves_nothing(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel(max_bytes=1_000_000)
+    await channel.open(START)
+    await channel.write(changes(1), Open())
+
+    await channel.end(abandoned=True)
+
+    assert files(tmp_path) == []
+
+
+async def test_what_a_killed_worker_was_filling_is_removed(open_channel: Opener, tmp_path: Path) -> None:
+    left = await open_channel()._files.store.spool("t/c1")
+    left.write_bytes(b"half a rec")
+
+    await open_channel().open(START)
+
+    assert not left.exists()
+
+
+async def test_a_full_disk_is_waited_for(open_channel: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = open_channel()
+    await channel.open(START)
+    flush, failures = folder_store._flush, [OSError(28, "No space left on device"), OSError(5, "I/O error")]
+
+    def failing(path: Path) -> None:
+        with folder_store._told():
+            if failures:
+                raise failures.pop()
+        flush(path)
+
+    monkeypatch.setattr(folder_store, "_flush", failing)
+    await asyncio.wait_for(await channel.write(changes(1), Open()), 10)
+
+    assert contents(tmp_path) == [[1]]
+    assert channel.retries == 2
+
+
+async def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(SinkRejected, match="out"):
+        await folder_store.FolderStore(tmp_path / "out").check()

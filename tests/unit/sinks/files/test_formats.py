@@ -1,0 +1,101 @@
+"""What is in the files, and what is read back of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Action, CellOp, ChannelId, Column, SequenceInfo
+from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.files.formats import FileFormat, JsonLines
+from ots_tunnel.sinks.files.parquet import Parquet
+
+KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
+CELLS = (
+    Column("i", 2**62, 1),
+    Column("d", -0.0, 2),
+    Column("b", True, 3),
+    Column("s", "text", 4),
+    Column("y", b"\x01", 5),
+    Column("s", None, 4, CellOp.DELETE_ONE_VERSION),
+    Column("t", None, None, CellOp.DELETE_ALL_VERSIONS),
+)
+UPDATE = Record(Action.UPDATE, encode_row(KEY, CELLS, sequence=SequenceInfo(1, 2, 3)))
+BASE = Record(Action.PUT, encode_row(KEY, ()))
+
+
+def written(form: FileFormat, path: Path, *records: Record) -> bytes:
+    writer = form.create(path)
+    writer.write(records, ChannelId("c"))
+    writer.close()
+    return path.read_bytes()
+
+
+def test_a_change_in_parquet(tmp_path: Path) -> None:
+    written(Parquet("zstd"), tmp_path / "f", UPDATE, BASE)
+
+    change, row = pq.read_table(tmp_path / "f").to_pylist()
+    assert change["action"] == "UPDATE"
+    assert change["sequence"] == {"epoch": 1, "timestamp_us": 2, "row_index": 3}
+    assert change["key"] == dict(KEY)
+    kinds = ["integer", "double", "boolean", "string", "binary", None, None]
+    assert [cell["type"] for cell in change["cells"]] == kinds
+    values = [cell["value"] and cell["value"][cell["type"]] for cell in change["cells"]]
+    assert values == [cell.value for cell in CELLS]
+    assert str(values[1]) == "-0.0"
+    assert [cell["operation"] for cell in change["cells"]] == [cell.op.name for cell in CELLS]
+    assert [cell["version"] for cell in change["cells"]] == [cell.timestamp_ms for cell in CELLS]
+    assert (row["action"], row["sequence"], row["cells"]) == ("PUT", None, [])
+
+
+def test_the_schema_does_not_depend_on_the_records(tmp_path: Path) -> None:
+    written(Parquet(), tmp_path / "a", UPDATE)
+    written(Parquet(), tmp_path / "b", BASE)
+
+    assert pq.read_schema(tmp_path / "a").equals(pq.read_schema(tmp_path / "b"))
+
+
+def test_many_row_groups_keep_their_order(tmp_path: Path) -> None:
+    records = [Record(Action.PUT, encode_row((("pk", n),), (Column("x", "v" * 3000, 1),))) for n in range(6000)]
+    written(Parquet(), tmp_path / "f", *records)
+
+    file = pq.ParquetFile(tmp_path / "f")
+    assert file.num_row_groups > 1
+    assert [key["pk"] for key in file.read(["key"]).column("key").to_pylist()] == list(range(6000))
+
+
+@pytest.mark.parametrize("form", [JsonLines(), JsonLines("gzip"), JsonLines("zstd"), Parquet(), Parquet("gzip")])
+def test_the_first_key_is_read_back(form: FileFormat, tmp_path: Path) -> None:
+    written(form, tmp_path / "f", UPDATE)
+    with (tmp_path / "f").open("rb") as file:
+        assert form.first_key(file) == KEY
+
+
+@pytest.mark.parametrize("form", [JsonLines(), JsonLines("gzip"), Parquet()])
+@pytest.mark.parametrize("bytes_", [b"", b"{}", b"[1]\n", b"\xff" * 100])
+def test_a_file_of_somebody_else_is_told(form: FileFormat, bytes_: bytes) -> None:
+    with pytest.raises(CodecError, match="no file of"):
+        form.first_key(io.BytesIO(bytes_))
+
+
+def test_a_compressed_file_is_what_its_name_says(tmp_path: Path) -> None:
+    form = JsonLines("gzip")
+    content = written(form, tmp_path / "f", UPDATE)
+
+    assert form.suffix == "jsonl.gz"
+    line = pa.input_stream(io.BytesIO(content), compression="gzip").read()
+    assert json.loads(line)["sequence"] == [1, 2, 3]
+
+
+def test_numbers_that_json_does_not_know_are_objects(tmp_path: Path) -> None:
+    cells = (Column("x", float("nan"), 1), Column("y", float("-inf"), 1))
+    content = written(JsonLines(), tmp_path / "f", Record(Action.PUT, encode_row(KEY, cells)))
+
+    assert [cell["value"] for cell in json.loads(content)["columns"]] == [{"double": "nan"}, {"double": "-inf"}]

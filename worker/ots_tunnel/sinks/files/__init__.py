@@ -1,0 +1,84 @@
+"""Files of changes in a folder or a bucket, one folder per channel (design section 4).
+
+A replay replaces files instead of adding to them: see `channel_files`. Files of one key are in one channel's folder,
+or in that of the channels before it; their records' `sequence` says their order.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from ots_tunnel.config import FilesSinkConfig, WorkerConfig
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.fence import Guard
+from ots_tunnel.model import ChannelId, ChannelType, Token, TunnelId
+from ots_tunnel.sinks import Batch, Confirmation
+
+try:
+    import pyarrow as _pyarrow  # noqa: F401
+except ImportError as missing:
+    raise ConfigError(f"sink.files: needs the extra `files`: pip install 'ots-tunnel[files]' ({missing})") from missing
+
+from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
+from ots_tunnel.sinks.files.formats import format_of
+from ots_tunnel.sinks.files.names import folder_of
+from ots_tunnel.sinks.files.stores import open_store
+from ots_tunnel.sinks.table_writer import write_backoff
+
+
+class FilesSink:
+    """Publishes files of changes.
+
+    Args:
+        tunnel_id: first part of every folder's name: channels of another tunnel are others.
+        retries: tries after the first, over all channels.
+    """
+
+    def __init__(self, tunnel_id: TunnelId, files: Files) -> None:
+        self._tunnel_id = tunnel_id
+        self._files = files
+        self._channels: dict[ChannelId, ChannelFiles] = {}
+
+    @classmethod
+    def from_config(cls, config: WorkerConfig, sink: FilesSinkConfig, *, path: str = "sink.files") -> Self:
+        """The sink that a document names.
+
+        Raises:
+            ConfigError: files of credentials are missing.
+        """
+        store = open_store(sink, path=path, deadline=config.client.write_deadline, spool_directory=sink.spool_directory)
+        backoff = write_backoff(config.delivery.retry)
+        files = Files(store, format_of(sink), sink.max_file_bytes, sink.max_file_seconds, backoff)
+        return cls(TunnelId(config.source.tunnel_id), files)
+
+    def __repr__(self) -> str:
+        return f"FilesSink({self._files.store!r})"
+
+    async def open(self) -> None:
+        """See `Sink.open`."""
+        await self._files.store.check()
+
+    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
+        """See `Sink.begin`."""
+        channel = ChannelFiles(folder_of(self._tunnel_id, channel_id), channel_type, self._files)
+        await channel.open(start)
+        self._channels[channel_id] = channel
+
+    async def write(self, batch: Batch, guard: Guard) -> Confirmation:
+        """See `Sink.write`."""
+        return await self._channels[batch.channel_id].write(batch, guard)
+
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """See `Sink.checkpointed`."""
+        if channel_id in self._channels:
+            self._channels[channel_id].checkpointed()
+
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        """See `Sink.end`."""
+        channel = self._channels.get(channel_id)
+        if channel is not None:
+            await channel.end(abandoned=abandoned)
+            self._channels.pop(channel_id, None)
+
+    async def close(self) -> None:
+        """Nothing stays open."""

@@ -1,0 +1,171 @@
+"""Files in a bucket of an S3-compatible store, OSS included.
+
+A file is filled on disk and uploaded in parts; only the last call makes it appear, and right before it the guard is
+asked. Parts of an upload that was given up are never seen; the bucket's lifecycle rules remove them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import tempfile
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import S3Store
+
+from ots_tunnel.config import FileStoreConfig
+from ots_tunnel.credentials import FileCredentials
+from ots_tunnel.errors import SinkError, SinkRejected
+
+logger = logging.getLogger(__name__)
+
+#: Bytes of one part; ten thousand of them are the most an object may have.
+PART_BYTES = 8_388_608
+
+#: Bytes asked for at a time when a file is read.
+READ_BYTES = 262_144
+
+#: The credentials' files are looked at again after so long.
+CREDENTIALS_SECONDS = 60
+
+_T = TypeVar("_T")
+
+
+class _Object(io.RawIOBase):
+    """A published object as a file."""
+
+    def __init__(self, store: S3Store, path: str, size: int) -> None:
+        self._store = store
+        self._path = path
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        length = min(len(view), self._size - self._at)
+        if length <= 0:
+            return 0
+        view[:length] = obstore.get_range(self._store, self._path, start=self._at, length=length)
+        self._at += length
+        return length
+
+
+class BucketStore:
+    """A prefix in a bucket; see `open_store`."""
+
+    def __init__(
+        self, config: FileStoreConfig, *, path: str, deadline: float, spool_directory: Path | None = None
+    ) -> None:
+        if config.credentials is None:
+            raise ValueError(f"{path}.credentials: checked by the document")
+        self._credentials = FileCredentials(config.credentials.directory)
+        self._credentials()  # missing files are a wrong configuration, not a failed call
+        self._url = config.url
+        self._deadline = deadline
+        self._spool_directory = spool_directory
+        parts = urlsplit(config.url)
+        endpoint = config.endpoint and config.endpoint.rstrip("/")
+        if endpoint and config.bucket_in_host:
+            scheme, _, host = endpoint.partition("://")
+            endpoint = f"{scheme}://{parts.netloc}.{host}"
+        self._store = S3Store(
+            parts.netloc,
+            prefix=parts.path.strip("/") or None,
+            endpoint=endpoint,
+            region=config.region or "us-east-1",
+            virtual_hosted_style_request=config.bucket_in_host,
+            credential_provider=self._provide,
+            client_options={"allow_http": True, "timeout": timedelta(seconds=deadline)},
+            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=deadline)},
+        )
+
+    def __repr__(self) -> str:
+        return f"BucketStore({self._url})"
+
+    async def check(self) -> None:
+        """See `FileStore.check`: the bucket is there and lets us list it."""
+        if self._spool_directory is not None and not self._spool_directory.is_dir():
+            raise SinkRejected("NotADirectory", f"spoolDirectory {self._spool_directory}: is no folder")
+        await self.names("")
+
+    async def spool(self, folder: str) -> Path:
+        """See `FileStore.spool`: on disk, since a part has to be repeated from its beginning."""
+        return Path(self._spool_directory or tempfile.gettempdir()) / f"ots-tunnel-{uuid.uuid4().hex}"
+
+    async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
+        """See `FileStore.publish`."""
+        await self._told(self._upload(spooled, f"{folder}/{name}", before))
+        await asyncio.to_thread(spooled.unlink, missing_ok=True)
+
+    async def names(self, folder: str) -> list[str]:
+        """See `FileStore.names`."""
+        answer = await self._told(obstore.list_with_delimiter_async(self._store, folder or None))
+        return [str(entry["path"]).rpartition("/")[2] for entry in answer["objects"]]
+
+    async def read(self, folder: str, name: str) -> IO[bytes]:
+        """See `FileStore.read`."""
+        path = f"{folder}/{name}"
+        size = (await self._told(obstore.head_async(self._store, path)))["size"]
+        return io.BufferedReader(_Object(self._store, path, size), READ_BYTES)
+
+    async def delete(self, folder: str, names: Sequence[str]) -> None:
+        """See `FileStore.delete`."""
+        for name in names:
+            await self._told(obstore.delete_async(self._store, f"{folder}/{name}"))
+
+    async def tidy(self, folder: str) -> None:
+        """Nothing is filled in the bucket itself."""
+
+    async def _upload(self, spooled: Path, path: str, before: Callable[[], None]) -> None:
+        # A writer that is dropped unclosed publishes nothing.
+        writer = obstore.open_writer_async(self._store, path, buffer_size=PART_BYTES)
+        with spooled.open("rb") as file:
+            while part := await asyncio.to_thread(file.read, PART_BYTES):
+                await writer.write(part)
+        before()
+        await asyncio.wait_for(writer.close(), self._deadline)
+
+    async def _told(self, call: Awaitable[_T]) -> _T:
+        try:
+            return await call
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise SinkRejected(type(error).__name__, f"{self._url}: {_first_line(error)}") from error
+        except (BaseError, OSError) as error:
+            text = _first_line(error)
+            if "NoSuchBucket" in str(error):
+                raise SinkRejected("NoSuchBucket", f"{self._url}: the bucket does not exist") from error
+            raise SinkError(f"{self._url}: {text}") from error
+
+    def _provide(self) -> dict[str, Any]:
+        credentials = self._credentials()
+        return {
+            "access_key_id": credentials.access_key_id,
+            "secret_access_key": credentials.access_key_secret,
+            "token": credentials.security_token,
+            "expires_at": datetime.now(UTC) + timedelta(seconds=CREDENTIALS_SECONDS),
+        }
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:500]

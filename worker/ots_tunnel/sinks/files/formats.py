@@ -1,0 +1,114 @@
+"""The formats of files, behind one small interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+import pyarrow as pa
+
+from ots_tunnel.config import FilesSinkConfig
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import ChannelId, PrimaryKey
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.json_form import json_form, key_of_json
+
+_SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
+
+
+class FileWriter(Protocol):
+    """One file that is being filled."""
+
+    def write(self, records: Sequence[Record], channel_id: ChannelId) -> None:
+        """Add records.
+
+        Raises:
+            CodecError: a record is malformed. OSError: the disk takes no more.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write what is held back; the file is complete then.
+
+        Raises:
+            OSError: the disk takes no more.
+        """
+        ...
+
+
+class FileFormat(Protocol):
+    """How records become a file."""
+
+    @property
+    def suffix(self) -> str:
+        """End of the file's name, without the dot."""
+        ...
+
+    def create(self, path: Path) -> FileWriter:
+        """Begin a file."""
+        ...
+
+    def first_key(self, file: IO[bytes]) -> PrimaryKey:
+        """Key of a file's first record.
+
+        Raises:
+            CodecError: this is no file of ours.
+        """
+        ...
+
+
+class JsonLines:
+    """One JSON object per record and line.
+
+    Args:
+        compression: of the whole file: none, gzip or zstd.
+    """
+
+    def __init__(self, compression: str = "none") -> None:
+        self._compression = None if compression == "none" else compression
+        self.suffix = f"jsonl{_SUFFIXES[compression]}"
+
+    def create(self, path: Path) -> FileWriter:
+        """See `FileFormat.create`."""
+        return _JsonLinesWriter(pa.output_stream(str(path), compression=self._compression))
+
+    def first_key(self, file: IO[bytes]) -> PrimaryKey:
+        """See `FileFormat.first_key`."""
+        try:
+            with pa.input_stream(file, compression=self._compression, buffer_size=65_536) as stream:
+                line = _first_line(stream)
+            return key_of_json(json.loads(line)["key"])
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+            raise CodecError(f"no file of JSON lines: {error}") from error
+
+
+def _first_line(stream: pa.NativeFile) -> bytes:
+    """Records are at most a few MB, and so are lines."""
+    line = b""
+    while b"\n" not in line and (part := stream.read(65_536)):
+        line += part
+    return line.partition(b"\n")[0]
+
+
+class _JsonLinesWriter:
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream = stream
+
+    def write(self, records: Sequence[Record], channel_id: ChannelId) -> None:
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        lines = [encode(json_form(record, channel_id)) for record in records]
+        self._stream.write("\n".join([*lines, ""]).encode())
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def format_of(config: FilesSinkConfig) -> FileFormat:
+    """The format that a document names."""
+    if config.format == "Parquet":
+        from ots_tunnel.sinks.files.parquet import Parquet
+
+        return Parquet(config.compression)
+    return JsonLines(config.compression)

@@ -1,0 +1,59 @@
+"""How published files are called, and which of them a replay replaces; pure (design rule 16).
+
+Files of a stream channel are named by the sequence of the first record that was read for them, digits padded as in
+DataX, so that names sort in commit order. Records of existing rows have no sequence: their files are counted, and
+where one starts is read from its first record. Both names end with the number of records, so that a file that a
+paused worker publishes late never takes the place of a longer one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from ots_tunnel.model import ChannelId, SequenceInfo, TunnelId
+
+_STREAM_NAME = re.compile(r"^(\d{10})-(\d{20})-(\d{10})\.\d+\.")
+_BASE_NAME = re.compile(r"^(\d{10})\.\d+\.")
+
+
+def folder_of(tunnel_id: TunnelId, channel_id: ChannelId) -> str:
+    """The folder of a channel's files, relative to the sink's own."""
+    return f"{quote(tunnel_id, safe='')}/{quote(channel_id, safe='')}"
+
+
+def stream_name(start: SequenceInfo, rows: int, suffix: str) -> str:
+    """Name of a stream channel's file.
+
+    Args:
+        start: position of the first record that was read for it.
+        rows: records in it.
+        suffix: of its format, without the dot.
+    """
+    return f"{start.epoch:010d}-{start.timestamp_us:020d}-{start.row_index:010d}.{rows}.{suffix}"
+
+
+def base_name(ordinal: int, rows: int, suffix: str) -> str:
+    """Name of a base channel's file: the how manieth it is."""
+    return f"{ordinal:010d}.{rows}.{suffix}"
+
+
+def stream_names(names: Iterable[str]) -> list[tuple[SequenceInfo, str]]:
+    """The files of a stream channel by position; whatever has no name of ours is left out."""
+    found = []
+    for name in names:
+        if match := _STREAM_NAME.match(name):
+            epoch, timestamp_us, row_index = map(int, match.groups())
+            found.append((SequenceInfo(epoch, timestamp_us, row_index), name))
+    return sorted(found)
+
+
+def base_names(names: Iterable[str]) -> list[tuple[int, str]]:
+    """The files of a base channel by their count; whatever has no name of ours is left out."""
+    return sorted((int(match.group(1)), name) for name in names if (match := _BASE_NAME.match(name)))
+
+
+def stale_names(names: Iterable[str], start: SequenceInfo) -> list[str]:
+    """The files of a stream channel that a replay from `start` replaces."""
+    return [name for position, name in stream_names(names) if position >= start]
