@@ -201,6 +201,11 @@ class Stand:
         await until(lambda: self.channel.is_over)
         return self.channel.channel
 
+    def cancel(self) -> None:
+        """The session ends in the middle of it."""
+        assert self._task is not None
+        self._task.cancel()
+
     async def close(self) -> None:
         """The channel vanishes."""
         assert self._task is not None

@@ -60,7 +60,7 @@ class CallbackThread:
 
     async def _run(self, callback: Callable[..., Awaitable[None] | None], arguments: tuple[Any, ...]) -> None:
         if asyncio.iscoroutinefunction(callback):
-            await callback(*arguments)
+            await _awaited(callback(*arguments))
             return
         called = asyncio.shield(self._in_thread(lambda: callback(*arguments)))
         while True:
@@ -72,7 +72,7 @@ class CallbackThread:
                 if called.cancelled():
                     raise
         if asyncio.iscoroutine(result) or isinstance(result, Awaitable):
-            await result
+            await _awaited(result)
 
     def _in_thread(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
         if self._thread is None:
@@ -88,11 +88,30 @@ class CallbackThread:
             try:
                 result, error = call(), None
             except BaseException as raised:
-                result, error = None, raised
+                result, error = None, raised if _can_be_awaited(raised) else _as_error(raised)
             try:
                 self._loop.call_soon_threadsafe(_settle, future, result, error)
             except RuntimeError:
                 return  # the loop is closed: nobody waits any more
+
+
+async def _awaited(result: Awaitable[Any]) -> None:
+    try:
+        await result
+    except asyncio.CancelledError as raised:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise _as_error(raised) from raised  # nobody has cancelled it: it is the callback's own
+
+
+def _can_be_awaited(raised: BaseException) -> bool:
+    # A future takes no StopIteration, and asyncio makes its own of everything that is no Exception.
+    return isinstance(raised, Exception) and not isinstance(raised, StopIteration)
+
+
+def _as_error(raised: BaseException) -> RuntimeError:
+    return RuntimeError(f"the callback raised {type(raised).__name__}: {raised}")
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
