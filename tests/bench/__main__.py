@@ -1,6 +1,6 @@
-"""Measure our worker beside the vendor's Go worker, on one emulator and the same tables.
+"""Measure our worker beside the vendor's Java and Go workers, on one emulator and the same tables.
 
-    python -m tests.bench [--rounds N] [--rows SMALL LARGE] [--profile] [--output bench.json]
+    python -m tests.bench [--rounds N] [--only count copy ...] [--quick] [--profile] [--output bench.json]
 
 The emulator has one core, the worker another. CPU seconds are those of the worker's process tree, as the slope between
 two sizes, so that the start does not count; rows per second also wait for the emulator.
@@ -10,46 +10,36 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
 import os
 import re
 import signal
 import sys
 import tempfile
-from collections import defaultdict
-from dataclasses import dataclass
+import time
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from ots_tunnel.protocol.compiled import CODEC, native
-from tests.bench.consumers import (
-    CHECKPOINT,
-    HEARTBEAT,
-    LANES,
-    Usage,
-    Work,
-    measure_ours,
-    measure_theirs,
-    profile_ours,
-)
-from tests.bench.figures import Figure, Pair, add_to_file, figures_of
-from tests.bench.stand import CHANNELS, KEYS, REQUEST_ROWS, Stand, record_bytes, stand_on
-from tests.oracle.go_program import GoUnavailable, build_go_worker
+from tests.bench.consumers import Lab
+from tests.bench.figures import Figure, add_to_file
+from tests.bench.sides import Job, Programs
+from tests.bench.stand import CHANNELS, REQUEST_ROWS, record_bytes, stand_on
+from tests.bench.throughput import WORKS, Throughput
+from tests.oracle.go_program import GoUnavailable
+from tests.oracle.java_program import JavaUnavailable
 
-PROFILE_LINES = 15
-SIDES = ("ours", "theirs")
-COPIES = {"ours": "copy_ours", "theirs": "copy_theirs"}
-#: What both sides are set to, said in the name of every figure.
+PROFILE_LINES = 25
+#: By how much `--quick` is smaller.
+QUICK = 10
+BEAT = Job("").beat
+#: What all sides are set to, said in the name of every figure.
 SETTINGS = (
-    f"{CHANNELS} stream channels, PUT rows of {record_bytes()} bytes, "
-    f"heartbeat {HEARTBEAT} s, checkpoint {CHECKPOINT} s"
+    f"{CHANNELS} stream channels, PUT rows of {record_bytes()} bytes, heartbeat {BEAT.heartbeat} s, "
+    f"checkpoint {BEAT.checkpoint} s, {REQUEST_ROWS} rows per write, one write per channel"
 )
-MODES = {
-    "count": f"count ({SETTINGS})",
-    "copy": f"copy ({SETTINGS}, {LANES} writer per channel, {REQUEST_ROWS} rows per request)",
-}
+NAMES = [work.name for work in WORKS]
 
 
 def main() -> int:
@@ -63,112 +53,76 @@ def main() -> int:
         print("two cores are needed: one for the emulator, one for the worker", file=sys.stderr)
         return 2
     try:
-        program = build_go_worker()
-    except GoUnavailable as reason:
-        print(f"the vendor's Go worker cannot be built: {reason}", file=sys.stderr)
+        programs = Programs.build()
+    except (GoUnavailable, JavaUnavailable) as reason:
+        print(f"a worker of the vendor's cannot be built: {reason}", file=sys.stderr)
         return 2
-    figures = asyncio.run(_bench(options, program, cores[0], cores[1]))
-    _print_table(figures, options)
-    add_to_file(options.output, (figure.document() for figure in figures))
+    os.sched_setaffinity(0, cores[:1])
+    began = time.monotonic()
+    figures = asyncio.run(_bench(options, programs, cores[0], cores[1]))
+    _print_table(figures, options, time.monotonic() - began)
+    if not options.quick:
+        add_to_file(options.output, (figure.document() for figure in figures))
     return 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=3, help="runs of everything; medians are shown (default 3)")
-    parser.add_argument("--rows", type=int, nargs=2, default=(100_000, 300_000), metavar=("SMALL", "LARGE"))
+    parser.add_argument("--rounds", type=int, default=5, help="runs of everything; medians are shown (default 5)")
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="what to measure (default all)")
+    parser.add_argument(
+        "--quick", action="store_true", help="one short round, to see that it works: its figures are not kept"
+    )
     parser.add_argument("--profile", action="store_true", help="also print where our worker spends its time")
     parser.add_argument("--output", type=Path, default=Path("bench.json"))
     options = parser.parse_args()
-    small, large = options.rows
-    if not 0 < small < large or large < KEYS or options.rounds < 1:
-        parser.error(f"--rows needs two growing numbers, the second at least {KEYS}, --rounds at least 1")
+    if options.rounds < 1:
+        parser.error("--rounds: at least 1")
+    if options.quick:
+        options.rounds = 1
     return options
 
 
-async def _bench(options: argparse.Namespace, program: Path, server_core: int, worker_core: int) -> list[Figure]:
+async def _bench(options: argparse.Namespace, programs: Programs, server_core: int, worker_core: int) -> list[Figure]:
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # the processes are to end, too
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         async with stand_on(server_core) as stand:
-            bench = Bench(stand, Path(folder), program, worker_core, {f"changes_{rows}": rows for rows in options.rows})
-            await bench.prepare()
-            figures = await bench.rounds(options.rounds)
+            lab = Lab(stand, programs, Path(folder), worker_core)
+            works = tuple(work for work in WORKS if work.name in options.only)
+            throughput = Throughput(lab, works, SETTINGS, _say, QUICK if options.quick else 1)
+            await throughput.prepare()
+            for number in range(1, options.rounds + 1):
+                await throughput.round(number)
+            await throughput.check_copies()
+            figures += throughput.figures()
             if options.profile:
-                await bench.profile()
+                await throughput.profile(PROFILE_LINES)
     return figures
 
 
-@dataclass
-class Bench:
-    """All runs on one stand; `sizes` are the source tables with their changes, the small one first."""
-
-    stand: Stand
-    folder: Path
-    program: Path
-    core: int
-    sizes: dict[str, int]
-
-    async def prepare(self) -> None:
-        for table, rows in self.sizes.items():
-            _say(f"writing {rows:,} changes into table {table}")
-            await self.stand.create_source(table, rows)
-        for side in SIDES:
-            await self.stand.create_copy(COPIES[side])
-
-    async def rounds(self, count: int) -> list[Figure]:
-        """Everything so often, one side right after the other; in the end both copies must be right."""
-        pairs: dict[tuple[str, str], list[Pair]] = defaultdict(list)
-        for number, mode, side in itertools.product(range(count), MODES, SIDES):
-            small, large = [await self._run(side, mode, table) for table in self.sizes]
-            pair = Pair(*self.sizes.values(), small, large)
-            pairs[mode, side].append(pair)
-            _say(f"round {number + 1}: {mode}, {side}: {pair.cpu_per_million:.2f} CPU s per million rows")
-        for side in SIDES:
-            comparison = await self.stand.compare([*self.sizes][-1], COPIES[side])
-            if not comparison.equal:
-                raise RuntimeError(f"{COPIES[side]} is not equal to its source: {comparison}")
-        return [
-            figure
-            for mode, name in MODES.items()
-            for figure in figures_of(name, *(pairs[mode, side] for side in SIDES))
-        ]
-
-    async def profile(self) -> None:
-        """Where our worker spends its time."""
-        for mode in MODES:
-            work, table = Work(mode, COPIES["ours"]), [*self.sizes][-1]
-            stats = await profile_ours(self.stand, table, work, self.folder, self.core)
-            print(f"\nprofile of our worker, {mode}: top {PROFILE_LINES} by own time")
-            stats.sort_stats("tottime").print_stats(PROFILE_LINES)
-
-    async def _run(self, side: str, mode: str, table: str) -> Usage:
-        work = Work(mode, COPIES[side])
-        if side == "ours":
-            return await measure_ours(self.stand, table, work, self.folder, self.core)
-        return await measure_theirs(self.stand, table, work, self.program, self.folder, self.core)
-
-
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def _print_table(figures: list[Figure], options: argparse.Namespace) -> None:
-    small, large = options.rows
+def _print_table(figures: list[Figure], options: argparse.Namespace, seconds: float) -> None:
     table = Table(
-        title=f"Our worker beside the vendor's Go worker (codec: {CODEC})",
-        caption=f"slope between {small:,} and {large:,} rows, median of {options.rounds}, one core each, "
-        f"load average of the machine {os.getloadavg()[0]:.1f}; " + "; ".join(MODES.values()),
+        title=f"Our worker beside the vendor's (codec: {CODEC})",
+        caption=f"median of {options.rounds}, one core each, load average of the machine {os.getloadavg()[0]:.1f}, "
+        f"{seconds / 60:.0f} minutes; {SETTINGS} unless said",
     )
-    table.add_column("work")
-    for header in ("ours", "Go", "ours / Go"):
-        table.add_column(header, justify="right")
-    table.add_column("unit")
+    table.add_column("name")
+    for header in ("ours", "peer", "unit", "ratio", "goal", "met"):
+        table.add_column(header, justify="left" if header == "unit" else "right")
     for figure in figures:
-        work = re.sub(r" \(.*\)", "", figure.name)
-        table.add_row(work, f"{figure.ours:,.2f}", f"{figure.peer:,.2f}", f"{figure.ratio:.2f}", figure.unit)
-    Console().print(table)
+        goal = "" if figure.goal is None else f"{figure.goal:g}"
+        met = {None: "", True: "yes", False: "no"}[figure.met]
+        name = re.sub(r" \(.*\)", "", figure.name)
+        numbers = (f"{figure.ours:,.2f}", f"{figure.peer:,.2f}", figure.unit, f"{figure.ratio:.2f}")
+        table.add_row(name, *numbers, goal, met)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

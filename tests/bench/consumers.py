@@ -1,44 +1,24 @@
-"""One measured run: a worker on its core until every channel is finished, and what it used."""
+"""A worker on its core: started, watched, ended, and what it used and says it did."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-import pstats
 import signal
 import subprocess
-import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
-from ots_tunnel.config import (
-    ClientConfig,
-    CountSinkConfig,
-    CredentialsConfig,
-    DeliveryConfig,
-    HttpConfig,
-    SinkConfig,
-    TablestoreSinkConfig,
-    TunnelConfig,
-    WorkerConfig,
-    dump_config,
-)
 from ots_tunnel.model import TunnelId
-from tests.bench.stand import DEADLINE, POLL, REQUEST_ROWS, Stand
-from tests.oracle.go_program import go_command
+from tests.bench.sides import Job, Programs, Side
+from tests.bench.stand import DEADLINE, POLL, Stand
 
-HEARTBEAT, TIMEOUT, CHECKPOINT = 5, 16, 1  # the Go program's checkpoint interval is fixed
-#: One writer per channel: the Go program's callback writes one request after the other.
-LANES = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a worker does with the records: `count` forgets them, `copy` writes them to table `copy`."""
-
-    mode: str
-    copy: str = ""
+ROOT = Path(__file__).parents[2]
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,100 +30,186 @@ class Usage:
     resident_mb: float
 
 
-def our_command(stand: Stand, tunnel_id: TunnelId, table: str, work: Work, folder: Path) -> list[str]:
-    """`ots-tunnel run` with the settings of the comparison."""
-    keys = folder / "keys"
-    keys.mkdir(exist_ok=True)
-    (keys / "accessKeyId").write_text("test-id")
-    (keys / "accessKeySecret").write_text("test-secret")
-    credentials = CredentialsConfig(directory=keys)
-    instance = {"endpoint": stand.endpoint, "instance": "demo", "credentials": credentials}
-    sink = (
-        SinkConfig(tablestore=TablestoreSinkConfig(**instance, table=work.copy))
-        if work.mode == "copy"
-        else SinkConfig(count=CountSinkConfig())
-    )
-    config = WorkerConfig(
-        source=TunnelConfig(**instance, table=table, tunnel_name="bench", tunnel_id=tunnel_id),
-        sink=sink,
-        client=ClientConfig(
-            heartbeat_interval_seconds=HEARTBEAT,
-            heartbeat_timeout_seconds=TIMEOUT,
-            checkpoint_interval_seconds=CHECKPOINT,
-            lanes_per_channel=LANES,
-        ),
-        delivery=DeliveryConfig(batch_max_rows=REQUEST_ROWS),
-        http=HttpConfig(port=0),
-    )
-    document = folder / "worker.yaml"
-    document.write_text(dump_config(config))
-    return ["-m", "ots_tunnel", "run", "--config", str(document), "--log-level", "WARNING"]
+@dataclass(slots=True)
+class Report:
+    """What a worker says of itself when it ends.
+
+    Args:
+        busy_seconds: from the first callback to the end of the last; only the vendor's programs know it.
+        sent, delayed: per record, in microseconds, see `processors.latency`.
+    """
+
+    rows: int = 0
+    touched: int = 0
+    busy_seconds: float = 0.0
+    sent: list[int] = field(default_factory=list)
+    delayed: list[int] = field(default_factory=list)
 
 
-def their_command(program: Path, stand: Stand, tunnel_id: TunnelId, work: Work) -> list[str]:
-    """The vendor's worker with the same settings."""
-    flags = {"heartbeat": f"{HEARTBEAT}s", "timeout": f"{TIMEOUT}s"}
-    return go_command(program, stand.endpoint, tunnel_id, work.mode, copy_to=work.copy, **flags)
+def report_of(lines: Iterable[str]) -> Report:
+    """The report in a worker's output, both standard ones; lines that are something else are passed over."""
+    report = Report()
+    for line in lines:
+        document = _object(line)
+        if "rows" in document and ("seconds" in document or document.get("action") == "stopped"):
+            report.rows = document["rows"]
+            report.busy_seconds = document.get("busySeconds", 0.0)
+        report.touched += document.get("touched", 0)
+        report.sent += document.get("sent", ())
+        report.delayed += document.get("delayed", ())
+    return report
 
 
-async def measure_ours(stand: Stand, table: str, work: Work, folder: Path, core: int) -> Usage:
-    """One run of our worker."""
-    tunnel_id = await stand.create_tunnel(table)
-    command = [sys.executable, *our_command(stand, tunnel_id, table, work, folder)]
-    return await _measure(stand, tunnel_id, table, command, core, folder)
-
-
-async def measure_theirs(stand: Stand, table: str, work: Work, program: Path, folder: Path, core: int) -> Usage:
-    """One run of the vendor's worker."""
-    tunnel_id = await stand.create_tunnel(table)
-    return await _measure(stand, tunnel_id, table, their_command(program, stand, tunnel_id, work), core, folder)
-
-
-async def profile_ours(stand: Stand, table: str, work: Work, folder: Path, core: int) -> pstats.Stats:
-    """One run of our worker under cProfile."""
-    tunnel_id = await stand.create_tunnel(table)
-    output = folder / f"{work.mode}.profile"
-    command = our_command(stand, tunnel_id, table, work, folder)
-    await _measure(
-        stand, tunnel_id, table, [sys.executable, "-m", "cProfile", "-o", str(output), *command], core, folder
-    )
-    return pstats.Stats(str(output))
-
-
-async def _measure(stand: Stand, tunnel_id: TunnelId, table: str, command: list[str], core: int, folder: Path) -> Usage:
-    channels = await stand.channels(table, tunnel_id)
-    pinned = ["taskset", "--cpu-list", str(core), *command]
-    began = time.monotonic()
-    # Not by asyncio, whose own wait for the child would take the resource usage away. The vendor's worker leaves a log
-    # in its folder.
-    process = subprocess.Popen(pinned, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # noqa: ASYNC220
+def _object(line: str) -> dict[str, Any]:
     try:
-        async with asyncio.timeout(DEADLINE):
-            while not await stand.is_finished(tunnel_id, channels):
-                if process.poll() is not None:
-                    assert process.stderr is not None
-                    raise RuntimeError(f"{command[0]} ended: {process.stderr.read().decode(errors='replace')}")
-                await asyncio.sleep(POLL)
-        seconds = time.monotonic() - began
-        resident_mb = _most_resident_mb(process.pid)
-        process.send_signal(signal.SIGTERM)
-        # Of the process and all its descendants; only a parent that waits learns it exactly.
-        _, status, usage = await asyncio.to_thread(os.wait4, process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
-    if process.returncode:
-        raise RuntimeError(f"{command[0]} ended with status {process.returncode}")
-    return Usage(usage.ru_utime + usage.ru_stime, seconds, resident_mb)
+        document = json.loads(line) if line.startswith("{") else {}
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
-def _most_resident_mb(pid: int) -> float:
-    # A child's ru_maxrss also counts what its parent had when it forked.
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError(f"process {pid} has ended")
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """Where runs happen: the stand, the programs, the consumer's core and a folder for what they leave."""
+
+    stand: Stand
+    programs: Programs
+    folder: Path
+    core: int
+
+    def consumer(
+        self, side: Side, table: str, tunnel_id: TunnelId, job: Job, *, profile: Path | None = None
+    ) -> Consumer:
+        """A worker that is not started yet; `profile` is where cProfile writes."""
+        folder = self.folder / side.name.lower()
+        folder.mkdir(exist_ok=True)
+        command = self.programs.command(side, self.stand.endpoint, table, tunnel_id, job, folder)
+        if profile is not None:
+            command[1:2] = ["-m", "cProfile", "-o", str(profile), "-m"]
+        return Consumer(side, ["taskset", "--cpu-list", str(self.core), *command], folder)
+
+    async def measure(
+        self, side: Side, table: str, rows: int, job: Job, *, profile: Path | None = None
+    ) -> tuple[Usage, Report]:
+        """One run over the first `rows` changes of a table.
+
+        Raises:
+            RuntimeError: the worker ended by itself, or did not see every row once.
+        """
+        tunnel_id = await self.stand.create_tunnel(table, rows)
+        channels = await self.stand.channels(table, tunnel_id)
+        began = time.monotonic()
+        with self.consumer(side, table, tunnel_id, job, profile=profile) as consumer:
+            async with asyncio.timeout(DEADLINE):
+                while not await self.stand.is_finished(tunnel_id, channels):
+                    consumer.check()
+                    await asyncio.sleep(POLL)
+            seconds = time.monotonic() - began
+            resident_mb = consumer.most_resident_mb()
+            cpu_seconds = await consumer.end()
+        report = consumer.report()
+        check_count(side, job, rows, report)
+        return Usage(cpu_seconds, seconds, resident_mb), report
+
+
+def check_count(side: Side, job: Job, rows: int, report: Report) -> None:
+    """Every row once, and every column of it that the job touches.
+
+    Raises:
+        RuntimeError: something was lost or came twice.
+    """
+    touched = {"column": rows, "all": rows * COLUMNS}.get(job.mode, 0)
+    if (report.rows, report.touched) != (rows, touched):
+        raise RuntimeError(
+            f"{job.mode}, {side}: {report.rows:,} rows and {report.touched:,} columns came, "
+            f"there were {rows:,} and {touched:,}"
+        )
+
+
+#: Columns of a row of the stand.
+COLUMNS = 8
+
+
+class Consumer:
+    """A worker process."""
+
+    def __init__(self, side: Side, command: list[str], folder: Path) -> None:
+        self._side = side
+        self._command = command
+        self._folder = folder
+        self._outputs = (folder / "output", folder / "errors")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        # Not by asyncio, whose own wait for the child would take the resource usage away.
+        output, errors = (path.open("wb") for path in self._outputs)
+        with output, errors:
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=self._folder,
+                stdout=output,
+                stderr=errors,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "OTS_TUNNEL_CODEC": "compiled"},
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "not started"
+        return self._process
+
+    def check(self) -> None:
+        """Look whether it still runs.
+
+        Raises:
+            RuntimeError: it has ended.
+        """
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self._side} ended by itself: {self._text()[-2000:]}")
+
+    async def end(self) -> float:
+        """Let it leave in order; the CPU seconds of the process and all its descendants.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        self.check()
+        self.process.send_signal(signal.SIGTERM)
+        # Only a parent that waits learns the usage exactly.
+        async with asyncio.timeout(60):
+            _, status, usage = await asyncio.to_thread(os.wait4, self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if self.process.returncode:
+            raise RuntimeError(f"{self._side} ended with status {self.process.returncode}: {self._text()[-2000:]}")
+        return usage.ru_utime + usage.ru_stime
+
+    def report(self) -> Report:
+        """What it said about its work."""
+        return report_of(self._text().splitlines())
+
+    def cpu_seconds(self) -> float:
+        """So far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def resident_mb(self) -> float:
+        """Now."""
+        return self._memory("VmRSS:")
+
+    def most_resident_mb(self) -> float:
+        """At most so far; a child's ru_maxrss also counts what its parent had when it forked."""
+        return self._memory("VmHWM:")
+
+    def _memory(self, name: str) -> float:
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith(name):
+                return int(line.split()[1]) / 1024
+        raise RuntimeError(f"{self._side} has ended: {self._text()[-2000:]}")
+
+    def _text(self) -> str:
+        return "\n".join(path.read_text(errors="replace") for path in self._outputs)

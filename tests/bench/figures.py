@@ -1,12 +1,12 @@
-"""From runs to figures: slopes between two sizes, medians, and the rows of `bench.json`."""
+"""From runs to figures: slopes between two sizes, medians, quantiles, and the rows of `bench.json`."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tests.bench.consumers import Usage
@@ -40,22 +40,30 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line: ours beside the peer's. `ratio` is ours by the peer's, so that 1 is a draw."""
+    """One line: ours beside a peer's.
+
+    Args:
+        goal: the least `ratio`, None where there is none.
+        less_is_better: costs and times; False for rates.
+    """
 
     name: str
     ours: float
     peer: float
     unit: str
     goal: float | None = None
+    less_is_better: bool = True
 
     @property
     def ratio(self) -> float:
-        return self.ours / self.peer if self.peer else float("inf")
+        """How many times better ours is, so that 1 is a draw."""
+        better, worse = (self.peer, self.ours) if self.less_is_better else (self.ours, self.peer)
+        return better / worse if worse else math.inf
 
     @property
     def met(self) -> bool | None:
         """None where there is no goal."""
-        return None if self.goal is None else self.ratio <= self.goal
+        return None if self.goal is None else self.ratio >= self.goal
 
     def document(self) -> dict[str, Any]:
         """As `bench.json` has it."""
@@ -70,32 +78,30 @@ class Figure:
         }
 
 
+def quantile(values: Iterable[float], share: float) -> float:
+    """The least of the values that so large a share of them does not exceed.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("no values")
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def windows(sent: Sequence[int], delayed: Sequence[int], begin: int, length: int, count: int) -> list[list[int]]:
+    """The delays of what was sent in each of `count` windows of equal length, the first of which begins at `begin`."""
+    found: list[list[int]] = [[] for _ in range(count)]
+    for moment, delay in zip(sent, delayed, strict=True):
+        place = (moment - begin) // length
+        if 0 <= place < count:
+            found[place].append(delay)
+    return found
+
+
 def add_to_file(path: Path, documents: Iterable[dict[str, Any]]) -> None:
     """Replace what an earlier run said of the same, and leave everything else."""
     lines = {line["name"]: line for line in (json.loads(path.read_text()) if path.exists() else [])}
     lines |= {document["name"]: document for document in documents}
     path.write_text(json.dumps([*lines.values()], indent=2) + "\n")
-
-
-def figures_of(name: str, ours: Sequence[Pair], peer: Sequence[Pair]) -> list[Figure]:
-    """The figures of one kind of work: medians over the rounds."""
-    return [
-        Figure(
-            f"{name}: CPU",
-            median(pair.cpu_per_million for pair in ours),
-            median(pair.cpu_per_million for pair in peer),
-            "CPU s per million rows",
-        ),
-        Figure(
-            f"{name}: rate",
-            median(pair.rows_per_second for pair in ours),
-            median(pair.rows_per_second for pair in peer),
-            "rows/s",
-        ),
-        Figure(
-            f"{name}: memory",
-            median(pair.large.resident_mb for pair in ours),
-            median(pair.large.resident_mb for pair in peer),
-            "MB resident at most",
-        ),
-    ]

@@ -1,7 +1,7 @@
-"""What both workers are measured on: one emulator pinned to a core, tables with a long change log, tunnels over it.
+"""What all workers are measured on: one emulator pinned to a core, tables with a long change log, tunnels over it.
 
 A table's log is read again and again: every run has a tunnel of its own that starts at the log's beginning and ends
-at its end, so that its channels finish by themselves.
+after so many changes, so that its channels finish by themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ from ots_tunnel.model import (
     FINISHED,
     Action,
     ChannelId,
+    ChannelStatus,
     ClientId,
     Column,
     Credentials,
@@ -48,7 +50,7 @@ CHANNELS = 4
 KEYS = 20_000
 REQUEST_ROWS = 200
 #: How often a run is asked whether it is done.
-POLL = 0.05
+POLL = 0.1
 DEADLINE = 600.0
 
 
@@ -79,37 +81,55 @@ def record_bytes() -> int:
 
 @dataclass
 class Stand:
-    """The emulator with its tables."""
+    """The emulator with its tables.
+
+    A tunnel can end after as many changes of a table as stand in its `marks`, with the time at which they were there.
+    """
 
     endpoint: str
     admin_url: str
     client: TunnelClient
     table: TableClient
     admin: AsyncTableAdmin
-    _changes: list[list[RowChange]] = field(default_factory=list)
+    _marks: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    _channels: dict[str, int] = field(default_factory=dict)
     _tunnels: int = 0
 
-    async def create_source(self, name: str, changes: int) -> None:
-        """A table of `KEYS` rows in as many partitions as there are channels, and so many changes in its log."""
-        self._changes = self._changes or _requests()
+    async def create_table(self, name: str, channels: int = CHANNELS) -> None:
+        """A table of `KEYS` rows in as many partitions as its tunnels are to have channels, its change log empty."""
+        self._channels[name] = channels
         async with aiohttp.ClientSession() as session:
-            document = {"instance": "demo", "table": name, "count": CHANNELS}
+            document = {"instance": "demo", "table": name, "count": channels}
             async with session.post(f"{self.admin_url}/partitions", json=document) as answer:
                 answer.raise_for_status()
         await self.admin.create(_schema(name))
-        await self._write(name, KEYS)
+        for changes in _requests():  # partitions come with the rows
+            await self.write(name, changes)
         await self.client.create_tunnel(name, "switches-the-stream-on", TunnelType.Stream)
-        await self._write(name, changes)
+
+    async def create_source(self, name: str, marks: Iterable[int], channels: int = CHANNELS) -> None:
+        """A table with so many changes of `KEYS` rows in its log."""
+        await self.create_table(name, channels)
+        requests, written = _requests(), 0
+        for mark in sorted(set(marks)):
+            while written < mark:
+                changes = requests[written // REQUEST_ROWS % len(requests)][: mark - written]
+                await self.write(name, changes)
+                written += len(changes)
+            await asyncio.sleep(0.01)  # so that the end of a tunnel lies between two changes
+            self._marks[name][mark] = time.time_ns()
+            await asyncio.sleep(0.01)
 
     async def create_copy(self, name: str) -> None:
         """An empty table that takes the rows of a source."""
         await self.admin.create(planned_schema(_schema("any"), name))
 
-    async def create_tunnel(self, table: str) -> TunnelId:
-        """A tunnel over all changes of the log so far."""
+    async def create_tunnel(self, table: str, rows: int | None = None) -> TunnelId:
+        """A tunnel over the first `rows` changes of a table's log; None is over all that will ever come."""
         self._tunnels += 1
         name = f"run-{self._tunnels}"
-        config = StreamConfig(earliest=True, end_offset_ns=time.time_ns())
+        end = 0 if rows is None else self._marks[table][rows]
+        config = StreamConfig(earliest=True, end_offset_ns=end)
         tunnel_id = await self.client.create_tunnel(table, name, TunnelType.Stream, config)
         async with asyncio.timeout(DEADLINE):
             while (await self.client.describe_tunnel(table, name)).tunnel.stage == Stage.INIT:  # noqa: ASYNC110
@@ -120,9 +140,14 @@ class Stand:
         """Channels of a tunnel; there must be as many as the settings say."""
         description = await self.client.describe_tunnel(table, "", tunnel_id)
         channels = [channel.channel_id for channel in description.channels]
-        if len(channels) != CHANNELS:
-            raise RuntimeError(f"{table} has {len(channels)} channels, {CHANNELS} are needed")
+        if len(channels) != self._channels[table]:
+            raise RuntimeError(f"{table} has {len(channels)} channels, {self._channels[table]} are needed")
         return channels
+
+    async def are_open(self, table: str, tunnel_id: TunnelId) -> bool:
+        """Whether every channel of a tunnel is held by a worker."""
+        description = await self.client.describe_tunnel(table, "", tunnel_id)
+        return all(channel.status is ChannelStatus.OPEN and channel.client_id for channel in description.channels)
 
     async def is_finished(self, tunnel_id: TunnelId, channels: list[ChannelId]) -> bool:
         """Whether the final checkpoint of every channel is stored."""
@@ -136,12 +161,15 @@ class Stand:
         """All rows and cells of two tables."""
         return await compare_tables(self.table, source, self.table, copy)
 
-    async def _write(self, table: str, rows: int) -> None:
-        for start in range(0, rows, REQUEST_ROWS):
-            changes = self._changes[start // REQUEST_ROWS % len(self._changes)][: rows - start]
-            outcomes = await self.table.batch_write(table, changes)
-            if any(outcome.code for outcome in outcomes):
-                raise RuntimeError(f"loading {table}: {outcomes[0]}")
+    async def write(self, table: str, changes: Sequence[RowChange]) -> None:
+        """One request.
+
+        Raises:
+            RuntimeError: a row was refused.
+        """
+        outcomes = await self.table.batch_write(table, changes)
+        if any(outcome.code for outcome in outcomes):
+            raise RuntimeError(f"loading {table}: {outcomes[0]}")
 
 
 def _requests() -> list[list[RowChange]]:

@@ -1,11 +1,11 @@
-"""Slopes, medians and the rows of bench.json."""
+"""Slopes, quantiles and the rows of bench.json."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.bench.consumers import Usage
-from tests.bench.figures import Figure, Pair, figures_of
+from tests.bench.figures import Figure, Pair, quantile, windows
 
 
 def pair(start: float, cpu: float, seconds: float = 2.0) -> Pair:
@@ -22,23 +22,39 @@ def test_the_rate_is_that_of_the_additional_rows() -> None:
     assert pair(1, 1, seconds=4).rows_per_second == pytest.approx(50_000)
 
 
-def test_figures_are_medians_and_ratios_ours_by_the_peers() -> None:
-    cpu, rate, memory = figures_of("copy", [pair(1, 9), pair(1, 2), pair(1, 3)], [pair(0, 6), pair(0, 4), pair(0, 99)])
-
-    assert (cpu.name, cpu.unit) == ("copy: CPU", "CPU s per million rows")
-    assert (cpu.ours, cpu.peer, cpu.ratio) == pytest.approx((3, 6, 0.5))
-    assert rate.ratio == pytest.approx(1)
-    assert memory.ours == 40
-
-
-@pytest.mark.parametrize(("goal", "met"), [(None, None), (0.4, False), (0.5, True)])
+@pytest.mark.parametrize(("goal", "met"), [(None, None), (2, True), (2.1, False)])
 def test_a_row_of_the_file(goal: float | None, met: bool | None) -> None:
     assert Figure("count: CPU", 1, 2, "CPU s", goal).document() == {
         "name": "count: CPU",
         "ours": 1,
         "peer": 2,
         "unit": "CPU s",
-        "ratio": 0.5,
+        "ratio": 2,
         "goal": goal,
         "met": met,
     }
+
+
+def test_of_rates_more_is_better() -> None:
+    assert Figure("rate", 30, 10, "rows/s", 2.5, less_is_better=False).met is True
+    assert Figure("rate", 30, 10, "rows/s", 2.5).met is False
+
+
+def test_a_cost_of_nothing_is_better_by_any_factor() -> None:
+    assert Figure("idle", 0, 1, "CPU s", 1000).met is True
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.5, 5), (0.51, 6), (0.99, 10), (1, 10), (0, 1)])
+def test_a_quantile_is_one_of_the_values(share: float, found: int) -> None:
+    assert quantile(range(10, 0, -1), share) == found
+
+
+def test_no_values_have_no_quantile() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        quantile([], 0.5)
+
+
+def test_windows_leave_out_what_was_sent_before_and_after_them() -> None:
+    sent, delayed = [99, 100, 149, 150, 199, 200], [1, 2, 3, 4, 5, 6]
+
+    assert windows(sent, delayed, begin=100, length=50, count=2) == [[2, 3], [4, 5]]

@@ -1,0 +1,167 @@
+"""Who is measured, and with which command line: our worker and the vendor's two, by default and at their best.
+
+What makes the vendor's workers best is in the command lines here: the settings that were quickest of all that were
+tried.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ots_tunnel.config import (
+    ClientConfig,
+    CountSinkConfig,
+    CredentialsConfig,
+    DeliveryConfig,
+    HttpConfig,
+    PythonSinkConfig,
+    SinkConfig,
+    TablestoreSinkConfig,
+    TunnelConfig,
+    WorkerConfig,
+    dump_config,
+)
+from ots_tunnel.model import TunnelId
+from tests.oracle.go_program import build_go_worker, go_command
+from tests.oracle.java_program import build_java_worker, quickest_command
+
+#: A heap that only ever grows while it has room: the collector hardly runs.
+QUICKEST_GO = ("GOGC=off", "GOMEMLIMIT=1GiB")
+#: The heap that the vendor's defaults are measured with; without a limit it would depend on the machine.
+DEFAULT_JVM = "-Xmx1g"
+
+
+class Side(StrEnum):
+    """A worker with its configuration."""
+
+    OURS = "ours"
+    JAVA = "Java, best"
+    JAVA_DEFAULT = "Java, default"
+    GO = "Go, best"
+    GO_DEFAULT = "Go, default"
+    GO_UNDECODED = "Go, undecoded"
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The settings all sides share, in seconds."""
+
+    heartbeat: int = 5
+    timeout: int = 16
+    checkpoint: int = 1
+    longest_pause: float | None = None
+    """Between empty pages, where a side can be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker is asked to do.
+
+    Args:
+        mode: count, column, all, latency or copy.
+        copy: destination table of copy.
+        copy_endpoint: where it is, None for the source's instance; only ours has it.
+        lanes: requests in flight per channel; the vendor's workers have one.
+        delay_ms: what each `delay_rows` rows take in a callback of the vendor's.
+    """
+
+    mode: str
+    beat: Beat = Beat()
+    copy: str = ""
+    copy_endpoint: str | None = None
+    request_rows: int = 200
+    lanes: int = 1
+    delay_ms: int = 0
+    delay_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The vendor's workers, built."""
+
+    go: Path
+    java: Path
+
+    @classmethod
+    def build(cls) -> Programs:
+        """Build what is not there.
+
+        Raises:
+            GoUnavailable, JavaUnavailable: not here; the text says why.
+        """
+        return cls(build_go_worker(), build_java_worker())
+
+    def command(self, side: Side, endpoint: str, table: str, tunnel_id: TunnelId, job: Job, folder: Path) -> list[str]:
+        """The command line of one side; our document goes into `folder`."""
+        if side is Side.OURS:
+            return our_command(endpoint, table, tunnel_id, job, folder)
+        flags = their_flags(side, job)
+        if side in (Side.JAVA, Side.JAVA_DEFAULT):
+            if side is Side.JAVA:
+                return quickest_command(self.java, endpoint, tunnel_id, job.mode, **flags)
+            return [
+                "env",
+                f"JAVA_OPTIONS={DEFAULT_JVM}",
+                *go_command(self.java, endpoint, tunnel_id, job.mode, **flags),
+            ]
+        mode = "undecoded" if side is Side.GO_UNDECODED else job.mode
+        command = go_command(self.go, endpoint, tunnel_id, mode, **flags)
+        return command if side is Side.GO_DEFAULT else ["env", *QUICKEST_GO, *command]
+
+
+def their_flags(side: Side, job: Job) -> dict[str, object]:
+    """Flags of the vendor's workers."""
+    beat = job.beat
+    flags: dict[str, object] = {
+        "heartbeat": f"{beat.heartbeat}s",
+        "timeout": f"{beat.timeout}s",
+        "checkpoint": f"{beat.checkpoint}s",
+    }
+    if job.copy:
+        flags["copy_to"] = job.copy
+    if job.delay_ms:
+        flags |= {"delay": f"{job.delay_ms}ms", "delay_rows": job.delay_rows}
+    if beat.longest_pause is not None and side in (Side.JAVA, Side.JAVA_DEFAULT):
+        flags["idle"] = f"{int(beat.longest_pause * 1000)}ms"
+    return flags
+
+
+def our_command(endpoint: str, table: str, tunnel_id: TunnelId, job: Job, folder: Path) -> list[str]:
+    """`ots-tunnel run` with the settings of the comparison."""
+    document = folder / "worker.yaml"
+    document.write_text(dump_config(our_document(endpoint, table, tunnel_id, job, folder)))
+    return [sys.executable, "-m", "ots_tunnel", "run", "--config", str(document)]
+
+
+def our_document(endpoint: str, table: str, tunnel_id: TunnelId, job: Job, folder: Path) -> WorkerConfig:
+    """The worker's document; the keys are written into `folder`."""
+    keys = folder / "keys"
+    keys.mkdir(exist_ok=True)
+    (keys / "accessKeyId").write_text("test-id")
+    (keys / "accessKeySecret").write_text("test-secret")
+    instance: dict[str, Any] = {"instance": "demo", "credentials": CredentialsConfig(directory=keys)}
+    match job.mode:
+        case "count":
+            sink = SinkConfig(count=CountSinkConfig())
+        case "copy":
+            there = job.copy_endpoint or endpoint
+            sink = SinkConfig(tablestore=TablestoreSinkConfig(endpoint=there, table=job.copy, **instance))
+        case mode:
+            factory = {"all": "all_columns"}.get(mode, mode)
+            sink = SinkConfig(python=PythonSinkConfig(factory=f"tests.bench.processors:{factory}"))
+    return WorkerConfig(
+        source=TunnelConfig(endpoint=endpoint, table=table, tunnel_name="bench", tunnel_id=tunnel_id, **instance),
+        sink=sink,
+        client=ClientConfig(
+            heartbeat_interval_seconds=job.beat.heartbeat,
+            heartbeat_timeout_seconds=job.beat.timeout,
+            checkpoint_interval_seconds=job.beat.checkpoint,
+            lanes_per_channel=job.lanes,
+        ),
+        delivery=DeliveryConfig(batch_max_rows=job.request_rows),
+        http=HttpConfig(port=0),
+    )

@@ -1,0 +1,57 @@
+"""Command lines: equal settings on all sides, and what makes the vendor's workers quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.config import load_config
+from ots_tunnel.model import TunnelId
+from tests.bench.sides import Beat, Job, Programs, Side
+
+PROGRAMS = Programs(Path("/go"), Path("/java"))
+BEAT = Beat(heartbeat=7, timeout=22, checkpoint=3, longest_pause=5)
+
+
+def command(side: Side, job: Job, folder: Path) -> list[str]:
+    return PROGRAMS.command(side, "http://127.0.0.1:1", "source", TunnelId("id"), job, folder)
+
+
+@pytest.mark.parametrize("side", [side for side in Side if side is not Side.OURS])
+def test_the_vendors_workers_have_our_settings(side: Side, tmp_path: Path) -> None:
+    found = command(side, Job("copy", BEAT, "there"), tmp_path)
+
+    assert {"-heartbeat=7s", "-timeout=22s", "-checkpoint=3s", "-copy-to=there", "-tunnel=id"} <= {*found}
+
+
+def test_our_document_has_them(tmp_path: Path) -> None:
+    *_, path = command(Side.OURS, Job("copy", BEAT, "there", request_rows=100, lanes=8), tmp_path)
+    config = load_config(Path(path))
+
+    assert config.client.heartbeat_interval_seconds == 7
+    assert config.client.heartbeat_timeout_seconds == 22
+    assert config.client.checkpoint_interval_seconds == 3
+    assert config.client.lanes_per_channel == 8
+    assert config.delivery.batch_max_rows == 100
+    assert config.sink.tablestore is not None
+    assert config.sink.tablestore.table == "there"
+
+
+@pytest.mark.parametrize(
+    ("side", "part"),
+    [
+        (Side.JAVA, "-pool=4"),
+        (Side.JAVA_DEFAULT, "JAVA_OPTIONS=-Xmx1g"),
+        (Side.JAVA, "-idle=5000ms"),
+        (Side.GO, "GOGC=off"),
+        (Side.GO_UNDECODED, "GOGC=off"),
+        (Side.GO_UNDECODED, "-mode=undecoded"),
+    ],
+)
+def test_what_makes_a_side(side: Side, part: str, tmp_path: Path) -> None:
+    assert part in command(side, Job("count", BEAT), tmp_path)
+
+
+def test_go_by_default_is_run_as_it_is(tmp_path: Path) -> None:
+    assert command(Side.GO_DEFAULT, Job("count"), tmp_path)[0] == "/go"
