@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -249,6 +250,23 @@ class VirtualScene(Scene):
     def calling_client(self) -> TunnelClient:
         """A client whose calls are recorded."""
         return TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
+
+    @asynccontextmanager
+    async def running(self, *workers: TunnelWorker) -> AsyncIterator[None]:
+        """Workers run inside the block and are drained after it."""
+        async with asyncio.timeout(100_000), asyncio.TaskGroup() as tasks:
+            for worker in workers:
+                tasks.create_task(worker.run())
+            try:
+                yield
+            finally:
+                for worker in workers:
+                    worker.drain()
+
+    @property
+    def clients(self) -> list[str]:
+        """Ids of the clients that the service knows."""
+        return list(self.emulator._tunnel("demo", self.tunnel_id).clients)
 
     def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
         """A worker with a heartbeat every 10 s and a timeout of 40 s, unless told otherwise."""
