@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ots_tunnel.model import PrimaryKey
+from ots_tunnel.protocol.matching import match_rows
 from ots_tunnel.protocol.plainbuffer import decode_key_cells
 from ots_tunnel.protocol.spans import RowSpan, check_header, scan_row
 from ots_tunnel.table_calls import KeyRange, RangePage
@@ -142,6 +143,8 @@ class PairOfScans:
             if a.exhausted:
                 self._take_extra(b.row())
                 continue
+            if self._skip_equal():
+                continue
             row = a.row()
             length = row.end - a.offset
             if b.page[b.offset : b.offset + length] == a.page[a.offset : row.end]:
@@ -153,6 +156,16 @@ class PairOfScans:
             elif not self._compare_unequal(row):
                 continue
             a.offset = row.end
+
+    def _skip_equal(self) -> bool:
+        """Count the rows that follow alike in both pages; False when the next one has to be looked at."""
+        size, rows, cells, versions = match_rows(self._a.page, self._a.offset, self._b.page, self._b.offset)
+        self._a.offset += size
+        self._b.offset += size
+        self._result.rows += rows
+        self._result.cells += cells
+        self._result.versions += versions
+        return rows > 0
 
     def _compare_unequal(self, row: RowSpan) -> bool:
         """Compare a row with the other side's next one of other bytes; False when that one comes before it."""
