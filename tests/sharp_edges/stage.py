@@ -188,10 +188,14 @@ class Stand:
 
     def open(self, channel_id: ChannelId = CHANNEL, previous: ChannelTask | None = None) -> ChannelTask:
         """The first heartbeat answer names the channel, version 1."""
-        self.channel = ChannelTask(self.around, Channel(channel_id, 1, ChannelStatus.OPEN), previous)
-        self._task = asyncio.create_task(self.channel.run())
+        self.prepare(channel_id, previous)
         self.notify(ChannelStatus.OPEN, 1)
         return self.channel
+
+    def prepare(self, channel_id: ChannelId = CHANNEL, previous: ChannelTask | None = None) -> None:
+        """The channel is known; no answer was handled yet."""
+        self.channel = ChannelTask(self.around, Channel(channel_id, 1, ChannelStatus.OPEN), previous)
+        self._task = asyncio.create_task(self.channel.run())
 
     def notify(self, status: ChannelStatus, version: int) -> None:
         """A heartbeat answer."""

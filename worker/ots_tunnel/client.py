@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from ots_tunnel.calls import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
 from ots_tunnel.credentials import CredentialsProvider, provider_of
+from ots_tunnel.errors import CodecError
 from ots_tunnel.model import (
     Channel,
     ChannelId,
@@ -265,4 +266,7 @@ class SyncTunnelClient:
 
 
 def _read_page(operation: Operation, response: HttpResponse) -> PageContent:
-    return read_page(body_of(operation, response))
+    content = read_page(body_of(operation, response))
+    if not content.next_token:
+        raise CodecError("ReadRecordsResponse.next_token is empty: as a checkpoint it would lose the channel's place")
+    return content
