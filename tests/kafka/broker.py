@@ -1,0 +1,204 @@
+"""A real broker: Apache Kafka as one process that is its own controller, on loopback.
+
+Its ports are held by bound sockets that do not listen, from the choice to the end: nobody else is given them, also not
+between a kill and the next start. Java binds them beside ours, as both set SO_REUSEADDR.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+BUILD = Path(__file__).parent / "build_kafka.sh"
+#: Status of the script when the machine is to blame.
+UNAVAILABLE = 1
+STARTING = 60.0
+ENDING = 20.0
+JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+LISTENERS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "SASLPLAIN": "SASL_PLAINTEXT",
+    "TLS": "SSL",
+    "SASLTLS": "SASL_SSL",
+    "CONTROLLER": "PLAINTEXT",
+}
+USER, PASSWORD = "writer", "correct-horse"
+
+
+class BrokerUnavailable(Exception):
+    """This machine has no Java, or does not reach the artifact repository."""
+
+
+def class_path() -> str:
+    """Where the broker's jars are.
+
+    Raises:
+        BrokerUnavailable: they cannot be had here; the text says why.
+        RuntimeError: they are not what they should be.
+    """
+    built = subprocess.run([BUILD], capture_output=True, text=True, check=False)
+    if built.returncode == UNAVAILABLE:
+        raise BrokerUnavailable(built.stderr.strip().splitlines()[-1])
+    if built.returncode:
+        raise RuntimeError(built.stderr)
+    return built.stdout.strip()
+
+
+class Broker:
+    """One broker; `start` and `stop` as often as need be.
+
+    Args:
+        jars: its class path.
+        directory: for its data, settings and log.
+        pem: file with its private key and certificate.
+    """
+
+    def __init__(self, jars: str, directory: Path, pem: Path) -> None:
+        java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else "java"
+        self._java = [java, *JVM, "-cp", jars]
+        self._directory = directory
+        self._held = {name: _held_port() for name in LISTENERS}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._settings = directory / "server.properties"
+        self._settings.write_text("\n".join(f"{key}={value}" for key, value in self._properties(pem).items()))
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        scram = f"SCRAM-SHA-256=[name={USER},password={PASSWORD}]"
+        subprocess.run(
+            [
+                *self._java,
+                "kafka.tools.StorageTool",
+                "format",
+                "-t",
+                cluster,
+                "-c",
+                self._settings,
+                "--add-scram",
+                scram,
+            ],
+            check=True,
+            capture_output=True,
+            timeout=STARTING,
+        )
+
+    def address(self, listener: str = "PLAINTEXT") -> str:
+        """host:port of a listener."""
+        return f"127.0.0.1:{self._port(listener)}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        with (self._directory / "log").open("ab") as log:
+            self._process = subprocess.Popen([*self._java, "kafka.Kafka", self._settings], stdout=log, stderr=log)
+        give_up = time.monotonic() + STARTING
+        admin = self._admin()
+        while True:
+            assert self._process.poll() is None, (self._directory / "log").read_text()[-4000:]
+            try:
+                if admin.list_topics(timeout=1).brokers:
+                    return
+            except KafkaException:
+                assert time.monotonic() < give_up, (self._directory / "log").read_text()[-4000:]
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Kill it in the middle of whatever it does."""
+        self.send(signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait(ENDING)
+
+    def close(self) -> None:
+        """End it for good and let go of its ports."""
+        if self._process is not None and self._process.poll() is None:
+            self.send(signal.SIGCONT)
+            self.kill()
+        for held in self._held.values():
+            held.close()
+
+    def create_topic(self, name: str, partitions: int = 4, **settings: object) -> str:
+        """Make a topic; settings have underscores for dots."""
+        config = {key.replace("_", "."): str(value) for key, value in settings.items()}
+        admin = self._admin()
+        admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(STARTING)
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic with all that is in it."""
+        admin = self._admin()
+        admin.delete_topics([name])[name].result(STARTING)
+
+    def topics(self) -> set[str]:
+        """Names of its topics."""
+        return set(self._admin().list_topics(timeout=STARTING).topics)
+
+    def set_password(self, password: str) -> None:
+        """Change what SCRAM-SHA-256 asks for."""
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        change = UserScramCredentialUpsertion(USER, info, password.encode())
+        admin = self._admin()
+        admin.alter_user_scram_credentials([change])[USER].result(STARTING)
+
+    def _admin(self) -> AdminClient:
+        # It has to outlive its answers.
+        return AdminClient({"bootstrap.servers": self.address(), "log_level": 0, "reconnect.backoff.max.ms": 200})
+
+    def _port(self, listener: str) -> int:
+        port: int = self._held[listener].getsockname()[1]
+        return port
+
+    def _properties(self, pem: Path) -> dict[str, Any]:
+        public = [name for name in LISTENERS if name != "CONTROLLER"]
+        login = "org.apache.kafka.common.security"
+        properties: dict[str, Any] = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@{self.address('CONTROLLER')}",
+            "listeners": ",".join(f"{name}://{self.address(name)}" for name in LISTENERS),
+            "advertised.listeners": ",".join(f"{name}://{self.address(name)}" for name in public),
+            "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in LISTENERS.items()),
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": self._directory / "data",
+            "auto.create.topics.enable": "true",  # the worse for a sink that must not make one
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "group.initial.rebalance.delay.ms": 0,
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": pem,
+        }
+        for name in ("saslplain", "sasltls"):
+            properties |= {
+                f"listener.name.{name}.plain.sasl.jaas.config": (
+                    f'{login}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+                ),
+                f"listener.name.{name}.scram-sha-256.sasl.jaas.config": f"{login}.scram.ScramLoginModule required;",
+            }
+        return properties
+
+
+def _held_port() -> socket.socket:
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held

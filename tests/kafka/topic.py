@@ -1,0 +1,77 @@
+"""What a topic holds, as a consumer of its own sees it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+READING = 30.0
+
+
+@dataclass(frozen=True)
+class Read:
+    """One message."""
+
+    partition: int
+    key: bytes
+    value: dict[str, Any]
+    headers: dict[str, str]
+
+    @property
+    def number(self) -> int:
+        """Value of the record's only column."""
+        (column,) = self.value["columns"]
+        number: int = column["value"]
+        return number
+
+
+def read_topic(address: str, topic: str) -> list[Read]:
+    """Every message of a topic, each partition in its order."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "reader", "enable.auto.commit": False})
+    try:
+        return _read_all(consumer, topic)
+    finally:
+        consumer.close()
+
+
+def _read_all(consumer: Consumer, topic: str) -> list[Read]:
+    give_up = time.monotonic() + READING
+    partitions = consumer.list_topics(topic, READING).topics[topic].partitions
+    ends = {number: consumer.get_watermark_offsets(TopicPartition(topic, number), READING)[1] for number in partitions}
+    consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+    reached, found = dict.fromkeys(partitions, 0), []
+    while any(reached[number] < end for number, end in ends.items()):
+        assert time.monotonic() < give_up, f"read up to {reached} of {ends}"
+        message = consumer.poll(1.0)
+        if message is None:
+            continue
+        assert message.error() is None, message.error()
+        reached[message.partition()] = message.offset() + 1
+        headers = {name: value.decode() for name, value in message.headers()}
+        found.append(Read(message.partition(), message.key(), json.loads(message.value()), headers))
+    return found
+
+
+def numbers_by_key(messages: list[Read]) -> dict[bytes, list[int]]:
+    """The numbers of every key in the order of its partition."""
+    found: dict[bytes, list[int]] = defaultdict(list)
+    for message in messages:
+        found[message.key].append(message.number)
+    return dict(found)
+
+
+def java_partition(key: bytes, partitions: int) -> int:
+    """Where Java's producer puts a key: murmur2 with its seed, without the sign."""
+    mask, mixed = 0xFFFFFFFF, 0x9747B28C ^ len(key)
+    for start in range(0, len(key) - 3, 4):
+        part = int.from_bytes(key[start : start + 4], "little") * 0x5BD1E995 & mask
+        mixed = mixed * 0x5BD1E995 & mask ^ (part ^ part >> 24) * 0x5BD1E995 & mask
+    if rest := key[len(key) & ~3 :]:
+        mixed = (mixed ^ int.from_bytes(rest, "little")) * 0x5BD1E995 & mask
+    mixed = (mixed ^ mixed >> 13) * 0x5BD1E995 & mask
+    return ((mixed ^ mixed >> 15) & 0x7FFFFFFF) % partitions
