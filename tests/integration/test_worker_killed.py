@@ -10,7 +10,7 @@ import time
 from asyncio.subprocess import Process
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +38,13 @@ async def scene() -> AsyncIterator[Scene]:
         yield Scene(emulator)
 
 
+def processes(scene: Scene) -> AbstractAsyncContextManager[Spawn]:
+    """Workers that write into the copy."""
+    return spawn_into(scene, COPY)
+
+
 @asynccontextmanager
-async def processes(scene: Scene) -> AsyncIterator[Spawn]:
+async def spawn_into(scene: Scene, destination: str) -> AsyncIterator[Spawn]:
     """`spawn()` starts a worker; those still alive at the end are killed."""
     running: list[Process] = []
 
@@ -49,7 +54,7 @@ async def processes(scene: Scene) -> AsyncIterator[Spawn]:
             str(ROOT / "tests/integration/worker_process.py"),
             scene.emulator.endpoint,
             scene.tunnel_id,
-            COPY,
+            destination,
             str(INTERVAL),
             str(TIMEOUT),
             env={"PYTHONPATH": str(ROOT / "worker")},

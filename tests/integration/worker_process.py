@@ -1,6 +1,8 @@
-"""One worker as a process of its own, with short times, copying into a table; tests kill and stop it.
+"""One worker as a process of its own, with short times; tests kill and stop it.
 
 Usage: worker_process.py ENDPOINT TUNNEL_ID DESTINATION INTERVAL TIMEOUT
+
+DESTINATION is a table, or the absolute path of a folder for files.
 """
 
 from __future__ import annotations
@@ -8,12 +10,19 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from pathlib import Path
 
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.config import DeliveryConfig, RetryConfig
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Credentials, TunnelId
+from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.sinks import Sink
+from ots_tunnel.sinks.files import FilesSink
+from ots_tunnel.sinks.files.channel_files import Files
+from ots_tunnel.sinks.files.folder_store import FolderStore
+from ots_tunnel.sinks.files.formats import JsonLines
 from ots_tunnel.sinks.tablestore import TablestoreSink
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.worker import TunnelWorker
@@ -31,13 +40,20 @@ async def consume(endpoint: str, tunnel_id: str, destination: str, interval: flo
         early_spacing=0.1,
         reconnect=(0.05, 0.1),
     )
-    sink = TablestoreSink(
-        TableClient(endpoint, "demo", credentials),
-        destination,
-        delivery=DeliveryConfig(batch_max_rows=20, retry=RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.2)),
-        lanes=2,
-        deadline=settings.write_deadline,
-    )
+    sink: Sink
+    if destination.startswith("/"):
+        files = Files(FolderStore(Path(destination)), JsonLines(), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0))
+        sink = FilesSink(settings.tunnel_id, files)
+    else:
+        sink = TablestoreSink(
+            TableClient(endpoint, "demo", credentials),
+            destination,
+            delivery=DeliveryConfig(
+                batch_max_rows=20, retry=RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.2)
+            ),
+            lanes=2,
+            deadline=settings.write_deadline,
+        )
     client = TunnelClient(endpoint, "demo", credentials)
     worker = TunnelWorker(client, sink, settings)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.interrupt)
