@@ -22,6 +22,9 @@ SHOWN_CELLS = 5
 #: Characters of a value that are shown.
 SHOWN_CHARACTERS = 60
 
+#: Characters or bytes that are shown in front of the place where two long values part.
+SHOWN_BEFORE = 10
+
 #: Column and version of a cell, and its value as bytes.
 Contents = dict[tuple[bytes, int], bytes]
 
@@ -74,22 +77,46 @@ def show_cells(first: RowSpan, second: RowSpan, verdict: Verdict) -> tuple[CellD
     one, other = contents(first.cells), contents(second.cells)
     return tuple(
         CellDifference(
-            where[0].decode(errors="backslashreplace"), where[1], _shown(one.get(where)), _shown(other.get(where))
+            where[0].decode(errors="backslashreplace"), where[1], *_show_both(one.get(where), other.get(where))
         )
         for where in verdict.judged[:SHOWN_CELLS]
     )
 
 
-def _shown(raw: bytes | None) -> ShownValue | None:
-    if raw is None:
-        return None
-    value = decode_value(raw)
+def _show_both(first: bytes | None, second: bytes | None) -> tuple[ShownValue | None, ShownValue | None]:
+    one, other = _value(first), _value(second)
+    skip = 0
+    if (isinstance(one, str) and isinstance(other, str)) or (isinstance(one, bytes) and isinstance(other, bytes)):
+        skip = _first_shown(one, other)
+    return _shown(one, skip), _shown(other, skip)
+
+
+def _value(raw: bytes | None) -> Value | None:
+    value = None if raw is None else decode_value(raw)
     assert not isinstance(value, Marker), "a stored cell holds data"
-    return show_value(value)
+    return value
 
 
-def show_value(value: Value) -> ShownValue:
-    """A value as a text with its type; long texts and binaries are cut and say how many bytes they have."""
+def _shown(value: Value | None, skip: int) -> ShownValue | None:
+    return None if value is None else show_value(value, skip)
+
+
+def _first_shown(one: str | bytes, other: str | bytes) -> int:
+    """Where to begin so that the place where two values part is seen."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low - SHOWN_BEFORE if low > SHOWN_CHARACTERS // 3 else 0
+
+
+def show_value(value: Value, skip: int = 0) -> ShownValue:
+    """A value as a text with its type; long texts and binaries are cut and say how many bytes they have.
+
+    Args:
+        value: what a cell holds.
+        skip: characters or bytes of a text or binary that are not shown.
+    """
     match value:
         case bool():
             return ShownValue("BOOLEAN", str(value).lower())
@@ -98,9 +125,11 @@ def show_value(value: Value) -> ShownValue:
         case float():
             return ShownValue("DOUBLE", _show_double(value))
         case str():
-            return ShownValue("STRING", _cut(repr(value[: SHOWN_CHARACTERS + 1]), len(value.encode())))
+            part, start = value[skip : skip + SHOWN_CHARACTERS], f"from character {skip}: " if skip else ""
+            return ShownValue("STRING", start + repr(part) + _size(value, skip + SHOWN_CHARACTERS))
         case bytes():
-            return ShownValue("BINARY", _cut(value[: SHOWN_CHARACTERS // 2 + 1].hex(), len(value)))
+            binary, start = value[skip : skip + SHOWN_CHARACTERS // 2], f"from byte {skip}: " if skip else ""
+            return ShownValue("BINARY", start + binary.hex() + _size(value, skip + SHOWN_CHARACTERS // 2))
 
 
 def _show_double(value: float) -> str:
@@ -108,5 +137,6 @@ def _show_double(value: float) -> str:
     return f"nan (bits {struct.pack('>d', value).hex()})" if math.isnan(value) else repr(value)
 
 
-def _cut(text: str, size: int) -> str:
-    return text if len(text) <= SHOWN_CHARACTERS + 2 else f"{text[:SHOWN_CHARACTERS]}... ({size:,} bytes)"
+def _size(value: str | bytes, shown: int) -> str:
+    size = len(value.encode() if isinstance(value, str) else value)
+    return f"... ({size:,} bytes)" if shown < len(value) else ""

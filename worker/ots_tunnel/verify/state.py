@@ -155,8 +155,7 @@ class VerifyState:
         """
         try:
             document = StateDocument.model_validate_json(text)
-            if document.format != FORMAT:
-                raise ConfigError(f"{where}: format: found {document.format!r}, allowed is {FORMAT!r}")
+            _refuse_damage(document, where)
             state = cls(document.task, document.started, tuple(_key(bound) for bound in document.bounds))
             state.done = {number: counts for number, counts in document.done.items() if number in state.chosen}
             state._keep((row.slice, _row(row)) for row in document.first)
@@ -165,6 +164,16 @@ class VerifyState:
         except (CodecError, ValueError) as error:
             raise ConfigError(f"{where}: no state of a comparison: {error}") from error
         return state
+
+
+def _refuse_damage(document: StateDocument, where: str) -> None:
+    if document.format != FORMAT:
+        raise ConfigError(f"{where}: format: found {document.format!r}, allowed is {FORMAT!r}")
+    if len(document.bounds) < 2:
+        raise ConfigError(f"{where}: bounds: found {len(document.bounds)}, needed are at least 2")
+    for number, counts in document.done.items():
+        if len(counts) != len(COUNTS):
+            raise ConfigError(f"{where}: done: slice {number} has {len(counts)} counts, needed are {len(COUNTS)}")
 
 
 def refuse_other_task(found: VerifyTask, wanted: VerifyTask, where: str) -> None:
