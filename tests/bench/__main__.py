@@ -22,8 +22,12 @@ from rich.console import Console
 from rich.table import Table
 
 from ots_tunnel.protocol.compiled import CODEC, native
+from tests.bench import hot_channel, idle, latency
 from tests.bench.consumers import Lab
 from tests.bench.figures import Figure, add_to_file
+from tests.bench.hot_channel import HotChannel
+from tests.bench.idle import Idle
+from tests.bench.latency import Latency
 from tests.bench.sides import Job, Programs
 from tests.bench.stand import CHANNELS, REQUEST_ROWS, record_bytes, stand_on
 from tests.bench.throughput import WORKS, Throughput
@@ -39,7 +43,9 @@ SETTINGS = (
     f"{CHANNELS} stream channels, PUT rows of {record_bytes()} bytes, heartbeat {BEAT.heartbeat} s, "
     f"checkpoint {BEAT.checkpoint} s, {REQUEST_ROWS} rows per write, one write per channel"
 )
-NAMES = [work.name for work in WORKS]
+#: Requests in flight of our worker where the channel is hot.
+HOT_LANES = 16
+NAMES = [*(work.name for work in WORKS), hot_channel.NAME, latency.NAME, idle.NAME]
 
 
 def main() -> int:
@@ -93,11 +99,23 @@ async def _bench(options: argparse.Namespace, programs: Programs, server_core: i
             lab = Lab(stand, programs, Path(folder), worker_core)
             works = tuple(work for work in WORKS if work.name in options.only)
             throughput = Throughput(lab, works, SETTINGS, _say, QUICK if options.quick else 1)
+            hot = HotChannel(lab, HOT_LANES, _say)
             await throughput.prepare()
+            if hot_channel.NAME in options.only:
+                await hot.prepare()
             for number in range(1, options.rounds + 1):
                 await throughput.round(number)
+                if hot_channel.NAME in options.only:
+                    await hot.round(number)
             await throughput.check_copies()
             figures += throughput.figures()
+            if hot_channel.NAME in options.only:
+                figures += hot.figures()
+            for name, watching in ((latency.NAME, Latency), (idle.NAME, Idle)):
+                if name in options.only:
+                    watch = watching(lab, options.rounds, _say)
+                    await watch.run()
+                    figures += watch.figures()
             if options.profile:
                 await throughput.profile(PROFILE_LINES)
     return figures

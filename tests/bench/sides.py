@@ -54,7 +54,7 @@ class Beat:
     timeout: int = 16
     checkpoint: int = 1
     longest_pause: float | None = None
-    """Between empty pages, where a side can be told."""
+    """Between pages while nothing more is there; None is the side's default. Ours cannot be told: it adapts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def their_flags(side: Side, job: Job) -> dict[str, object]:
         flags["copy_to"] = job.copy
     if job.delay_ms:
         flags |= {"delay": f"{job.delay_ms}ms", "delay_rows": job.delay_rows}
-    if beat.longest_pause is not None and side in (Side.JAVA, Side.JAVA_DEFAULT):
+    if beat.longest_pause is not None:
         flags["idle"] = f"{int(beat.longest_pause * 1000)}ms"
     return flags
 

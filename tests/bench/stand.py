@@ -125,11 +125,10 @@ class Stand:
         await self.admin.create(planned_schema(_schema("any"), name))
 
     async def create_tunnel(self, table: str, rows: int | None = None) -> TunnelId:
-        """A tunnel over the first `rows` changes of a table's log; None is over all that will ever come."""
+        """A tunnel over the first `rows` changes of a table's log; None is over all that come from now on."""
         self._tunnels += 1
         name = f"run-{self._tunnels}"
-        end = 0 if rows is None else self._marks[table][rows]
-        config = StreamConfig(earliest=True, end_offset_ns=end)
+        config = None if rows is None else StreamConfig(earliest=True, end_offset_ns=self._marks[table][rows])
         tunnel_id = await self.client.create_tunnel(table, name, TunnelType.Stream, config)
         async with asyncio.timeout(DEADLINE):
             while (await self.client.describe_tunnel(table, name)).tunnel.stage == Stage.INIT:  # noqa: ASYNC110

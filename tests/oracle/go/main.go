@@ -20,7 +20,7 @@
 // read one column or every column and count them as T, -mode copy writes the rows into the table -copy-to, -mode latency
 // adds "sent" and "delayed" to the last line: per record its column "sent", and how many microseconds ago that was.
 // -heartbeat, -timeout (whole seconds on the wire), -checkpoint, -delay (holds every batch back, or with -delay-rows
-// every so many rows of it), -reconnect and -duration are Go durations, such as 500ms.
+// every so many rows of it), -idle, -reconnect and -duration are Go durations, such as 500ms.
 //
 // walk makes every call of the SDK against a fresh emulator, on its happy path and in each class of error, and prints
 // one JSON line per step: {"step": "section/what", "ok": true, "detail": "..."}, at last {"calls": [...]}, the

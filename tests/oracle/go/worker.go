@@ -24,7 +24,7 @@ type work struct {
 	tunnel, table, mode, copyTo, output string
 	rows                                int64
 	duration, delay, interval, timeout  time.Duration
-	reconnect, checkpoint               time.Duration
+	reconnect, checkpoint, idle         time.Duration
 	delayRows                           int
 }
 
@@ -40,6 +40,7 @@ func workFrom(arguments []string) *work {
 	flags.DurationVar(&w.duration, "duration", 0, "end after so long, 0 means on SIGTERM")
 	flags.DurationVar(&w.delay, "delay", 0, "how long every batch takes")
 	flags.IntVar(&w.delayRows, "delay-rows", 0, "rows of a batch that take a delay each, 0 means all of them one")
+	flags.DurationVar(&w.idle, "idle", 0, "longest wait between pages, from 20ms on (default 5s)")
 	flags.DurationVar(&w.checkpoint, "checkpoint", time.Second, "checkpoint interval")
 	flags.DurationVar(&w.interval, "heartbeat", 5*time.Second, "heartbeat interval")
 	flags.DurationVar(&w.timeout, "timeout", 15*time.Second, "heartbeat timeout")
@@ -108,6 +109,7 @@ func runWorker(arguments []string) {
 	config := &tunnel.TunnelWorkerConfig{
 		HeartbeatInterval: w.interval,
 		HeartbeatTimeout:  w.timeout,
+		BackoffConfig:     &tunnel.ChannelBackoffConfig{MaxDelay: w.idle}, // 0 is the default
 		LogConfig:         &quiet,
 		LogWriteSyncer:    os.Stderr,
 		ProcessorFactory: &tunnel.SimpleProcessFactory{

@@ -44,6 +44,7 @@ def test_our_document_has_them(tmp_path: Path) -> None:
         (Side.JAVA, "-pool=4"),
         (Side.JAVA_DEFAULT, "JAVA_OPTIONS=-Xmx1g"),
         (Side.JAVA, "-idle=5000ms"),
+        (Side.GO, "-idle=5000ms"),
         (Side.GO, "GOGC=off"),
         (Side.GO_UNDECODED, "GOGC=off"),
         (Side.GO_UNDECODED, "-mode=undecoded"),
