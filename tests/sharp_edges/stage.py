@@ -236,6 +236,7 @@ class VirtualScene(Scene):
         super().__init__(Emulator(settings=chosen, clock=LoopClock(1_700_000_000.0)))
         self.calls: list[tuple[float, str]] = []
         self.reports: list[pb.HeartbeatRequest] = []
+        self.connects: list[pb.ConnectRequest] = []
         #: Spoils answers: given the call's name and the answer, returns the one that is delivered.
         self.deliver: Callable[[str, HttpResponse], HttpResponse] = lambda name, answer: answer
 
@@ -249,6 +250,8 @@ class VirtualScene(Scene):
         self.calls.append((asyncio.get_running_loop().time(), name))
         if name == "heartbeat":
             self.reports.append(pb.HeartbeatRequest.FromString(request.body))
+        elif name == "connect":
+            self.connects.append(pb.ConnectRequest.FromString(request.body))
         return self.deliver(name, await self.emulator.handle(request))
 
     def calling_client(self) -> TunnelClient:

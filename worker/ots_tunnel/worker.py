@@ -155,9 +155,11 @@ class TunnelWorker:
             except (*TERMINAL, AuthFailed):
                 raise
             except PASSING as error:
+                self.status.error = f"{type(error).__name__}: {error}"  # to be seen while it is tried again
                 logger.warning("connect failed", extra={**self._extra("connect_failed"), "error": str(error)})
                 await self._wait(self._reconnect_pause())
             else:
+                self.status.error = None
                 logger.info("connected", extra={**self._extra("connected"), "client_id": client_id, "codec": CODEC})
                 return client_id
             finally:

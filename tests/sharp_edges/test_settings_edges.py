@@ -1,0 +1,132 @@
+"""Settings: wrong ones are named instead of replaced, and what is shared is nobody's limit but his own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ots_tunnel.config import ClientConfig, DeliveryConfig, WorkerConfig
+from ots_tunnel.daemon import TunnelWorkerConfig
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.model import TunnelId, TunnelType
+from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
+from ots_tunnel.settings import WorkerSettings
+from tests.integration.scene import RecordingSink
+from tests.sharp_edges.stage import VirtualScene, until
+
+NOTHING = SimpleProcessorFactory(lambda context, records: None)
+DOCUMENT: dict[str, Any] = {
+    "source": {
+        "endpoint": "http://service",
+        "instance": "demo",
+        "credentials": {"directory": "/keys"},
+        "table": "events",
+        "tunnelName": "t",
+        "tunnelId": "id",
+    },
+    "sink": {"count": {}},
+}
+
+
+@pytest.mark.parametrize(("interval", "timeout"), [(30, 30), (30, 10), (400, 300)])
+def test_g15_a_timeout_that_does_not_exceed_the_interval_is_refused(interval: int, timeout: int) -> None:
+    """Go replaces it by 300 s, which may be below the interval, too; ours names both values and does not start."""
+    with pytest.raises(ConfigError, match=f"heartbeat_timeout: found {timeout}"):
+        TunnelWorkerConfig(NOTHING, heartbeat_interval=interval, heartbeat_timeout=timeout)
+    with pytest.raises(ValidationError, match=f"heartbeatTimeoutSeconds {timeout} must be more than"):
+        ClientConfig(heartbeat_interval_seconds=interval, heartbeat_timeout_seconds=timeout)
+
+
+def test_g23_a_timeout_with_a_fraction_is_refused() -> None:
+    """Go cuts the fraction off on the wire, so that the service is less patient than the worker; ours takes none."""
+    with pytest.raises(ConfigError, match=r"heartbeat_timeout: found 60\.9, allowed are whole seconds"):
+        TunnelWorkerConfig(NOTHING, heartbeat_timeout=60.9)  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="heartbeatTimeoutSeconds"):
+        ClientConfig.model_validate({"heartbeatTimeoutSeconds": 60.9})
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("timeout", "told"), [(0.4, 1), (1.9, 2), (40, 40)])
+async def test_g23_the_service_is_never_less_patient_than_the_worker(timeout: float, told: int) -> None:
+    """Where a fraction is possible, as in tests, the wire's integer is the next greater one, not the next lower."""
+    scene = VirtualScene()
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    worker = scene.worker(RecordingSink(), timeout=timeout, interval=timeout / 4, early_spacing=0.01)
+
+    async with scene.running(worker):
+        await until(lambda: worker.status.is_ready)
+
+    assert [request.client_config.timeout for request in scene.connects] == [told]
+
+
+@pytest.mark.looptime
+async def test_j05_workers_of_one_configuration_have_limits_of_their_own() -> None:
+    """Java keeps the limit in the shared configuration; here a worker that is held up takes no turn from another."""
+    scene = VirtualScene()
+    await scene.create_table(partitions=4)
+    await scene.put([f"k{number:03}" for number in range(100)])
+    await scene.create_tunnel(TunnelType.BaseData)
+    gate, inside = asyncio.Event(), 0
+
+    async def process(context: ChannelContext, records: object) -> None:
+        nonlocal inside
+        inside += 1
+        await gate.wait()
+        inside -= 1
+
+    config = TunnelWorkerConfig(SimpleProcessorFactory(process), heartbeat_interval=5, max_parallel_channels=1)
+    workers = [config.worker(scene.calling_client(), scene.tunnel_id) for _ in range(2)]
+    async with scene.running(*workers):
+        await until(lambda: inside == 2)
+        await asyncio.sleep(20)
+        assert inside == 2  # one each, of two channels each
+        gate.set()
+        await until(lambda: not scene.owners())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_parallel_channels": -1},
+        {"rows_per_second": -5},
+        {"memory_budget_bytes": 0},
+        {"checkpoint_interval": 0},
+        {"drain_timeout": 0},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_j12_a_limit_that_would_read_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    """Java's zero reads per round make a round without an answer, taken for the end; ours does not start with it."""
+    ((name, value),) = wrong.items()
+
+    with pytest.raises(ConfigError, match=f"{name}: found {value}, allowed is"):
+        TunnelWorkerConfig(NOTHING, **wrong)
+
+
+@pytest.mark.parametrize("name", ["batchMaxRows", "batchMaxBytes"])
+def test_j12_a_batch_of_nothing_is_refused(name: str) -> None:
+    """The same of the document's limits."""
+    with pytest.raises(ValidationError, match=name):
+        DeliveryConfig.model_validate({name: 0})
+
+
+@pytest.mark.looptime
+async def test_j16_a_client_carries_the_name_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java's clients are all called Linux; ours carry the host's name, which is the pod's, behind their prefix."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "orders-7f9c-2")
+    document = WorkerConfig.model_validate({**DOCUMENT, "client": {"tagPrefix": "8c1d"}})
+    assert TunnelWorkerConfig(NOTHING).settings(TunnelId("t")).client_tag == "orders-7f9c-2"
+    assert WorkerSettings.of(document).client_tag == "8c1d-orders-7f9c-2"
+
+    scene = VirtualScene()
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    worker = scene.worker(RecordingSink(), client_tag=WorkerSettings.of(document).client_tag)
+    async with scene.running(worker):
+        await until(lambda: worker.status.is_ready)
+        assert str(worker.status.client_id).startswith("8c1d-orders-7f9c-2")
