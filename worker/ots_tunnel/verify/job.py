@@ -27,6 +27,9 @@ UNITS_PER_SLICE = 8
 #: Slices of 100 MB from which on a table is not cut into small ones: their list would be long.
 ENOUGH_SLICES = 400
 
+#: Slices from which on they are made larger: their list is part of every write of the state.
+MOST_SLICES = 10_000
+
 #: Slices that wait for a second look; beyond it no further slice is begun.
 WAITING_SLICES = 16
 
@@ -51,8 +54,11 @@ class Side:
         return await self.client.describe_table(self.table)
 
     async def slices(self, *, sampled: bool) -> tuple[KeyRange, ...]:
-        """The table in slices of 100 MB, or small ones where these would be few."""
+        """The table in slices of 100 MB; small ones where these would be few, larger ones where they are many."""
         slices = await self.client.compute_splits(self.table, 1, unit_bytes=DEFAULT_SPLIT_UNIT_BYTES)
+        if len(slices) > MOST_SLICES:
+            units = -(-len(slices) // MOST_SLICES)
+            return await self.client.compute_splits(self.table, units, unit_bytes=DEFAULT_SPLIT_UNIT_BYTES)
         if len(slices) >= ENOUGH_SLICES:
             return slices
         units = 1 if sampled and len(slices) < ENOUGH_SLICES // UNITS_PER_SLICE else UNITS_PER_SLICE

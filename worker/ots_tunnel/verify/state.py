@@ -109,6 +109,7 @@ class VerifyState:
         )
         self.done: dict[int, tuple[int, ...]] = {}
         self._bounds = bounds
+        self._bound_texts = tuple(_text(bound) for bound in bounds)
         self._first: list[tuple[int, DifferingRow]] = []
 
     def slice(self, number: int) -> KeyRange:
@@ -136,7 +137,7 @@ class VerifyState:
             format=FORMAT,
             task=self.task,
             started=self.started,
-            bounds=tuple(_text(bound) for bound in self._bounds),
+            bounds=self._bound_texts,
             done=self.done,
             first=tuple(_row_document(number, row) for number, row in self._first),
         )
@@ -157,7 +158,8 @@ class VerifyState:
             document = StateDocument.model_validate_json(text)
             _refuse_damage(document, where)
             state = cls(document.task, document.started, tuple(_key(bound) for bound in document.bounds))
-            state.done = {number: counts for number, counts in document.done.items() if number in state.chosen}
+            chosen = set(state.chosen)
+            state.done = {number: counts for number, counts in document.done.items() if number in chosen}
             state._keep((row.slice, _row(row)) for row in document.first)
         except ValidationError as error:
             raise ConfigError(f"{where}: no state of a comparison: {describe(error)}") from error
