@@ -10,9 +10,11 @@ Source: tunnel-protocol 5.1, 5.5, 5.9; the vendor's Go `TunnelDaemon` and Java `
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import socket
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ots_tunnel.client import SyncTunnelClient, TunnelClient
@@ -26,6 +28,8 @@ from ots_tunnel.worker import TunnelWorker
 
 #: Seconds; the service's own minimum (tunnel-protocol 5.5).
 LEAST_INTERVAL = 5
+#: They drain a daemon, and close it the second time.
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,8 @@ class TunnelDaemon:
         Raises:
             ServiceError: the tunnel is not to be had: expired, deleted, no permission. SinkRejected: final.
         """
-        asyncio.run(self._run_with_signals())
+        with _own_handlers_kept():
+            asyncio.run(self._run_with_signals())
 
     async def run_async(self) -> None:
         """Consume until `shutdown`; errors as in `run`."""
@@ -149,9 +154,22 @@ class TunnelDaemon:
         running = asyncio.create_task(self.run_async(), name="tunnel daemon")
         await asyncio.sleep(0)
         if threading.current_thread() is threading.main_thread() and self._worker is not None:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in SIGNALS:
                 asyncio.get_running_loop().add_signal_handler(number, self._worker.interrupt)
         await running
+
+
+@contextlib.contextmanager
+def _own_handlers_kept() -> Iterator[None]:
+    """Give the signals back to the caller's handlers: a loop that is closed leaves the default ones."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in SIGNALS} if in_main_thread else {}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None:  # one that was not set from Python cannot be set again
+                signal.signal(number, handler)
 
 
 def _allow(name: str, value: float, least: float, reason: str) -> None:

@@ -186,7 +186,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The cursor the service keeps for one channel."""
+    """The cursor the service keeps for one channel; its token may hold a primary key and is not printed."""
 
-    token: Token
+    token: Token = field(repr=False)
     sequence_number: int
