@@ -183,6 +183,9 @@ class Broker:
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
+            # After a kill it is only let in again when its former self counts as gone.
+            "broker.session.timeout.ms": 1500,
+            "broker.heartbeat.interval.ms": 300,
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": pem,

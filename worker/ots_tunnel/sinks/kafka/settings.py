@@ -45,11 +45,13 @@ def producer_settings(config: KafkaSinkConfig, deadline: float) -> dict[str, Any
         # the Java client's choice: its producers and ours put a key into the same partition
         "partitioner": "murmur2_random",
         "compression.type": config.compression,
-        # short, for a hot key waits for every single confirmation
-        "linger.ms": 1,
+        # a hot key waits for every single confirmation, and the others come in portions anyway
+        "linger.ms": 0,
         "message.max.bytes": MESSAGE_BYTES,
         "queue.buffering.max.kbytes": QUEUE_BYTES >> 10,
         "reconnect.backoff.max.ms": 2000,
+        # we ask again before we believe that a topic is gone
+        "topic.metadata.propagation.max.ms": 5000,
         "socket.keepalive.enable": True,
         # a topic that is missing has been forgotten or misspelt
         "allow.auto.create.topics": False,

@@ -72,6 +72,8 @@ class KafkaSink(Immediate):
         self._entropy = entropy
         self._producer: ReportingProducer | None = None
         self._lonely: ReportingProducer | None = None
+        #: What the client said last of its connections, which explains why nothing else is to be had.
+        self._trouble: Failure | None = None
         #: What the brokers said of our login since a message was confirmed.
         self._turned_away: Failure | None = None
         self._warned: dict[str, float] = {}
@@ -191,7 +193,8 @@ class KafkaSink(Immediate):
             if verdict(failure) in (Verdict.REJECTED, Verdict.ASK):
                 raise SinkRejected(failure.name, f"{self._where}: {failure.text}")
             if self._clock() > give_up_at:
-                raise SinkError(f"{self._where}: {failure.name}: {failure.text}")
+                reason = self._trouble or failure
+                raise SinkError(f"{self._where}: {reason.name}: {reason.text}")
             await asyncio.sleep(self._backoff.delay(0, self._entropy()) / 10)
 
     async def _ready(self, *, alone: bool = False) -> ReportingProducer:
@@ -237,6 +240,8 @@ class KafkaSink(Immediate):
         return True
 
     def _troubled(self, failure: Failure) -> None:
+        if failure.name != "_ALL_BROKERS_DOWN":  # as the others have said, and why
+            self._trouble = failure
         if is_about_login(failure) and not self._refresh_login():
             self._turned_away = failure
         self._warn("the broker cannot be used", failure, action="broker_trouble")
