@@ -1,0 +1,200 @@
+"""`ots-tunnel verify`: how the tables are named, what is refused, exit codes, and what a terminal sees."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ots_tunnel.cli import cli
+from ots_tunnel.errors import ConfigError, ServiceError
+from ots_tunnel.model import KeyType
+from ots_tunnel.tables import KeyColumn
+from tests.integration.verifying import COPY, ROOT, SCHEMA, SOURCE, Scene, row, scene
+
+DOCUMENT = """
+source:
+  endpoint: {endpoint}
+  instance: demo
+  table: {source}
+  tunnelName: copy
+  tunnelId: none
+  credentials: {{directory: {folder}}}
+sink:
+  {sink}
+{more}
+"""
+TABLESTORE = "tablestore: {{endpoint: {0}, instance: demo, table: {1}, credentials: {{directory: {2}}}}}"
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Iterator[Scene]:
+    with scene(tmp_path) as made:
+        made.create()
+        yield made
+
+
+def test_the_same_table_is_refused(tables: Scene) -> None:
+    refused = tables.verify("--to-table", SOURCE)
+
+    assert isinstance(refused.exception, ConfigError)
+    assert f"'{SOURCE}' in instance 'demo' is the source itself" in str(refused.exception)
+
+
+def test_other_keys_are_refused_and_named(tmp_path: Path) -> None:
+    with scene(tmp_path) as tables:
+        tables.create(replace(SCHEMA, name=COPY, keys=(SCHEMA.keys[0], KeyColumn("n", KeyType.STRING))))
+
+        refused = tables.verify()
+
+    assert isinstance(refused.exception, ConfigError)
+    assert "found pk STRING, n STRING in table 'orders_copy'" in str(refused.exception)
+    assert "needed pk STRING, n INTEGER" in str(refused.exception)
+
+
+def test_a_missing_table_is_the_services_word(tables: Scene) -> None:
+    refused = tables.verify("--to-table", "nowhere")
+
+    assert isinstance(refused.exception, ServiceError)
+    assert refused.exception.code == "OTSObjectNotExist"
+
+
+def test_missing_options_are_named(tmp_path: Path) -> None:
+    with scene(tmp_path) as tables:
+        arguments = tables.arguments()
+        del arguments[arguments.index("--to-table") : arguments.index("--to-table") + 2]
+        done = CliRunner().invoke(cli, arguments)
+
+    assert done.exit_code == 2
+    assert "missing FILE, or --to-table" in done.stderr
+
+
+def document(tables: Scene, more: str = "", sink: str = "") -> Path:
+    endpoint, path = tables.emulator.endpoint, tables.folder / "worker.yaml"
+    sink = sink or TABLESTORE.format(endpoint, COPY, tables.folder)
+    path.write_text(DOCUMENT.format(endpoint=endpoint, source=SOURCE, folder=tables.folder, sink=sink, more=more))
+    return path
+
+
+def test_a_workers_document_names_both_tables(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.fill([row(1)])
+    monkeypatch.chdir(tables.folder)
+    before = set(tables.folder.iterdir())
+    path = document(tables, "delivery: {columns: {include: [], exclude: [], rename: {}}, filter: {}}")
+
+    done = CliRunner().invoke(cli, ["verify", str(path), "-o", "json"])
+
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert json.loads(done.stdout)["destination"]["table"] == COPY
+    assert set(tables.folder.iterdir()) == before | {path}, "the state's default place is this folder"
+
+
+@pytest.mark.parametrize(
+    ("more", "sink", "message"),
+    [
+        ("delivery: {columns: {exclude: [x]}}", "", "worker.yaml: delivery.columns: it makes a copy that differs"),
+        ("delivery: {filter: {actions: [PUT]}}", "", "worker.yaml: delivery.filter: it makes a copy that differs"),
+        ("", "count: {}", "worker.yaml: sink: found count, allowed is tablestore"),
+        ("", "tablestore: {table: x}", "worker.yaml: sink.tablestore.endpoint: Field required"),
+    ],
+)
+def test_a_document_of_another_kind_of_copy_is_refused(tables: Scene, more: str, sink: str, message: str) -> None:
+    done = CliRunner().invoke(cli, ["verify", str(document(tables, more, sink))])
+
+    assert isinstance(done.exception, ConfigError)
+    assert message in str(done.exception)
+    assert tables.emulator.emulator.calls == 2, "nothing has been asked but what made the tables"
+
+
+def test_a_document_and_options_exclude_each_other(tables: Scene) -> None:
+    done = CliRunner().invoke(
+        cli,
+        ["verify", str(document(tables)), "--to-table", "x"],
+        env={"OTS_TUNNEL_INSTANCE": "what stands in the environment does not matter"},
+    )
+
+    assert done.exit_code == 2
+    assert "--to-table cannot be given with it" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--endpoint", "shop"], "--endpoint: String should match pattern"),
+        (["--to-endpoint", "shop"], "--to-endpoint: String should match pattern"),
+        (["--credentials", "/nowhere"], "/nowhere/accessKeyId: missing or empty"),
+        (["--to-credentials", "/nowhere"], "/nowhere/accessKeyId: missing or empty"),
+    ],
+)
+def test_wrong_options_are_named(tables: Scene, arguments: list[str], message: str) -> None:
+    done = tables.verify(*arguments)
+
+    assert isinstance(done.exception, ConfigError)
+    assert message in str(done.exception)
+
+
+@pytest.mark.parametrize("arguments", [["--sample", "0"], ["--sample", "101"], ["--parallel", "0"], ["--seed", "1"]])
+def test_options_out_of_range_are_usage_errors(tables: Scene, arguments: list[str]) -> None:
+    assert tables.verify(*arguments).exit_code == 2
+
+
+def test_a_folder_that_takes_no_state_is_noted(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.fill([row(1)])
+    monkeypatch.setattr("ots_tunnel.verify.run.default_name", lambda *_: "nowhere/state.json")
+
+    done = CliRunner().invoke(cli, ["verify", str(document(tables))])
+
+    assert done.exit_code == 0
+    assert "note: nowhere/state.json: the state cannot be written: No such file or directory" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 0, ""),
+        (("--to-table", "nowhere"), 3, "error: OTSObjectNotExist"),
+        (("--to-table", SOURCE), 2, "is the source itself"),
+    ],
+)
+def test_exit_codes_of_the_process(tables: Scene, arguments: tuple[str, ...], code: int, message: str) -> None:
+    tables.fill([row(1)])
+    process = tables.start(*arguments)
+    _, err = process.communicate(timeout=50)
+
+    assert process.returncode == code, err
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_terminal_sees_a_bar(tables: Scene) -> None:
+    tables.fill(row(number) for number in range(50))
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ots_tunnel", *tables.arguments("-o", "json")],
+        stdout=subprocess.PIPE,
+        stderr=its,
+        env={"PYTHONPATH": str(ROOT / "worker"), "TERM": "xterm", "COLUMNS": "150"},
+    )
+    os.close(its)
+    seen = b""
+    with contextlib.suppress(OSError):  # a terminal whose other side is closed ends with an error
+        while piece := os.read(ours, 4096):
+            seen += piece
+    out, _ = process.communicate(timeout=30)
+    os.close(ours)
+
+    assert json.loads(out)["rows"] == 50
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    assert "50 rows, " in text
+    assert "slices 1/1, 0 differences" in text
+    assert "━" in text
