@@ -346,6 +346,7 @@ cdef class Record:
     cdef Py_ssize_t _size
     cdef bytes _key
     cdef tuple _columns
+    cdef bint _sound
 
     def __init__(self, action, body, origin=None):
         if _reference is None:
@@ -361,6 +362,12 @@ cdef class Record:
 
     def _python(self):
         return _reference(self.action, self.body, self.origin)
+
+    cdef inline bint _is_sound_throughout(self) noexcept:
+        """Whether every checksum is right, looked at once; False also where only the reference can tell."""
+        if not self._sound:
+            self._sound = _check_row(self._data(), self._size) >= 0
+        return self._sound
 
     @property
     def body(self):
@@ -382,12 +389,12 @@ cdef class Record:
 
     @property
     def primary_key(self):
-        """The key columns in the table's order."""
+        """The key columns in the table's order; the row's checksums are verified."""
         cdef const byte* data = self._data()
         cdef Py_ssize_t end = _scan_key(data, self._size), at = 5
         cdef Cell cell
         cdef list columns = []
-        if end < 0:
+        if not self._is_sound_throughout():
             return self._python().primary_key
         try:
             while at < end:
@@ -445,7 +452,10 @@ cdef class Record:
         return tuple(columns) if _row_end(data, at, size, crc) >= 0 else None
 
     def column(self, str name not None):
-        """The first cell of this name, None where there is none; the others are not decoded."""
+        """The first cell of this name, None where there is none; the others are not decoded.
+
+        The checksum that is verified is the cell's own, or where there is none of this name the row's.
+        """
         cdef const byte* data = self._data()
         cdef Py_ssize_t at = _scan_key(data, self._size), size = self._size
         cdef bytes wanted = name.encode()
@@ -454,7 +464,7 @@ cdef class Record:
         if at < 0:
             return self._python().column(name)
         if data[at] != ROW_DATA:
-            return None
+            return None if self._is_sound_throughout() else self._python().column(name)
         at += 1
         while at < size and data[at] == CELL:
             at = _scan_cell(data, at, size, &cell)
@@ -468,7 +478,7 @@ cdef class Record:
                 except UnicodeDecodeError:
                     column = None
                 return column if column is not None else self._python().column(name)
-        return None
+        return None if self._is_sound_throughout() else self._python().column(name)
 
     @property
     def sequence(self):

@@ -11,7 +11,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.compiled import native
 from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_key_cells, decode_row
-from ots_tunnel.protocol.spans import check_header, read_sequence, scan_key, strip_extension
+from ots_tunnel.protocol.spans import check_header, read_sequence, scan_key, scan_whole_row, strip_extension
 
 
 class Record:
@@ -49,9 +49,12 @@ class Record:
         """The key columns in the table's order.
 
         Raises:
-            CodecError: the body is no row.
+            CodecError: the body is no row, or a checksum is wrong.
         """
-        return self._row.primary_key if self._row is not None else decode_key_cells(self.key)
+        if self._row is not None:
+            return self._row.primary_key
+        # The row as a whole: a damaged tag may make the key shorter, and no cell's own checksum tells.
+        return decode_key_cells(scan_whole_row(self.body).key)
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -99,6 +99,18 @@ def scan_row(buf: bytes, offset: int = 4, *, verify: bool = False) -> RowSpan:
     return scan_row_in_python(buf, offset, verify=verify)
 
 
+def scan_whole_row(buf: bytes) -> RowSpan:
+    """The parts of a buffer that holds exactly one row, its checksums checked.
+
+    Raises:
+        CodecError: no header, no row, more than one, or a checksum is wrong.
+    """
+    span = scan_row(buf, check_header(buf), verify=True)
+    if span.end != len(buf):
+        raise CodecError("expected one row, found bytes after it", span.end)
+    return span
+
+
 def scan_row_in_python(buf: bytes, offset: int = 4, *, verify: bool = False) -> RowSpan:
     """The reference of `scan_row`."""
     try:
