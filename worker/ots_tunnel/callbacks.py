@@ -93,6 +93,7 @@ class CallbackThread:
                 self._loop.call_soon_threadsafe(_settle, future, result, error)
             except RuntimeError:
                 return  # the loop is closed: nobody waits any more
+            del item, call, future, result, error  # the records would be held until the next call
 
 
 async def _awaited(result: Awaitable[Any]) -> None:

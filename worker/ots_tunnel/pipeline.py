@@ -166,13 +166,14 @@ class Pipeline:
             async with self._shared.slot():
                 item = await self._read_one(token)
                 self._pages.put_nowait(item)
-                if self._shared.slots is not None:
-                    await item.taken.wait()
-            if item.last:
-                return
-            token = item.page.next_token
-            if self.progress.channel_type is ChannelType.STREAM:
+                token, last, taken = item.page.next_token, item.last, item.taken
                 following = next_idle_attempt(attempt, item.page)
+                del item  # the budget counts a page until it is written, so nothing may hold it longer
+                if self._shared.slots is not None:
+                    await taken.wait()
+            if last:
+                return
+            if self.progress.channel_type is ChannelType.STREAM:
                 attempt = -1 if following is None else following
                 if following is not None and token != FINISHED:
                     await self._sleep(IDLE_READ.delay(following, self._entropy()))
@@ -220,6 +221,7 @@ class Pipeline:
             if item.last and not finished:
                 await self._rest(handed)
                 return False
+            item = None  # it would be held until the next page has come, and the budget does not count it any more
         await self._shared.sink.end(self.progress.channel_id, abandoned=False)
         handed.settle()
         self.write_in_doubt = False

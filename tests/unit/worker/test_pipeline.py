@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
 
-from ots_tunnel.budget import ByteBudget
+from ots_tunnel.budget import COPIES, LEAST_PAGE_BYTES, ByteBudget
 from ots_tunnel.client import Page
 from ots_tunnel.errors import ConnectionLost, SinkRejected
 from ots_tunnel.metrics import WorkerMetrics
@@ -355,3 +357,39 @@ async def test_a_write_that_waits_for_more_is_in_doubt() -> None:
 
     assert confirmed[:1] == ["t1"]
     assert not made.write_in_doubt
+
+
+class _Records(list[Record]):
+    """Records whose end can be seen."""
+
+
+@pytest.mark.parametrize("slots", [None, 1])
+async def test_a_page_that_is_written_is_not_held_while_the_next_one_is_awaited(slots: int | None) -> None:
+    script = Script({"t0": page(3, "t1", True)})
+    records = _Records(script.pages["t0"].records)
+    held = weakref.ref(records)
+    only = Page(records, Token("t1"), True, 3000, 1000.0)
+    del records
+    asked = asyncio.Event()
+
+    async def read(token: Token) -> Page:
+        nonlocal only
+        if token == "t0":
+            found, only = only, page(0, FINISHED)
+            return found
+        asked.set()
+        await asyncio.Event().wait()
+        return only
+
+    made, confirmed, shared = pipeline(script, slots=asyncio.Semaphore(slots) if slots else None)
+    made._read = read
+    run = asyncio.create_task(made.run())
+    await asyncio.wait_for(asked.wait(), 10)
+    await until(lambda: confirmed == ["t1"])
+
+    gc.collect()
+    assert held() is None
+    assert shared.budget.used_bytes <= LEAST_PAGE_BYTES * COPIES  # the read under way
+
+    made.stop()
+    await run
