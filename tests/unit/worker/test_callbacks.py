@@ -25,6 +25,6 @@ async def test_what_a_function_was_given_is_not_held_until_the_next_call() -> No
 
 async def _until_let_go(held: weakref.ref[Argument]) -> None:
     async with asyncio.timeout(5):
-        while held() is not None:  # noqa: ASYNC110 - a thread announces nothing
+        while held() is not None:
             gc.collect()
             await asyncio.sleep(0.01)
