@@ -111,6 +111,16 @@ def test_doubles_are_compared_by_their_bits(tables: Scene) -> None:
     assert report["first"][0]["cells"][0]["destination"] == {"type": "DOUBLE", "value": "-0.0"}
 
 
+def test_a_busy_service_is_asked_again_and_that_is_said(tables: Scene) -> None:
+    tables.fill(row(number) for number in range(30))
+    tables.emulator.call("add_fault", FaultRule("GetRange", count=4, code="OTSServerBusy"))
+
+    done = tables.verify()
+
+    assert done.exit_code == 0, done.output
+    assert "GetRange is repeated: OTSServerBusy" in done.stderr
+
+
 def test_only_so_many_are_shown_and_all_are_counted(tables: Scene) -> None:
     tables.put(SOURCE, (row(number) for number in range(60)))
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, ConnectionLost
 from ots_tunnel.model import Column, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.spans import RowSpan, scan_row
 from ots_tunnel.table_calls import KeyColumn, StreamDescription, TableDescription
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison, Difference
-from ots_tunnel.verify.display import duration, meter_line, seconds_left
+from ots_tunnel.verify.display import RepeatNotes, duration, meter_line, seconds_left
 from ots_tunnel.verify.expiry import doubtful_until
 from ots_tunnel.verify.job import Meter
 from ots_tunnel.verify.keys import order, span
@@ -229,4 +229,14 @@ def test_progress_in_one_line() -> None:
         "3,000 rows, 200 rows/s, slices 20/40, 2 differences, 5 rows to look at again, about 0:20 left"
     )
     assert seconds_left(Meter(slices=4), 10) is None
+    assert seconds_left(Meter(slices=4, slices_done=4), 10) is None
     assert (duration(59.6), duration(3_725)) == ("1:00", "1:02:05")
+
+
+def test_repeated_calls_are_noted_now_and_then() -> None:
+    now, said = [0.0], list[str]()
+    note = RepeatNotes(said.append, lambda: now[0])
+    for now[0] in (0.0, 1.0, 4.9, 5.0):
+        note("GetRange", ConnectionLost("gone"))
+
+    assert said == ["GetRange is repeated: gone", "GetRange is repeated (3 calls since the last note): gone"]

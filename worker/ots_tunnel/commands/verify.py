@@ -85,7 +85,7 @@ def verify(context: click.Context, /, file: Path | None, output: str, **options:
     places = _places(context, file, {name: options.pop(name) for name in (*_SOURCE, *(f"to_{x}" for x in _SOURCE))})
     if options["seed"] is not None and options["sample_percent"] is None:
         raise click.UsageError("--seed is for --sample")
-    run = Verification(places, VerifyOptions(**options), sys.stderr)
+    run = Verification(places, VerifyOptions(**options), sys.stderr, lambda text: click.echo(text, err=True))
     stop = _Stop()
     try:
         outcome = asyncio.run(stop.unless_told(run))

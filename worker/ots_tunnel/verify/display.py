@@ -8,10 +8,14 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import TextIO
 
+from ots_tunnel.errors import TunnelError
 from ots_tunnel.verify.job import Meter
 
 #: Seconds between two lines where there is no terminal.
 LINE_PAUSE = 10.0
+
+#: Seconds between two notes on calls that are repeated.
+NOTE_PAUSE = 5.0
 
 #: Seconds between two pictures on a terminal, and two looks at the clock.
 TICK = 0.25
@@ -34,9 +38,10 @@ def meter_line(meter: Meter, seconds: float) -> str:
 
 
 def seconds_left(meter: Meter, seconds: float) -> float | None:
-    """Estimate from the slices of this run; None before the first is done. Pure."""
+    """Estimate from the slices of this run; None before the first is done, and after the last. Pure."""
     done = meter.slices_done - meter.slices_before
-    return (meter.slices - meter.slices_done) * seconds / done if done > 0 else None
+    left = meter.slices - meter.slices_done
+    return left * seconds / done if done > 0 and left else None
 
 
 def duration(seconds: float) -> str:
@@ -44,6 +49,31 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class RepeatNotes:
+    """Says that calls are repeated, so that nobody takes a patient client for one that hangs.
+
+    Args:
+        say: prints a line.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._say = say
+        self._clock = clock
+        self._next = float("-inf")
+        self._silent = 0
+
+    def __call__(self, operation: str, error: TunnelError) -> None:
+        """Told of every call that is repeated, and why."""
+        self._silent += 1
+        if self._clock() < self._next:
+            return
+        self._next = self._clock() + NOTE_PAUSE
+        others = f" ({self._silent:,} calls since the last note)" if self._silent > 1 else ""
+        self._say(f"{operation} is repeated{others}: {error}")
+        self._silent = 0
 
 
 @contextlib.asynccontextmanager
@@ -90,7 +120,7 @@ def _bar(meter: Meter, stream: TextIO, began: float, stack: contextlib.ExitStack
         from rich.progress import BarColumn, Progress, TextColumn
     except ImportError:
         return None
-    columns = (BarColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(20), TextColumn("{task.description}"))
     progress = stack.enter_context(Progress(*columns, console=Console(file=stream), auto_refresh=False))
     task = progress.add_task("", total=meter.slices or None)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ots_tunnel.errors import TunnelError
+from ots_tunnel.failures import first_error
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.table_calls import DEFAULT_SPLIT_UNIT_BYTES, KeyRange, TableDescription
 from ots_tunnel.verify.comparison import Comparison
@@ -147,12 +147,9 @@ class VerifyJob:
             async with asyncio.TaskGroup() as group:
                 for lane in range(min(self._parallel, len(self._waiting))):
                     group.create_task(self._lane(group), name=f"verify-{lane}")
-        except ExceptionGroup as group_error:
+        except ExceptionGroup as errors:
             # One is enough to say why it ends; the other lanes met the same or were stopped.
-            known, others = group_error.split(TunnelError)
-            if known is None or others is not None:
-                raise
-            raise known.exceptions[0] from None
+            raise first_error(errors) from None
         return self._state.total()
 
     async def _lane(self, group: asyncio.TaskGroup) -> None:

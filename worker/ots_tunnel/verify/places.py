@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ots_tunnel.calls import RetryListener
 from ots_tunnel.config import InstanceConfig, TablestoreSinkConfig, WorkerConfig, describe, load_config
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import ConfigError
@@ -24,9 +25,9 @@ class TableAccess:
     place: TablePlace
     credentials: CredentialsProvider
 
-    def client(self) -> TableClient:
+    def client(self, on_retry: RetryListener) -> TableClient:
         """A client for the table's instance."""
-        return TableClient(self.place.endpoint, self.place.instance, self.credentials)
+        return TableClient(self.place.endpoint, self.place.instance, self.credentials, on_retry=on_retry)
 
 
 #: Source and destination.

@@ -17,7 +17,7 @@ from ots_tunnel.model import PrimaryKey
 from ots_tunnel.table_calls import TableDescription
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison
-from ots_tunnel.verify.display import shown
+from ots_tunnel.verify.display import RepeatNotes, shown
 from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
 from ots_tunnel.verify.places import Places
 from ots_tunnel.verify.report import Outcome
@@ -57,13 +57,15 @@ class Verification:
     Args:
         places: source and destination.
         options: how.
-        stream: progress and notes go here.
+        stream: progress goes here.
+        say: prints a line beside it.
     """
 
-    def __init__(self, places: Places, options: VerifyOptions, stream: TextIO) -> None:
+    def __init__(self, places: Places, options: VerifyOptions, stream: TextIO, say: Callable[[str], None]) -> None:
         self._source, self._destination = places
         self._options = options
         self._stream = stream
+        self._say = say
         self._file: StateFile | None = None
         self._state: VerifyState | None = None
 
@@ -99,7 +101,8 @@ class Verification:
 
     @contextlib.asynccontextmanager
     async def _sides(self) -> AsyncIterator[tuple[Side, Side]]:
-        clients = self._source.client(), self._destination.client()
+        notes = RepeatNotes(self._say)
+        clients = self._source.client(notes), self._destination.client(notes)
         try:
             yield Side(clients[0], self._source.place.table), Side(clients[1], self._destination.place.table)
         finally:
@@ -170,9 +173,6 @@ class Verification:
             if file is not None:
                 file.write()
             raise
-
-    def _say(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
 
 
 def _nothing() -> None:
