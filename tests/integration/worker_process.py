@@ -23,6 +23,7 @@ from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.folder_store import FolderStore
 from ots_tunnel.sinks.files.formats import JsonLines
+from ots_tunnel.sinks.json_form import json_form
 from ots_tunnel.sinks.tablestore import TablestoreSink
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.worker import TunnelWorker
@@ -42,7 +43,7 @@ async def consume(endpoint: str, tunnel_id: str, destination: str, interval: flo
     )
     sink: Sink
     if destination.startswith("/"):
-        files = Files(FolderStore(Path(destination)), JsonLines(), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0))
+        files = Files(FolderStore(Path(destination)), JsonLines(json_form), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0))
         sink = FilesSink(settings.tunnel_id, files)
     else:
         sink = TablestoreSink(

@@ -17,6 +17,9 @@ from pydantic.alias_generators import to_camel
 
 from ots_tunnel.errors import ConfigError
 
+#: Sinks that can refuse one record and take the next.
+REFUSING_SINKS = ("tablestore", "http", "kafka")
+
 
 class ConfigModel(BaseModel):
     """Base of the document's parts: frozen, camelCase, unknown keys refused."""
@@ -141,6 +144,37 @@ class FilterConfig(ConfigModel):
     """Key column: text its value has to begin with. A key column that is no text does not match."""
 
 
+class FileStoreConfig(ConfigModel):
+    """A folder on a mounted volume, or a prefix in a bucket of an S3-compatible store."""
+
+    url: str = Field(pattern=r"^(file:///[^\s]*|s3://[^/\s]+(/[^\s]*)?)$")
+    """file:///path or s3://bucket/prefix."""
+    endpoint: str | None = Field(default=None, pattern=r"^https?://[^/\s]+/?$")
+    """Of the store, without the bucket, such as https://oss-cn-hangzhou.aliyuncs.com; empty means Amazon's."""
+    region: str | None = Field(default=None, min_length=1)
+    """Region that requests are signed for; many stores take any."""
+    bucket_in_host: bool = False
+    """The bucket's name is part of the host name (virtual-hosted style), as OSS asks for; else of the path."""
+    credentials: CredentialsConfig | None = None
+    """Of the store."""
+
+    @model_validator(mode="after")
+    def _fits_its_scheme(self) -> Self:
+        given = [name for name in ("endpoint", "region", "credentials") if getattr(self, name) is not None]
+        if self.url.startswith("file:") and given:
+            raise ValueError(f"{', '.join(given)}: only allowed with a url s3://bucket/prefix, found {self.url!r}")
+        if self.url.startswith("s3:") and self.credentials is None:
+            raise ValueError("credentials: needed with a url s3://bucket/prefix")
+        return self
+
+
+class DeadLetterConfig(ConfigModel):
+    """A place for refused records."""
+
+    files: FileStoreConfig
+    """Files of JSON lines: the record and the error."""
+
+
 class DeliveryConfig(ConfigModel):
     """How records are grouped and what happens to refused ones."""
 
@@ -151,8 +185,20 @@ class DeliveryConfig(ConfigModel):
     retry: RetryConfig = RetryConfig()
     columns: ColumnsConfig | None = None
     filter: FilterConfig | None = None
-    on_permanent_error: Literal["Fail"] = "Fail"
-    """What happens to a record the sink refuses for good. Fail stops its channel; nothing is dropped."""
+    on_permanent_error: Literal["Fail", "Skip", "DeadLetter"] = "Fail"
+    """What happens to a record that the sink refuses for good. Fail ends the worker before it; Skip counts and logs it;
+    DeadLetter stores it with the error. Skip and DeadLetter can leave partial rows at the sink."""
+    dead_letter: DeadLetterConfig | None = None
+    """Where DeadLetter stores records; while it cannot, their channel waits."""
+
+    @model_validator(mode="after")
+    def _dead_letters_have_a_place(self) -> Self:
+        if (self.on_permanent_error == "DeadLetter") != (self.dead_letter is not None):
+            raise ValueError(
+                f"onPermanentError {self.on_permanent_error} and deadLetter "
+                f"{'given' if self.dead_letter else 'missing'}: DeadLetter needs a place, and nothing else takes one"
+            )
+        return self
 
 
 class TablestoreSinkConfig(InstanceConfig):
@@ -186,30 +232,6 @@ class HttpSinkConfig(ConfigModel):
     """File with the secret that signs every request (Standard Webhooks); read again when it changes."""
     timeout_seconds: float = Field(default=30, gt=0, le=300)
     """Time a request may take."""
-
-
-class FileStoreConfig(ConfigModel):
-    """A folder on a mounted volume, or a prefix in a bucket of an S3-compatible store."""
-
-    url: str = Field(pattern=r"^(file:///[^\s]*|s3://[^/\s]+(/[^\s]*)?)$")
-    """file:///path or s3://bucket/prefix."""
-    endpoint: str | None = Field(default=None, pattern=r"^https?://[^/\s]+/?$")
-    """Of the store, without the bucket, such as https://oss-cn-hangzhou.aliyuncs.com; empty means Amazon's."""
-    region: str | None = Field(default=None, min_length=1)
-    """Region that requests are signed for; many stores take any."""
-    bucket_in_host: bool = False
-    """The bucket's name is part of the host name (virtual-hosted style), as OSS asks for; else of the path."""
-    credentials: CredentialsConfig | None = None
-    """Of the store."""
-
-    @model_validator(mode="after")
-    def _fits_its_scheme(self) -> Self:
-        given = [name for name in ("endpoint", "region", "credentials") if getattr(self, name) is not None]
-        if self.url.startswith("file:") and given:
-            raise ValueError(f"{', '.join(given)}: only allowed with a url s3://bucket/prefix, found {self.url!r}")
-        if self.url.startswith("s3:") and self.credentials is None:
-            raise ValueError("credentials: needed with a url s3://bucket/prefix")
-        return self
 
 
 class FilesSinkConfig(FileStoreConfig):
@@ -286,6 +308,11 @@ class SinkConfig(ConfigModel):
             raise ValueError(f"exactly one sink is needed, found {given or 'none'}")
         return self
 
+    @property
+    def kind(self) -> str:
+        """Name of the member that is given."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
 
 class HttpConfig(ConfigModel):
     """Where metrics, health and the channel list are served."""
@@ -304,6 +331,16 @@ class WorkerConfig(ConfigModel):
     client: ClientConfig = ClientConfig()
     delivery: DeliveryConfig = DeliveryConfig()
     http: HttpConfig = HttpConfig()
+
+    @model_validator(mode="after")
+    def _sink_can_refuse(self) -> Self:
+        policy, kind = self.delivery.on_permanent_error, self.sink.kind
+        if policy != "Fail" and kind not in REFUSING_SINKS:
+            raise ValueError(
+                f"delivery.onPermanentError {policy} has no meaning with sink.{kind}, which refuses no single record: "
+                f"allowed is Fail, or one of the sinks {', '.join(REFUSING_SINKS)}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _destination_is_not_the_source(self) -> Self:

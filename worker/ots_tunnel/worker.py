@@ -23,6 +23,7 @@ from ots_tunnel.rate import RateLimit
 from ots_tunnel.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.settings import WorkerSettings
 from ots_tunnel.sinks import Sink
+from ots_tunnel.sinks.tally import TallyCollector
 from ots_tunnel.status import WorkerStatus
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class TunnelWorker:
         self._opening: asyncio.Timeout | None = None
         self._connecting: asyncio.Timeout | None = None
         client.listen_to_retries(self._metrics.call_repeated)
+        self._metrics.registry.register(TallyCollector(self._metrics.tunnel, sink.tally))
 
     def __repr__(self) -> str:
         return f"TunnelWorker({self._settings.client_tag}, {self._session})"

@@ -67,8 +67,7 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     settings = WorkerSettings.of(config, exit_when_complete=exit_when_complete)
     sink = open_sink(config)
     client = TunnelClient(source.endpoint, source.instance, credentials)
-    kind = next(name for name in type(config.sink).model_fields if getattr(config.sink, name) is not None)
-    metrics = WorkerMetrics(source.tunnel_name, kind)
+    metrics = WorkerMetrics(source.tunnel_name, config.sink.kind)
     worker = TunnelWorker(client, sink, settings, metrics=metrics)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -7,7 +7,7 @@ written (design rule 1).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transform import Transform
 from ots_tunnel.transport import Transport
 
@@ -25,6 +26,9 @@ __all__ = ["Batch", "Confirmation", "Guard", "Immediate", "Sink", "open_sink"]
 #: Ends when every record of a batch is stored; raises what `Sink.write` raises. Whoever holds it may cancel it.
 Confirmation = asyncio.Future[None]
 
+
+#: Takes a record that is refused for good, the reason's code and its text.
+Refused = Callable[[Record, str, str], None]
 
 #: The token of records that were not read from a tunnel.
 NOWHERE = Token("")
@@ -38,6 +42,8 @@ class Batch:
         start: the token the page was read at, a name for its position that every replay repeats.
         following: the token of the page after it.
         head: the page's first record, whatever a transform left of the page; None means the first of `records`.
+        refused: told of every record that is refused for good, while the others are stored; None means that the first
+            refusal is raised.
     """
 
     channel_id: ChannelId
@@ -46,6 +52,7 @@ class Batch:
     start: Token = NOWHERE
     following: Token = NOWHERE
     head: Record | None = None
+    refused: Refused | None = None
 
     def __repr__(self) -> str:
         return f"Batch({self.channel_type}, {len(self.records)} records)"
@@ -97,7 +104,11 @@ class Sink(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release connections; no call follows."""
+        """Release connections; no call follows but `tally`."""
+        ...
+
+    def tally(self) -> Tally:
+        """What was counted so far beside stored records."""
         ...
 
 
@@ -113,6 +124,10 @@ class Immediate:
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """Nothing is held back."""
 
+    def tally(self) -> Tally:
+        """Nothing is counted."""
+        return Tally()
+
 
 def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Sink:
     """The sink that the document names behind its transform, not yet opened.
@@ -124,13 +139,26 @@ def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Si
     Raises:
         ConfigError: no sink is named, or the one that is cannot be made.
     """
-    sink = _named_sink(config, transport)
+    sink = _tolerating(_named_sink(config, transport), config)
     transform = Transform.of(config.delivery)
     if transform is None:
         return sink
     from ots_tunnel.sinks.transforming import TransformingSink
 
     return TransformingSink(sink, transform)
+
+
+def _tolerating(sink: Sink, config: WorkerConfig) -> Sink:
+    if config.delivery.on_permanent_error == "Fail":
+        return sink
+    from ots_tunnel.sinks.tolerating import ToleratingSink
+
+    letters = config.delivery.dead_letter
+    if letters is None:
+        return ToleratingSink(sink)
+    from ots_tunnel.sinks.dead_letters import open_dead_letters
+
+    return ToleratingSink(sink, open_dead_letters(config, letters.files))
 
 
 def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:

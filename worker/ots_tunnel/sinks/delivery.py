@@ -60,17 +60,27 @@ class Rejection:
     code: str
     message: str
 
+    @property
+    def is_about_the_row(self) -> bool:
+        """Whether other rows may be taken still; what is wrong with table or rights concerns them all."""
+        return isinstance(service_error(self.code, self.message), ParameterInvalid | RowRejected)
+
 
 class Delivery:
-    """The changes of one request on their way."""
+    """The changes of one request on their way.
 
-    def __init__(self, changes: Sequence[Change], backoff: Backoff) -> None:
+    Args:
+        most_rejections: so many refused changes end it.
+    """
+
+    def __init__(self, changes: Sequence[Change], backoff: Backoff, most_rejections: float = MAX_REJECTIONS) -> None:
         #: Groups still to be sent, the next one last.
         self._groups: list[tuple[Change, ...]] = [tuple(changes)]
         self._backoff = backoff
         self._attempt = 0
         self._failure: str | None = None
         self._in_doubt = False
+        self._most_rejections = most_rejections
         self.rejections: list[Rejection] = []
 
     def __repr__(self) -> str:
@@ -83,7 +93,7 @@ class Delivery:
         Args:
             entropy: random number in [0, 1) for the pause.
         """
-        if not self._groups or len(self.rejections) >= MAX_REJECTIONS:
+        if not self._groups or len(self.rejections) >= self._most_rejections:
             return None
         if self._failure is not None:
             seconds = self._backoff.delay(self._attempt - 1, entropy)

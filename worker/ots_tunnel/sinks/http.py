@@ -21,11 +21,12 @@ from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.plainbuffer import decode_key_cells
-from ots_tunnel.sinks import Batch, Immediate
+from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, signature_headers
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.table_writer import write_backoff
+from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.aio import GuardedBody
 
 logger = logging.getLogger(__name__)
@@ -98,7 +99,7 @@ class HttpSink(Immediate):
             grouping.add(event_of(record, batch.channel_id, self._source))
 
         async def deliver(events: tuple[Event, ...]) -> None:
-            await self._deliver(events, guard)
+            await self._deliver(events, guard, batch.refused)
             grouping.settle(events)
 
         await fill_lanes(self._lanes, lambda: deliver(taken) if (taken := grouping.take()) else None)
@@ -108,15 +109,21 @@ class HttpSink(Immediate):
         if self._session is not None:
             await self._session.close()
 
-    async def _deliver(self, events: tuple[Event, ...], guard: Guard) -> None:
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        return Tally(write_retries=self.retries)
+
+    async def _deliver(self, events: tuple[Event, ...], guard: Guard, refused: Refused | None) -> None:
         status = await self._post(events, guard)
         if status is None:
             return
+        if status in PERHAPS_ONE_EVENT and len(events) == 1 and refused is not None:
+            return refused(events[0].record, f"HTTP {status}", f"{self._url} refuses")
         if status not in PERHAPS_ONE_EVENT or len(events) == 1:
             raise SinkRejected(f"HTTP {status}", f"{self._url} refuses", (_key_text(events[0]),))
         middle = len(events) // 2
-        await self._deliver(events[:middle], guard)
-        await self._deliver(events[middle:], guard)
+        await self._deliver(events[:middle], guard, refused)
+        await self._deliver(events[middle:], guard, refused)
 
     async def _post(self, events: tuple[Event, ...], guard: Guard) -> int | None:
         """Try until there is a verdict; the status of a refusal, None for a success."""

@@ -14,6 +14,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
 from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks.tally import Tally
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +101,10 @@ class ProcessorSink:
         await self._call(channel, "process", channel.processor.process, channel.context, batch.records, confirm)
         channel.unconfirmed = [waiting for waiting in channel.unconfirmed if not waiting.done()]
         return confirmation
+
+    def tally(self) -> Tally:
+        """Nothing is counted."""
+        return Tally()
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """Nothing waits for it."""

@@ -37,6 +37,8 @@ class Change:
     key: bytes = field(repr=False)
     row: RowChange = field(repr=False)
     size: int
+    #: What it repeats; None for rows that do not come from a tunnel.
+    record: Record | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -73,7 +75,7 @@ def change_as_it_is(record: Record) -> Change:
         CodecError: the record is malformed.
     """
     body = record.write_body
-    return Change(record.key, RowChange(record.action, body), len(body) + ENVELOPE_BYTES)
+    return Change(record.key, RowChange(record.action, body), len(body) + ENVELOPE_BYTES, record)
 
 
 def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_before_ms: int | None) -> Iterator[Change]:
@@ -91,11 +93,11 @@ def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_bef
     body = record.write_body
     size = len(body) + ENVELOPE_BYTES
     if record.action is Action.DELETE:
-        yield Change(record.key, RowChange(record.action, body), size)
+        yield Change(record.key, RowChange(record.action, body), size, record)
         return
     may_be_large = size > limits.max_bytes or len(body) > limits.max_cells * MIN_CELL_BYTES
     if expired_before_ms is None and not may_be_large and not _may_be_empty(record, body):
-        yield Change(record.key, RowChange(record.action, body), size)
+        yield Change(record.key, RowChange(record.action, body), size, record)
         return
     span = scan_row(body)
     cells = _living(span.cells, expired_before_ms)
@@ -104,9 +106,18 @@ def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_bef
 
 
 def key_text(change: Change) -> str:
-    """The primary key as text for an error, values shortened."""
+    """The primary key of a change as text for an error, values shortened."""
+    return shown_key(change.key)
+
+
+def shown_key(key: bytes) -> str:
+    """A primary key as text for an error, values shortened.
+
+    Args:
+        key: wire bytes of the key cells.
+    """
     parts = []
-    for name, value in decode_key_cells(change.key):
+    for name, value in decode_key_cells(key):
         text = repr(value)
         parts.append(f"{name}={text if len(text) <= VALUE_CHARACTERS else text[:VALUE_CHARACTERS] + '...'}")
     return ", ".join(parts)[:KEY_CHARACTERS]
@@ -139,7 +150,7 @@ def _pieces(
         end = _end_of_piece(cells, start, len(span.key), limits)
         raw = ((cell.raw, cell.checksum) for cell in cells[start:end])
         body = join_row(span.key, span.key_checksums, raw)
-        yield Change(record.key, RowChange(action, body), len(body) + ENVELOPE_BYTES)
+        yield Change(record.key, RowChange(action, body), len(body) + ENVELOPE_BYTES, record)
         # A put replaces the row, so only its first piece may be one.
         action = Action.UPDATE
         start = max(end, 1)

@@ -20,7 +20,8 @@ from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.delivery import Delivery, Pause, Rejection, Send, rejection_error
+from ots_tunnel.sinks import Refused
+from ots_tunnel.sinks.delivery import MAX_REJECTIONS, Delivery, Pause, Rejection, Send, rejection_error
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import Request, fill_lanes
 from ots_tunnel.sinks.requests import Wave
@@ -117,55 +118,61 @@ class TableWriter:
     def __repr__(self) -> str:
         return f"TableWriter({self._table}, {self.counts})"
 
-    async def write(self, changes: Iterable[Change], guard: Guard) -> None:
+    async def write(self, changes: Iterable[Change], guard: Guard, refused: Refused | None = None) -> None:
         """Write all changes, in order per key; returns when every one is stored.
 
         When a change is refused, requests in flight are awaited, so that nothing is under way afterwards.
 
+        Args:
+            refused: takes the records of changes that are refused for good, while the others are written.
+
         Raises:
-            SinkRejected: changes are refused for good.
+            SinkRejected: changes are refused for good, and `refused` is None or they are not about single rows.
             OwnershipLost: the guard forbids to send.
         """
         grouping: Grouping[Change] = Grouping(self._limits)
         for change in changes:
             grouping.add(change)
-        rejections: list[Rejection] = []
+        refusals = _Refusals(refused)
 
         def following() -> Request | None:
             taken = grouping.take()
             if not taken:
                 return None
-            delivery = Delivery(taken, self._backoff)
-            return self._deliver(delivery, grouping.settle, _Doubt(guard, self._deadline), rejections)
+            delivery = Delivery(taken, self._backoff, refusals.most)
+            return self._deliver(delivery, grouping.settle, _Doubt(guard, self._deadline), refusals)
 
-        await self._fill_lanes(following, rejections)
+        await self._fill_lanes(following, refusals)
 
-    async def repeat(self, wave: Wave, change: Callable[[Record], Change], guard: Guard) -> None:
+    async def repeat(
+        self, wave: Wave, change: Callable[[Record], Change], guard: Guard, refused: Refused | None = None
+    ) -> None:
         """Write the requests of one wave; returns when every record is stored.
 
         Args:
             change: makes what is sent again of a record that was not stored.
+            refused: see `write`.
 
         Raises:
-            SinkRejected: records are refused for good.
+            SinkRejected: see `write`.
             OwnershipLost: the guard forbids to send.
         """
-        rejections: list[Rejection] = []
+        refusals = _Refusals(refused)
         requests = iter(wave)
 
         def following() -> Request | None:
             records = next(requests, None)
-            return None if records is None else self._repeat(records, change, guard, rejections)
+            return None if records is None else self._repeat(records, change, guard, refusals)
 
-        await self._fill_lanes(following, rejections)
+        await self._fill_lanes(following, refusals)
 
-    async def _fill_lanes(self, following: Callable[[], Request | None], rejections: list[Rejection]) -> None:
-        await fill_lanes(self._lanes, following, lambda: bool(rejections))
-        if rejections:
-            raise rejection_error(rejections)
+    async def _fill_lanes(self, following: Callable[[], Request | None], refusals: _Refusals) -> None:
+        await fill_lanes(self._lanes, following, lambda: bool(refusals.fatal))
+        if refusals.fatal:
+            raise rejection_error(refusals.fatal)
 
     async def _repeat(
-        self, records: list[Record], change: Callable[[Record], Change], guard: Guard, rejections: list[Rejection]
+        self, records: list[Record], change: Callable[[Record], Change], guard: Guard, refusals: _Refusals
     ) -> None:
         doubt = _Doubt(guard, self._deadline)
         self.counts.requests += 1
@@ -174,25 +181,25 @@ class TableWriter:
                 self._table, records, timeout=self._deadline, before_send=doubt.check
             )
         except TunnelError as error:
-            delivery = Delivery([change(record) for record in records], self._backoff)
+            delivery = Delivery([change(record) for record in records], self._backoff, refusals.most)
             delivery.failed(error)
         else:
             if outcomes is None:
                 self.counts.rows += len(records)
                 return
-            delivery = Delivery([change(record) for record in records], self._backoff)
+            delivery = Delivery([change(record) for record in records], self._backoff, refusals.most)
             self.counts.rows += len(delivery.answered(outcomes))
-        await self._deliver(delivery, _ignore, doubt, rejections)
+        await self._deliver(delivery, _ignore, doubt, refusals)
 
     async def _deliver(
         self,
         delivery: Delivery,
         settle: Callable[[Iterable[Change]], None],
         doubt: _Doubt,
-        rejections: list[Rejection],
+        refusals: _Refusals,
     ) -> None:
         # Another lane's refusal ends the write: what failed here is not tried again then.
-        while (step := delivery.step(self._entropy())) is not None and not (rejections and isinstance(step, Pause)):
+        while (step := delivery.step(self._entropy())) is not None and not (refusals.fatal and isinstance(step, Pause)):
             match step:
                 case Pause():
                     self.counts.retries += 1
@@ -202,7 +209,8 @@ class TableWriter:
                     stored = await self._send(delivery, step, doubt)
                     self.counts.rows += len(stored)
                     settle(stored)
-        rejections += delivery.rejections
+        # A refused change that is put up with makes room for the next one of its key.
+        settle(refusals.take(delivery.rejections))
 
     async def _send(self, delivery: Delivery, step: Send, guard: _Doubt) -> tuple[Change, ...]:
         self.counts.requests += 1
@@ -313,6 +321,27 @@ class SyncTableWriter:
         except TunnelError as error:
             delivery.failed(error)
             return ()
+
+
+class _Refusals:
+    """The refused changes of one write: those that are put up with are passed on, the others end it."""
+
+    def __init__(self, refused: Refused | None) -> None:
+        self._refused = refused
+        self.most = MAX_REJECTIONS if refused is None else float("inf")
+        self.fatal: list[Rejection] = []
+
+    def take(self, rejections: Iterable[Rejection]) -> list[Change]:
+        """Changes that are done with, though they are not stored."""
+        passed = []
+        for rejection in rejections:
+            record = rejection.change.record
+            if self._refused is None or record is None or not rejection.is_about_the_row:
+                self.fatal.append(rejection)
+            else:
+                self._refused(record, rejection.code, rejection.message)
+                passed.append(rejection.change)
+        return passed
 
 
 class _Doubt:

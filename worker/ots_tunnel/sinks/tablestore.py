@@ -15,6 +15,7 @@ from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.requests import plan_requests
 from ots_tunnel.sinks.row_change import Change, Omissions, change_as_it_is, changes_of, expired_before_ms
 from ots_tunnel.sinks.table_writer import TableWriter, WriteCounts, write_backoff
+from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
@@ -110,13 +111,21 @@ class TablestoreSink(Immediate):
         waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
         if waves is not None:
             for wave in waves:
-                await self._writer.repeat(wave, change_as_it_is, guard)
+                await self._writer.repeat(wave, change_as_it_is, guard, batch.refused)
             return
         changes: list[Change] = []
         for record in batch.records:
             changes += changes_of(record, self._limits, self.omissions, limit_ms)
-        await self._writer.write(changes, guard)
+        await self._writer.write(changes, guard, batch.refused)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        return Tally(
+            records_empty=self.omissions.empty_updates,
+            cells_expired=self.omissions.expired_cells,
+            write_retries=self.counts.retries,
+        )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.sinks import Batch, Confirmation, Sink
+from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transform import Omitted, Transform
 
 
@@ -53,3 +54,8 @@ class TransformingSink:
     async def close(self) -> None:
         """Close the sink."""
         await self._sink.close()
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        mine = Tally(records_filtered=self.omitted.records, cells_left_out=self.omitted.cells)
+        return self._sink.tally() + mine

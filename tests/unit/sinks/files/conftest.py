@@ -18,6 +18,7 @@ from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
 from ots_tunnel.sinks.files.folder_store import FolderStore
 from ots_tunnel.sinks.files.formats import JsonLines
+from ots_tunnel.sinks.json_form import json_form
 
 CHANNEL = ChannelId("c1")
 
@@ -63,16 +64,16 @@ def contents(folder: Path) -> list[list[int]]:
     ]
 
 
-Opener = Callable[..., ChannelFiles]
+Opener = Callable[..., ChannelFiles[Record]]
 
 
 @pytest.fixture
 def open_channel(tmp_path: Path) -> Opener:
     def opened(
         channel_type: ChannelType = ChannelType.STREAM, *, max_bytes: int = 1, max_seconds: float = 60
-    ) -> ChannelFiles:
+    ) -> ChannelFiles[Record]:
         backoff = Backoff(0.01, 2, 0.05, 0)
-        files = Files(FolderStore(tmp_path), JsonLines(), max_bytes, max_seconds, backoff, lambda: 0.5)
+        files = Files(FolderStore(tmp_path), JsonLines(json_form), max_bytes, max_seconds, backoff, lambda: 0.5)
         return ChannelFiles("t/c1", channel_type, files)
 
     return opened

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ots_tunnel.errors import OwnershipLost, SinkRejected
 from ots_tunnel.model import ChannelType, Token
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Confirmation, Guard
 from ots_tunnel.sinks.files import folder_store
+from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from tests.unit.sinks.files.conftest import Closed, Open, Opener, base_token, changes, contents, rows
 
 START = Token("t0")
+
+
+async def put(channel: ChannelFiles[Record], batch: Batch, guard: Guard) -> Confirmation:
+    head = batch.head or batch.records[0]
+    return await channel.write(batch.records, batch.channel_id, head, guard)
 
 
 def files(folder: Path) -> list[str]:
@@ -23,9 +32,9 @@ async def test_a_file_appears_when_it_is_full(open_channel: Opener, tmp_path: Pa
     channel = open_channel(max_bytes=100)
     await channel.open(START)
 
-    small = await channel.write(changes(1), Open())
+    small = await put(channel, changes(1), Open())
     assert contents(tmp_path) == []
-    full = await channel.write(changes(2), Open())
+    full = await put(channel, changes(2), Open())
     await asyncio.wait_for(asyncio.gather(small, full), 10)
 
     assert contents(tmp_path) == [[1, 2]]
@@ -35,7 +44,7 @@ async def test_a_file_appears_when_its_time_is_over(open_channel: Opener, tmp_pa
     channel = open_channel(max_bytes=1_000_000, max_seconds=0.05)
     await channel.open(START)
 
-    await asyncio.wait_for(await channel.write(changes(1), Open()), 10)
+    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
 
     assert contents(tmp_path) == [[1]]
 
@@ -43,10 +52,10 @@ async def test_a_file_appears_when_its_time_is_over(open_channel: Opener, tmp_pa
 async def test_only_one_file_is_ahead_of_the_checkpoint(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel()
     await channel.open(START)
-    await asyncio.wait_for(await channel.write(changes(1), Open()), 10)
+    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
 
-    second = await channel.write(changes(2), Open())
-    third = asyncio.ensure_future(channel.write(changes(3), Open()))
+    second = await put(channel, changes(2), Open())
+    third = asyncio.ensure_future(put(channel, changes(3), Open()))
     done, _ = await asyncio.wait([second, third], timeout=0.2)
     assert not done
     assert contents(tmp_path) == [[1]]
@@ -63,13 +72,13 @@ async def test_a_replay_replaces_the_files_at_or_after_its_first_record(open_cha
     before = open_channel()
     await before.open(START)
     for batch in (changes(1, 2), changes(3, 4)):
-        await asyncio.wait_for(await before.write(batch, Open()), 10)
+        await asyncio.wait_for(await put(before, batch, Open()), 10)
         before.checkpointed()
     await before.end(abandoned=True)
 
     after = open_channel(max_bytes=1_000_000)
     await after.open(START)
-    await after.write(changes(3), Open())
+    await put(after, changes(3), Open())
     assert contents(tmp_path) == [[1, 2], [3, 4]]  # until it is replaced
     await after.end(abandoned=False)
 
@@ -80,9 +89,7 @@ async def test_what_a_transform_leaves_out_does_not_move_a_file(open_channel: Op
     batch = changes(7, 8)
     channel = open_channel()
     await channel.open(START)
-    await channel.write(
-        type(batch)(batch.channel_id, batch.channel_type, batch.records[1:], head=batch.records[0]), Open()
-    )
+    await put(channel, replace(batch, records=batch.records[1:], head=batch.records[0]), Open())
     await channel.end(abandoned=False)
 
     assert contents(tmp_path) == [[8]]
@@ -93,13 +100,13 @@ async def test_rows_that_existed_are_replaced_from_the_checkpoint_on(open_channe
     before = open_channel(ChannelType.BASE)
     await before.open(base_token(0))
     for batch in (rows(1, 2), rows(3, 4), rows(5)):
-        await asyncio.wait_for(await before.write(batch, Open()), 10)
+        await asyncio.wait_for(await put(before, batch, Open()), 10)
         before.checkpointed()
     await before.end(abandoned=True)
 
     after = open_channel(ChannelType.BASE)
     await after.open(base_token(3))
-    await after.write(rows(4), Open())  # 3 was deleted meanwhile
+    await put(after, rows(4), Open())  # 3 was deleted meanwhile
     await after.end(abandoned=False)
 
     assert contents(tmp_path) == [[1, 2], [4]]
@@ -108,12 +115,12 @@ async def test_rows_that_existed_are_replaced_from_the_checkpoint_on(open_channe
 async def test_a_base_channel_from_its_beginning_replaces_all(open_channel: Opener, tmp_path: Path) -> None:
     before = open_channel(ChannelType.BASE)
     await before.open(Token(""))
-    await before.write(rows(1, 2), Open())
+    await put(before, rows(1, 2), Open())
     await before.end(abandoned=False)
 
     after = open_channel(ChannelType.BASE)
     await after.open(Token(""))
-    await after.write(rows(1), Open())
+    await put(after, rows(1), Open())
     await after.end(abandoned=False)
 
     assert contents(tmp_path) == [[1]]
@@ -123,7 +130,7 @@ async def test_nothing_appears_behind_the_fence(open_channel: Opener, tmp_path: 
     channel = open_channel()
     await channel.open(START)
 
-    confirmation = await channel.write(changes(1), Closed())
+    confirmation = await put(channel, changes(1), Closed())
     with pytest.raises(OwnershipLost):
         await asyncio.wait_for(confirmation, 10)
     with pytest.raises(OwnershipLost):
@@ -136,7 +143,7 @@ async def test_nothing_appears_behind_the_fence(open_channel: Opener, tmp_path: 
 async def test_what_is_abandoned_leaves_nothing(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=1_000_000)
     await channel.open(START)
-    await channel.write(changes(1), Open())
+    await put(channel, changes(1), Open())
 
     await channel.end(abandoned=True)
 
@@ -164,7 +171,7 @@ async def test_a_full_disk_is_waited_for(open_channel: Opener, tmp_path: Path, m
         flush(path)
 
     monkeypatch.setattr(folder_store, "_flush", failing)
-    await asyncio.wait_for(await channel.write(changes(1), Open()), 10)
+    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
 
     assert contents(tmp_path) == [[1]]
     assert channel.retries == 2

@@ -16,6 +16,7 @@ from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.formats import FileFormat, JsonLines
 from ots_tunnel.sinks.files.parquet import Parquet
+from ots_tunnel.sinks.json_form import json_form
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
 CELLS = (
@@ -31,7 +32,7 @@ UPDATE = Record(Action.UPDATE, encode_row(KEY, CELLS, sequence=SequenceInfo(1, 2
 BASE = Record(Action.PUT, encode_row(KEY, ()))
 
 
-def written(form: FileFormat, path: Path, *records: Record) -> bytes:
+def written(form: FileFormat[Record], path: Path, *records: Record) -> bytes:
     writer = form.create(path)
     writer.write(records, ChannelId("c"))
     writer.close()
@@ -71,22 +72,25 @@ def test_many_row_groups_keep_their_order(tmp_path: Path) -> None:
     assert [key["pk"] for key in file.read(["key"]).column("key").to_pylist()] == list(range(6000))
 
 
-@pytest.mark.parametrize("form", [JsonLines(), JsonLines("gzip"), JsonLines("zstd"), Parquet(), Parquet("gzip")])
-def test_the_first_key_is_read_back(form: FileFormat, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "form",
+    [JsonLines(json_form), JsonLines(json_form, "gzip"), JsonLines(json_form, "zstd"), Parquet(), Parquet("gzip")],
+)
+def test_the_first_key_is_read_back(form: FileFormat[Record], tmp_path: Path) -> None:
     written(form, tmp_path / "f", UPDATE)
     with (tmp_path / "f").open("rb") as file:
         assert form.first_key(file) == KEY
 
 
-@pytest.mark.parametrize("form", [JsonLines(), JsonLines("gzip"), Parquet()])
+@pytest.mark.parametrize("form", [JsonLines(json_form), JsonLines(json_form, "gzip"), Parquet()])
 @pytest.mark.parametrize("bytes_", [b"", b"{}", b"[1]\n", b"\xff" * 100])
-def test_a_file_of_somebody_else_is_told(form: FileFormat, bytes_: bytes) -> None:
+def test_a_file_of_somebody_else_is_told(form: FileFormat[Record], bytes_: bytes) -> None:
     with pytest.raises(CodecError, match="no file of"):
         form.first_key(io.BytesIO(bytes_))
 
 
 def test_a_compressed_file_is_what_its_name_says(tmp_path: Path) -> None:
-    form = JsonLines("gzip")
+    form = JsonLines(json_form, "gzip")
     content = written(form, tmp_path / "f", UPDATE)
 
     assert form.suffix == "jsonl.gz"
@@ -96,6 +100,6 @@ def test_a_compressed_file_is_what_its_name_says(tmp_path: Path) -> None:
 
 def test_numbers_that_json_does_not_know_are_objects(tmp_path: Path) -> None:
     cells = (Column("x", float("nan"), 1), Column("y", float("-inf"), 1))
-    content = written(JsonLines(), tmp_path / "f", Record(Action.PUT, encode_row(KEY, cells)))
+    content = written(JsonLines(json_form), tmp_path / "f", Record(Action.PUT, encode_row(KEY, cells)))
 
     assert [cell["value"] for cell in json.loads(content)["columns"]] == [{"double": "nan"}, {"double": "-inf"}]

@@ -12,6 +12,7 @@ from ots_tunnel.config import FilesSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token, TunnelId
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation
 
 try:
@@ -24,6 +25,7 @@ from ots_tunnel.sinks.files.formats import format_of
 from ots_tunnel.sinks.files.names import folder_of
 from ots_tunnel.sinks.files.stores import open_store
 from ots_tunnel.sinks.table_writer import write_backoff
+from ots_tunnel.sinks.tally import Tally
 
 
 class FilesSink:
@@ -31,22 +33,25 @@ class FilesSink:
 
     Args:
         tunnel_id: first part of every folder's name: channels of another tunnel are others.
-        retries: tries after the first, over all channels.
     """
 
-    def __init__(self, tunnel_id: TunnelId, files: Files) -> None:
+    def __init__(self, tunnel_id: TunnelId, files: Files[Record]) -> None:
         self._tunnel_id = tunnel_id
         self._files = files
-        self._channels: dict[ChannelId, ChannelFiles] = {}
+        #: Of channels that were ended.
+        self._retries = 0
+        self._channels: dict[ChannelId, ChannelFiles[Record]] = {}
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, sink: FilesSinkConfig, *, path: str = "sink.files") -> Self:
+    def from_config(cls, config: WorkerConfig, sink: FilesSinkConfig) -> Self:
         """The sink that a document names.
 
         Raises:
             ConfigError: files of credentials are missing.
         """
-        store = open_store(sink, path=path, deadline=config.client.write_deadline, spool_directory=sink.spool_directory)
+        store = open_store(
+            sink, path="sink.files", deadline=config.client.write_deadline, spool_directory=sink.spool_directory
+        )
         backoff = write_backoff(config.delivery.retry)
         files = Files(store, format_of(sink), sink.max_file_bytes, sink.max_file_seconds, backoff)
         return cls(TunnelId(config.source.tunnel_id), files)
@@ -66,7 +71,8 @@ class FilesSink:
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation:
         """See `Sink.write`."""
-        return await self._channels[batch.channel_id].write(batch, guard)
+        head = batch.head or batch.records[0]
+        return await self._channels[batch.channel_id].write(batch.records, batch.channel_id, head, guard)
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""
@@ -79,6 +85,11 @@ class FilesSink:
         if channel is not None:
             await channel.end(abandoned=abandoned)
             self._channels.pop(channel_id, None)
+            self._retries += channel.retries
 
     async def close(self) -> None:
         """Nothing stays open."""
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        return Tally(write_retries=self._retries + sum(channel.retries for channel in self._channels.values()))

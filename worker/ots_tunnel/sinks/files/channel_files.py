@@ -9,26 +9,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from ots_tunnel.errors import CodecError, SinkError, SinkRejected
 from ots_tunnel.fence import Guard
-from ots_tunnel.model import ChannelType, SequenceInfo, Token
+from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks.files.folder_store import told_error
-from ots_tunnel.sinks.files.formats import FileFormat, FileWriter
+from ots_tunnel.sinks.files.formats import FileFormat, FileWriter, Sized
 from ots_tunnel.sinks.files.names import base_name, base_names, stale_names, stream_name
 from ots_tunnel.sinks.files.positions import Order, key_order, start_key
 from ots_tunnel.sinks.files.stores import FileStore
 
 logger = logging.getLogger(__name__)
 
+Item = TypeVar("Item", bound=Sized)
+
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class Files(Generic[Item]):
     """What the channels of a sink share.
 
     Args:
@@ -39,7 +43,7 @@ class Files:
     """
 
     store: FileStore
-    form: FileFormat
+    form: FileFormat[Item]
     max_bytes: int
     max_seconds: float
     backoff: Backoff
@@ -47,11 +51,11 @@ class Files:
 
 
 @dataclass(slots=True)
-class _File:
+class _File(Generic[Item]):
     """A file that is filled or published."""
 
     path: Path
-    writer: FileWriter
+    writer: FileWriter[Item]
     #: Position of the first record read for it; None for existing rows.
     start: SequenceInfo | None
     guard: Guard
@@ -63,24 +67,24 @@ class _File:
     waiting: list[Confirmation] = field(default_factory=list)
 
 
-class ChannelFiles:
+class ChannelFiles(Generic[Item]):
     """Fills and publishes a channel's files; its calls follow each other.
 
     Args:
         folder: of the channel, relative to the store's own.
     """
 
-    def __init__(self, folder: str, channel_type: ChannelType, files: Files) -> None:
+    def __init__(self, folder: str, channel_type: ChannelType, files: Files[Item]) -> None:
         self._folder = folder
         self._is_stream = channel_type is ChannelType.STREAM
         self._files = files
-        self._filling: _File | None = None
+        self._filling: _File[Item] | None = None
         self._writing: asyncio.Future[None] | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
-        #: Published files that a replay may replace, until the first one was; then none.
-        self._before: list[str] = []
+        #: Published files of a stream, until the first record says which of them a replay replaces.
+        self._before: list[str] | None = None
         self._stale: list[str] = []
         self._ordinal = 0
         #: The checkpoint behind the last published file is durable.
@@ -111,13 +115,26 @@ class ChannelFiles:
             self._stale, kept = [name for _, name in kept], []
         self._ordinal = kept[-1][0] + 1 if kept else 0
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation:
-        """Add records to the file that is filled; see `Sink.write`."""
+    async def resume(self, head: Record, guard: Guard) -> None:
+        """Remove at once what a replay from this record on replaces.
+
+        Raises:
+            OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
+        """
+        self._start_of(head)
+        await self._remove_stale(guard)
+
+    async def write(self, items: Sequence[Item], channel_id: ChannelId, head: Record, guard: Guard) -> Confirmation:
+        """Add records of one page to the file that is filled; see `Sink.write`.
+
+        Args:
+            head: the page's first record, which may be none of `items`.
+        """
         file = self._filling
         if file is None:
-            file = self._filling = await self._begin(batch, guard)
+            file = self._filling = await self._begin(head, guard)
         file.guard = guard
-        await self._fill(file, batch)
+        await self._fill(file, items, channel_id)
         confirmation: Confirmation = asyncio.get_running_loop().create_future()
         file.waiting.append(confirmation)
         if file.due or file.size >= self._files.max_bytes:
@@ -144,11 +161,19 @@ class ChannelFiles:
         if self._failure is not None:
             raise self._failure
 
-    async def _begin(self, batch: Batch, guard: Guard) -> _File:
-        head = batch.head or batch.records[0]
-        start = head.sequence if self._is_stream else None
-        if self._is_stream and start is None:
+    def _start_of(self, head: Record) -> SequenceInfo | None:
+        """Position of a page; the first one says which files are replaced."""
+        if not self._is_stream:
+            return None
+        start = head.sequence
+        if start is None:
             raise CodecError("a stream record without its position")
+        if self._before is not None:
+            self._stale, self._before = stale_names(self._before, start), None
+        return start
+
+    async def _begin(self, head: Record, guard: Guard) -> _File[Item]:
+        start = self._start_of(head)
         path = await self._files.store.spool(self._folder)
         try:
             file = _File(path, self._files.form.create(path), start, guard)
@@ -157,25 +182,25 @@ class ChannelFiles:
         self._timer = asyncio.get_running_loop().call_later(self._files.max_seconds, self._time_is_over, file)
         return file
 
-    async def _fill(self, file: _File, batch: Batch) -> None:
+    async def _fill(self, file: _File[Item], items: Sequence[Item], channel_id: ChannelId) -> None:
         file.busy = True
         # Held, because a thread goes on when its waiter is cancelled.
-        self._writing = asyncio.ensure_future(asyncio.to_thread(file.writer.write, batch.records, batch.channel_id))
+        self._writing = asyncio.ensure_future(asyncio.to_thread(file.writer.write, items, channel_id))
         try:
             await asyncio.shield(self._writing)
         except OSError as error:
             raise told_error(error) from error
         finally:
             file.busy = False
-        file.rows += len(batch.records)
-        file.size += sum(record.size for record in batch.records)
+        file.rows += len(items)
+        file.size += sum(item.size for item in items)
 
-    def _time_is_over(self, file: _File) -> None:
+    def _time_is_over(self, file: _File[Item]) -> None:
         file.due = True
         if self._filling is file and not file.busy and self._publishing is None:
             self._publish(file)
 
-    async def _publish_when_free(self, file: _File) -> None:
+    async def _publish_when_free(self, file: _File[Item]) -> None:
         """Have the file that is filled published once the one before is."""
         file.due = True
         while self._filling is file and self._publishing is not None:
@@ -183,13 +208,13 @@ class ChannelFiles:
         if self._filling is file:
             self._publish(file)
 
-    def _publish(self, file: _File) -> None:
+    def _publish(self, file: _File[Item]) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._filling = None
         self._publishing = asyncio.create_task(self._carry_out(file), name=f"publish {self._folder}")
 
-    async def _carry_out(self, file: _File) -> None:
+    async def _carry_out(self, file: _File[Item]) -> None:
         """Publish a file and end its confirmations; does not raise."""
         try:
             if self._failure is None:
@@ -214,7 +239,7 @@ class ChannelFiles:
         if self._filling is not None and self._filling.due and not self._filling.busy:
             self._publish(self._filling)
 
-    async def _store(self, file: _File) -> None:
+    async def _store(self, file: _File[Item]) -> None:
         try:
             await asyncio.to_thread(file.writer.close)
         except OSError as error:
@@ -222,20 +247,21 @@ class ChannelFiles:
         await self._durable.wait()
         if file.start is not None:
             name = stream_name(file.start, file.rows, self._files.form.suffix)
-            self._stale, self._before = stale_names(self._before, file.start), []
         else:
             name = base_name(self._ordinal, file.rows, self._files.form.suffix)
         await self._again_and_again(lambda: self._replace(file, name))
         self._ordinal += 1
 
-    async def _replace(self, file: _File, name: str) -> None:
-        store = self._files.store
-        if self._stale:
-            file.guard.check()
-            await store.delete(self._folder, [stale for stale in self._stale if stale != name])
-            self._stale = []
-        await store.publish(file.path, self._folder, name, file.guard.check)
+    async def _replace(self, file: _File[Item], name: str) -> None:
+        await self._remove_stale(file.guard)
+        await self._files.store.publish(file.path, self._folder, name, file.guard.check)
         logger.debug("file published", extra={"action": "file_published", "file": f"{self._folder}/{name}"})
+
+    async def _remove_stale(self, guard: Guard) -> None:
+        if self._stale:
+            guard.check()
+            await self._files.store.delete(self._folder, self._stale)
+            self._stale = []
 
     async def _again_and_again(self, attempt: Callable[[], Awaitable[None]]) -> None:
         failures = 0

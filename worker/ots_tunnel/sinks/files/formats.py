@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -18,10 +18,22 @@ from ots_tunnel.sinks.json_form import json_form, key_of_json
 _SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 
 
-class FileWriter(Protocol):
+class Sized(Protocol):
+    """What can be put into a file: a record, or something that holds one."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record as it came."""
+        ...
+
+
+_Item_contra = TypeVar("_Item_contra", bound=Sized, contravariant=True)
+
+
+class FileWriter(Protocol[_Item_contra]):
     """One file that is being filled."""
 
-    def write(self, records: Sequence[Record], channel_id: ChannelId) -> None:
+    def write(self, items: Sequence[_Item_contra], channel_id: ChannelId) -> None:
         """Add records.
 
         Raises:
@@ -38,7 +50,7 @@ class FileWriter(Protocol):
         ...
 
 
-class FileFormat(Protocol):
+class FileFormat(Protocol[_Item_contra]):
     """How records become a file."""
 
     @property
@@ -46,7 +58,7 @@ class FileFormat(Protocol):
         """End of the file's name, without the dot."""
         ...
 
-    def create(self, path: Path) -> FileWriter:
+    def create(self, path: Path) -> FileWriter[_Item_contra]:
         """Begin a file."""
         ...
 
@@ -59,20 +71,25 @@ class FileFormat(Protocol):
         ...
 
 
-class JsonLines:
+#: Makes the object of one line, which has the member `key` of `json_form`.
+Line = Callable[[_Item_contra, ChannelId], dict[str, Any]]
+
+
+class JsonLines(Generic[_Item_contra]):
     """One JSON object per record and line.
 
     Args:
         compression: of the whole file: none, gzip or zstd.
     """
 
-    def __init__(self, compression: str = "none") -> None:
+    def __init__(self, line: Line[_Item_contra], compression: str = "none") -> None:
+        self._line = line
         self._compression = None if compression == "none" else compression
         self.suffix = f"jsonl{_SUFFIXES[compression]}"
 
-    def create(self, path: Path) -> FileWriter:
+    def create(self, path: Path) -> FileWriter[_Item_contra]:
         """See `FileFormat.create`."""
-        return _JsonLinesWriter(pa.output_stream(str(path), compression=self._compression))
+        return _JsonLinesWriter(self._line, pa.output_stream(str(path), compression=self._compression))
 
     def first_key(self, file: IO[bytes]) -> PrimaryKey:
         """See `FileFormat.first_key`."""
@@ -92,23 +109,24 @@ def _first_line(stream: pa.NativeFile) -> bytes:
     return line.partition(b"\n")[0]
 
 
-class _JsonLinesWriter:
-    def __init__(self, stream: pa.NativeFile) -> None:
+class _JsonLinesWriter(Generic[_Item_contra]):
+    def __init__(self, line: Line[_Item_contra], stream: pa.NativeFile) -> None:
+        self._line = line
         self._stream = stream
 
-    def write(self, records: Sequence[Record], channel_id: ChannelId) -> None:
+    def write(self, items: Sequence[_Item_contra], channel_id: ChannelId) -> None:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        lines = [encode(json_form(record, channel_id)) for record in records]
+        lines = [encode(self._line(item, channel_id)) for item in items]
         self._stream.write("\n".join([*lines, ""]).encode())
 
     def close(self) -> None:
         self._stream.close()
 
 
-def format_of(config: FilesSinkConfig) -> FileFormat:
+def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
     """The format that a document names."""
     if config.format == "Parquet":
         from ots_tunnel.sinks.files.parquet import Parquet
 
         return Parquet(config.compression)
-    return JsonLines(config.compression)
+    return JsonLines(json_form, config.compression)

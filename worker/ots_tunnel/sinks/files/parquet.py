@@ -85,7 +85,7 @@ class Parquet:
     def __init__(self, compression: str = "none") -> None:
         self._compression = compression.upper()
 
-    def create(self, path: Path) -> FileWriter:
+    def create(self, path: Path) -> FileWriter[Record]:
         """See `FileFormat.create`."""
         return _ParquetWriter(path, self._compression)
 
@@ -105,8 +105,8 @@ class _ParquetWriter:
         self._writer: pq.ParquetWriter | None = None
         self._rows = _Rows()
 
-    def write(self, records: Sequence[Record], channel_id: ChannelId) -> None:
-        for record in records:
+    def write(self, items: Sequence[Record], channel_id: ChannelId) -> None:
+        for record in items:
             self._rows.add(record, channel_id)
             if self._rows.size >= ROW_GROUP_BYTES:
                 self._write_group()

@@ -76,6 +76,16 @@ def verdict(failure: Failure, *, alone: bool = False) -> Verdict:
     return found
 
 
+_ABOUT_ONE_RECORD = frozenset(
+    ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG_SIZE", "INVALID_RECORD", "INVALID_TIMESTAMP")
+)
+
+
+def is_about_one_record(failure: Failure) -> bool:
+    """Whether other records may be taken still."""
+    return failure.name in _ABOUT_ONE_RECORD
+
+
 _ABOUT_LOGIN = frozenset(("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Grouping, Limits
-from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict
+from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_record, verdict
 
 #: What is handed out at a time; the caller looks at other work in between.
 PORTION = Limits(max_rows=100, max_bytes=1 << 20)
@@ -99,6 +99,14 @@ class Shipment:
         parcel.alone = parcel.alone or decision is Verdict.ALONE
         self._failed.append(parcel)
         self.failures.append(failure)
+
+    def dismiss(self) -> list[tuple[Parcel, Failure]]:
+        """Go on without the refused records, now that nothing is under way; failures about more than one stay."""
+        assert self._under_way == 0, "a parcel may still be confirmed"
+        dismissed = [each for each in self.refused if is_about_one_record(each[1])]
+        self.refused = [each for each in self.refused if not is_about_one_record(each[1])]
+        self._grouping.settle(parcel for parcel, _ in dismissed)
+        return dismissed
 
     def resume(self) -> None:
         """Hand out what failed, now that nothing is under way."""

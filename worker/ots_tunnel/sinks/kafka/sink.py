@@ -15,7 +15,7 @@ from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.plainbuffer import decode_key_cells
-from ots_tunnel.sinks import Batch, Immediate
+from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_login, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin
 from ots_tunnel.sinks.kafka.message import Messages, Origin
@@ -23,6 +23,7 @@ from ots_tunnel.sinks.kafka.producer import ReportingProducer, failure_of
 from ots_tunnel.sinks.kafka.settings import producer_settings
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.table_writer import write_backoff
+from ots_tunnel.sinks.tally import Tally
 
 logger = logging.getLogger(__name__)
 
@@ -123,9 +124,12 @@ class KafkaSink(Immediate):
             while not reports.empty():
                 self._settle(shipment, *reports.get_nowait())
             if shipment.is_stuck:
+                if batch.refused is not None:
+                    self._pass_on(shipment, batch.refused)
                 self._raise_refusal(shipment)
-                await self._recover(shipment, attempt)
-                attempt += 1
+                if shipment.failures:
+                    await self._recover(shipment, attempt)
+                    attempt += 1
 
     async def close(self) -> None:
         """Drop what was abandoned, and disconnect."""
@@ -133,6 +137,10 @@ class KafkaSink(Immediate):
             if producer is not None:
                 await producer.close()
         self._producer = self._lonely = None
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        return Tally(write_retries=self.retries)
 
     async def _send(self, parcel: Parcel, messages: Messages, guard: Guard, reports: Reports) -> None:
         message = messages.of(parcel.record)
@@ -153,6 +161,10 @@ class KafkaSink(Immediate):
         else:
             shipment.failed(parcel, self._turned_away or failure)
         return failure is None
+
+    def _pass_on(self, shipment: Shipment, refused: Refused) -> None:
+        for parcel, failure in shipment.dismiss():
+            refused(parcel.record, failure.name, f"{self._where}: {failure.text}")
 
     def _raise_refusal(self, shipment: Shipment) -> None:
         if not shipment.refused:

@@ -1,0 +1,107 @@
+"""Records that a real destination refuses: the others go on, and each refused one is found again with its error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Emulator
+from ots_tunnel.config import DeliveryConfig
+from ots_tunnel.errors import SinkRejected
+from ots_tunnel.model import Action, Column, Marker, TunnelType
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.plainbuffer import decode_rows, encode_row
+from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
+from ots_tunnel.sinks.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.files.channel_files import Files
+from ots_tunnel.sinks.files.folder_store import FolderStore
+from ots_tunnel.sinks.files.formats import JsonLines
+from ots_tunnel.sinks.tablestore import TablestoreSink
+from ots_tunnel.sinks.tolerating import ToleratingSink
+from ots_tunnel.table_calls import RowChange
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.transport.inprocess import InProcessTransport
+from tests.integration.scene import COPY, CREDENTIALS, TABLE, Scene, until
+
+#: Versions older than a day are refused by the copy, which was created without a large deviation.
+OLD_MS = 1_500_000_000_000
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with Emulator() as emulator:
+        scene = Scene(emulator)
+        await scene.create_table()
+        await scene.create_table(table=COPY)
+        request = pb.UpdateTableRequest(table_name=TABLE)
+        request.table_options.deviation_cell_version_in_sec = 2_000_000_000
+        await scene.caller.call(TABLE_OPERATIONS["UpdateTable"], request)
+        await scene.create_tunnel(TunnelType.Stream)
+        yield scene
+
+
+async def write_rows(scene: Scene, old: set[int]) -> None:
+    rows = [
+        RowChange(Action.PUT, encode_row((("pk", f"k{n:03}"),), (Column("n", n, OLD_MS if n in old else None),)))
+        for n in range(150)
+    ]
+    outcomes = await scene.table.batch_write(TABLE, rows)
+    assert all(outcome.code is None for outcome in outcomes)
+
+
+def sink_of(scene: Scene) -> TablestoreSink:
+    table = TableClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(scene.emulator.handle))
+    return TablestoreSink(table, COPY, delivery=DeliveryConfig(), lanes=4, deadline=5)
+
+
+async def keys_of(scene: Scene) -> set[str]:
+    page = await scene.table.get_range(COPY, (("pk", Marker.INF_MIN),), (("pk", Marker.INF_MAX),), max_versions=1)
+    return {str(row.primary_key[0][1]) for row in decode_rows(page.rows)} if page.rows else set()
+
+
+async def test_only_the_refused_records_are_missing(scene: Scene, tmp_path: Path) -> None:
+    old = {0, 7, 77, 149}
+    files = Files(FolderStore(tmp_path), JsonLines(letter_form), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
+    sink = ToleratingSink(sink_of(scene), DeadLetters(scene.tunnel_id, files))
+    worker = scene.worker(sink)
+
+    def letters() -> list[dict[str, object]]:
+        return [json.loads(line) for path in tmp_path.rglob("*.jsonl") for line in path.read_text().splitlines()]
+
+    async with scene.running(worker):
+        await write_rows(scene, old)
+        await until(lambda: len(letters()) == len(old), 20, "dead letters")
+        await until(lambda: all(view.progress.caught_up for view in worker.status.channels.values()), 20, "confirmed")
+
+    assert {letter["key"]["pk"] for letter in letters()} == {f"k{n:03}" for n in old}  # type: ignore[index]
+    assert {letter["error"]["code"] for letter in letters()} == {"OTSParameterInvalid"}  # type: ignore[index]
+    assert await keys_of(scene) == {f"k{n:03}" for n in range(150) if n not in old}
+    assert sink.tally().records_dead_lettered == len(old)
+
+
+async def test_more_refusals_than_an_error_names_are_skipped(scene: Scene) -> None:
+    old = set(range(0, 150, 3))
+    sink = ToleratingSink(sink_of(scene))
+    async with scene.running(scene.worker(sink)):
+        await write_rows(scene, old)
+        await until(lambda: sink.tally().records_skipped == len(old), 20, "all were skipped")
+
+    assert await keys_of(scene) == {f"k{n:03}" for n in range(150) if n not in old}
+
+
+async def test_a_table_that_is_gone_is_about_no_record(scene: Scene) -> None:
+    sink = ToleratingSink(sink_of(scene))
+    worker = scene.worker(sink)
+    running = asyncio.create_task(worker.run())
+    await until(lambda: bool(worker.status.channels), 10, "connected")
+    await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=COPY))
+    await write_rows(scene, set())
+
+    with pytest.raises(SinkRejected, match="OTSObjectNotExist"):
+        await asyncio.wait_for(running, 20)
+    assert sink.tally().records_skipped == 0

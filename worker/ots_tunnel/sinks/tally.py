@@ -1,0 +1,64 @@
+"""What a sink counts beside the records that are stored: nothing is left out unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Self
+
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts since the start of the worker."""
+
+    records_filtered: int = 0
+    """Records that the document's filter does not let through, and updates of which no column is left."""
+    records_empty: int = 0
+    """Updates that change nothing."""
+    records_skipped: int = 0
+    """Records that the sink refused for good and that were skipped."""
+    records_dead_lettered: int = 0
+    """Records that the sink refused for good and that are in the dead-letter place."""
+    cells_left_out: int = 0
+    """Cells of columns that are not wanted."""
+    cells_expired: int = 0
+    """Cells past the destination's lifetime."""
+    write_retries: int = 0
+    """Writes that were tried again."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+class TallyCollector(Collector):
+    """The tally as metrics, computed when asked for.
+
+    Args:
+        tunnel: the tunnel's name, a label of everything.
+        tally: gives the current one.
+    """
+
+    def __init__(self, tunnel: str, tally: Callable[[], Tally]) -> None:
+        self._tunnel = tunnel
+        self._tally = tally
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """All counters."""
+        tally = self._tally()
+        records = {"filter": tally.records_filtered, "empty_update": tally.records_empty}
+        yield self._counter("omitted_records", "Records not written on purpose.", "reason", records)
+        cells = {"columns": tally.cells_left_out, "expired": tally.cells_expired}
+        yield self._counter("omitted_cells", "Cells not written on purpose.", "reason", cells)
+        refused = {"skip": tally.records_skipped, "dead_letter": tally.records_dead_lettered}
+        yield self._counter("refused_records", "Records that the sink refused for good.", "policy", refused)
+        yield self._counter("sink_retries", "Writes that were tried again.", "", {"": tally.write_retries})
+
+    def _counter(self, name: str, text: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
+        labels = ("tunnel", label) if label else ("tunnel",)
+        family = CounterMetricFamily(f"ots_tunnel_{name}", text, labels=labels)
+        for value, count in values.items():
+            family.add_metric([self._tunnel, value][: len(labels)], count)
+        return family
