@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 READING = 30.0
 
@@ -42,7 +42,7 @@ def read_topic(address: str, topic: str) -> list[Read]:
 def _read_all(consumer: Consumer, topic: str) -> list[Read]:
     give_up = time.monotonic() + READING
     partitions = consumer.list_topics(topic, READING).topics[topic].partitions
-    ends = {number: consumer.get_watermark_offsets(TopicPartition(topic, number), READING)[1] for number in partitions}
+    ends = {number: _end(consumer, TopicPartition(topic, number), give_up) for number in partitions}
     consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
     reached, found = dict.fromkeys(partitions, 0), []
     while any(reached[number] < end for number, end in ends.items()):
@@ -55,6 +55,16 @@ def _read_all(consumer: Consumer, topic: str) -> list[Read]:
         headers = {name: value.decode() for name, value in message.headers()}
         found.append(Read(message.partition(), message.key(), json.loads(message.value()), headers))
     return found
+
+
+def _end(consumer: Consumer, partition: TopicPartition, give_up: float) -> int:
+    while True:
+        try:
+            end: int = consumer.get_watermark_offsets(partition, 5)[1]
+            return end
+        except KafkaException:  # a new topic's leader may not know yet that it leads
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
 
 
 def numbers_by_key(messages: list[Read]) -> dict[bytes, list[int]]:

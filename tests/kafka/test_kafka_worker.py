@@ -1,0 +1,161 @@
+"""A tunnel into a topic: the worker with its Kafka sink, in process and as `ots-tunnel run`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.config import KafkaSinkConfig, RetryConfig
+from ots_tunnel.model import TunnelType
+from ots_tunnel.sinks.kafka import KafkaSink
+from ots_tunnel.sinks.kafka.message import Origin
+from tests.integration.scene import FAST, TABLE, Scene
+from tests.kafka.broker import Broker
+from tests.kafka.topic import Read, numbers_by_key, read_topic
+
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300), pytest.mark.xdist_group("kafka")]
+
+ROOT = Path(__file__).parents[2]
+KEYS = [f"key-{number:02}" for number in range(40)]
+EXPECTED = {json.dumps([key]).encode() for key in KEYS}
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with Emulator(settings=Settings(page_rows=25, init_delay=0.01)) as emulator:
+        scene = Scene(emulator)
+        await scene.create_table(partitions=4)
+        await scene.put(KEYS, [1])
+        await scene.create_tunnel(TunnelType.BaseAndStream)
+        yield scene
+
+
+async def messages_when(broker: Broker, topic: str, enough: Callable[[list[Read]], bool]) -> list[Read]:
+    """What is in the topic once it is enough."""
+    give_up = time.monotonic() + 60
+    while not enough(found := await asyncio.to_thread(read_topic, broker.address(), topic)):
+        assert time.monotonic() < give_up, f"{len(found)} messages"
+        await asyncio.sleep(0.2)
+    return found
+
+
+def reaches(number: int) -> Callable[[list[Read]], bool]:
+    """Whether every key has come to a number."""
+
+    def enough(messages: list[Read]) -> bool:
+        by_key = numbers_by_key(messages)
+        return by_key.keys() == EXPECTED and all(number in numbers for numbers in by_key.values())
+
+    return enough
+
+
+def first_times(numbers: list[int]) -> list[int]:
+    return list(dict.fromkeys(numbers))
+
+
+async def test_a_tunnel_arrives_complete_and_in_order_though_the_broker_stops_for_seconds(
+    scene: Scene, broker: Broker, topic: str
+) -> None:
+    config = KafkaSinkConfig(bootstrap_servers=(broker.address(),), topic=topic)
+    retry = RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.2)
+    # The deadline of such a worker passes many times while the broker stands.
+    sink = KafkaSink(config, Origin("demo", TABLE, "t"), retry=retry, deadline=FAST.write_deadline)
+    async with scene.running(scene.worker(sink)):
+        await messages_when(broker, topic, reaches(1))
+        await scene.put(KEYS, range(2, 20))
+        broker.send(signal.SIGSTOP)
+        await scene.put(KEYS, range(20, 40))
+        await asyncio.sleep(3)
+        broker.send(signal.SIGCONT)
+        await scene.put(KEYS, range(40, 60))
+        messages = await messages_when(broker, topic, reaches(59))
+
+    assert sink.retries > 0
+    for key, numbers in numbers_by_key(messages).items():
+        assert numbers == sorted(numbers), f"{key!r}: something old after something new"
+        assert first_times(numbers) == list(range(1, 60))
+    kinds = [message.headers["ots-channel-type"] for message in messages]
+    assert set(kinds) == {"BaseData", "Stream"}
+    assert all(message.headers["ots-table"] == TABLE for message in messages)
+
+
+async def test_a_killed_process_is_followed_by_one_that_loses_nothing(
+    scene: Scene, broker: Broker, topic: str, tmp_path: Path
+) -> None:
+    document = worker_document(scene, tmp_path, f"bootstrapServers: ['{broker.address()}'], topic: {topic}")
+    process = await start(document)
+    await messages_when(broker, topic, reaches(1))
+    await scene.put(KEYS, range(2, 100))
+    process.kill()
+    await ended(process)
+
+    process = await start(document)
+    await scene.put(KEYS, range(100, 110))
+    messages = await messages_when(broker, topic, reaches(109))
+    process.send_signal(signal.SIGTERM)
+    code, lines = await ended(process)
+
+    assert code == 0, lines
+    # Repeats begin at a checkpoint and go on in order from there: whatever comes for the first time is in order.
+    for numbers in numbers_by_key(messages).values():
+        assert first_times(numbers) == list(range(1, 110))
+
+
+async def test_a_missing_topic_ends_the_process_with_code_4(scene: Scene, broker: Broker, tmp_path: Path) -> None:
+    document = worker_document(scene, tmp_path, f"bootstrapServers: ['{broker.address()}'], topic: nowhere")
+    code, lines = await ended(await start(document))
+
+    assert code == 4
+    assert "topic 'nowhere' at 127.0.0.1" in str(lines[-1]["error"])
+
+
+async def test_a_missing_password_ends_the_process_with_code_2(scene: Scene, tmp_path: Path) -> None:
+    login = f"securityProtocol: SASL_SSL, sasl: {{mechanism: PLAIN, directory: {tmp_path / 'login'}}}"
+    document = worker_document(scene, tmp_path, f"bootstrapServers: ['127.0.0.1:1'], topic: changes, {login}")
+    code, lines = await ended(await start(document))
+
+    assert code == 2
+    assert "sink.kafka.sasl.directory" in str(lines[-1]["error"])
+
+
+def worker_document(scene: Scene, directory: Path, sink: str) -> Path:
+    (directory / "accessKeyId").write_text("test-id")
+    (directory / "accessKeySecret").write_text("test-secret")
+    path = directory / "worker.yaml"
+    path.write_text(
+        f"""
+source:
+  endpoint: {scene.emulator.endpoint}
+  instance: demo
+  table: {TABLE}
+  tunnelName: t
+  tunnelId: {scene.tunnel_id}
+  credentials: {{directory: {directory}}}
+sink:
+  kafka: {{{sink}}}
+client: {{heartbeatIntervalSeconds: 5, heartbeatTimeoutSeconds: 8, checkpointIntervalSeconds: 0.5}}
+http: {{port: 0}}
+"""
+    )
+    return path
+
+
+async def start(document: Path) -> Process:
+    command = (sys.executable, "-m", "ots_tunnel", "run", "--config", str(document))
+    return await asyncio.create_subprocess_exec(*command, stderr=PIPE, env={"PYTHONPATH": str(ROOT / "worker")})
+
+
+async def ended(process: Process) -> tuple[int | None, list[dict[str, object]]]:
+    """Exit code and log lines."""
+    async with asyncio.timeout(60):
+        _, output = await process.communicate()
+    return process.returncode, [json.loads(line) for line in output.splitlines()]
