@@ -18,8 +18,13 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     NewTopic,
+    ResourcePatternType,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -149,6 +154,20 @@ class Broker:
         """Names of its topics."""
         return set(self._admin().list_topics(timeout=STARTING).topics)
 
+    def allow_only(self, topic: str, operation: AclOperation) -> None:
+        """Let the user do one thing with a topic and nothing else."""
+        rule = AclBinding(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{USER}",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        admin = self._admin()
+        admin.create_acls([rule])[rule].result(STARTING)
+
     def set_password(self, password: str) -> None:
         """Change what SCRAM-SHA-256 asks for."""
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
@@ -186,6 +205,9 @@ class Broker:
             # After a kill it is only let in again when its former self counts as gone.
             "broker.session.timeout.ms": 1500,
             "broker.heartbeat.interval.ms": 300,
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "true",
+            "super.users": "User:ANONYMOUS",
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": pem,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AclOperation
 
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig
 from ots_tunnel.errors import OwnershipLost, SinkError, SinkRejected
@@ -21,6 +22,7 @@ from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.kafka import KafkaSink
+from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Origin
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.topic import Read, java_partition, numbers_by_key, read_topic
@@ -194,6 +196,46 @@ async def test_a_topic_that_is_deleted_meanwhile_is_refused(broker: Broker) -> N
             await sink.write(batch(counted(1, 1000)), Guard())
 
 
+@pytest.mark.parametrize(
+    ("allowed", "keys"), [(AclOperation.CREATE, []), (AclOperation.DESCRIBE, ["id='0'", "id='1'"])]
+)
+async def test_who_may_not_write_is_refused(
+    broker: Broker, topic: str, tmp_path: Path, allowed: AclOperation, keys: list[str]
+) -> None:
+    """Where looking is allowed, the first record shows it."""
+    broker.allow_only(topic, allowed)
+    sasl = {"mechanism": "PLAIN", "directory": login(tmp_path)}
+    with pytest.raises(SinkRejected, match=f"topic '{topic}'") as refusal:
+        async with opened(broker, topic, listener="SASLPLAIN", securityProtocol="SASL_PLAINTEXT", sasl=sasl) as sink:
+            await sink.write(batch(counted(2, 2)), Guard())
+
+    assert refusal.value.code == "TOPIC_AUTHORIZATION_FAILED"
+    assert sorted(refusal.value.keys) == keys
+
+
+@pytest.mark.parametrize("name", ["_FENCED", "CLUSTER_AUTHORIZATION_FAILED"])
+async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
+    broker: Broker, topic: str, name: str
+) -> None:
+    async with opened(broker, topic) as sink:
+        await sink.write(batch([record(1, 1)]), Guard())
+        assert sink._producer is not None
+        sink._producer.fatal = Failure(name, "broken", fatal=True)
+        if name == "_FENCED":
+            await asyncio.gather(*(sink.write(batch([record(key, 2)]), Guard()) for key in range(3)))
+        else:
+            with pytest.raises(SinkRejected, match="broken"):
+                await sink.write(batch([record(1, 2)]), Guard())
+
+    assert len(await in_topic(broker, topic)) == (4 if name == "_FENCED" else 1)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ots_tunnel.sinks.kafka.sink.ASK_DEADLINE", 1.5)
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_a_broker_that_does_not_answer_is_no_refusal(broker: Broker) -> None:
     with pytest.raises(SinkError, match="nobody") as trouble:
         async with opened(broker, "nobody", bootstrapServers=["127.0.0.1:1"]):
@@ -267,6 +309,7 @@ async def test_a_password_that_changes_is_followed(broker: Broker, topic: str, t
     assert numbers_by_key(await in_topic(broker, topic)) == {b"[1]": [1, 2]}
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_strange_certificate_is_not_trusted(broker: Broker, topic: str) -> None:
     with pytest.raises(SinkError, match=f"topic '{topic}'.*certificate"):
         async with opened(broker, topic, listener="TLS", securityProtocol="SSL"):

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.config import KafkaSinkConfig, WorkerConfig, load_config
+from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig, load_config
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Action, ChannelId, ChannelType, Column, KeyValue, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import open_sink
+from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_login, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin, Login
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
@@ -282,3 +283,17 @@ def test_whatever_fails_every_record_is_stored_and_none_overtakes_its_key(seed: 
     for key in {key for key, _ in stored}:
         numbers = [number for each, number in stored if each == key]
         assert numbers == sorted(numbers)
+
+
+def test_a_login_that_vanishes_for_a_moment_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("username", "password"):
+        (tmp_path / name).write_text("hush")
+    sasl = {"mechanism": "PLAIN", "directory": tmp_path}
+    config = kafka(securityProtocol="SASL_SSL", sasl=sasl)
+    sink = KafkaSink(config, Origin("i", "t", "n"), retry=RetryConfig(), deadline=10)
+    sink._login = FileLogin(tmp_path, clock=lambda: float("inf"))
+
+    (tmp_path / "password").unlink()
+    assert not sink._refresh_login()
+    assert "the login cannot be read" in caplog.text
+    assert "hush" not in caplog.text

@@ -53,6 +53,8 @@ def producer_settings(config: KafkaSinkConfig, deadline: float) -> dict[str, Any
         # we ask again before we believe that a topic is gone
         "topic.metadata.propagation.max.ms": 5000,
         "socket.keepalive.enable": True,
+        # before a broker (600 s) or a balancer closes what is idle, which would look like trouble
+        "connections.max.idle.ms": 240_000,
         # a topic that is missing has been forgotten or misspelt
         "allow.auto.create.topics": False,
         # only what the error callback does not tell, too

@@ -182,8 +182,16 @@ class KafkaSink(Immediate):
         if any(verdict(each) is not Verdict.ALONE for each in shipment.failures):
             await asyncio.sleep(pause)
         if any(verdict(each) is Verdict.ASK for each in shipment.failures):
-            await self._ask()
+            await self._ask_once_more()
         shipment.resume()
+
+    async def _ask_once_more(self) -> None:
+        try:
+            await self._ask()
+        except SinkRejected:
+            raise
+        except SinkError:
+            return  # nobody knows for the moment: sending will show
 
     async def _ask(self) -> None:
         """Ask for the topic until a broker knows it.
