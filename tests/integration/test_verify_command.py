@@ -170,6 +170,7 @@ def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: Scene
 
     assert process.returncode == 130, err
     assert out == ""
+    assert f"{slices_done(tables)} of " in err.splitlines()[-1], "what was done by then is stored"
     assert f"the same command goes on with {tables.state}" in err
     assert "Traceback" not in err
     tables.emulator.call("clear_faults")

@@ -141,6 +141,7 @@ def test_wrong_options_are_named(tables: Scene, arguments: list[str], message: s
 
     assert isinstance(done.exception, ConfigError)
     assert message in str(done.exception)
+    assert tables.emulator.emulator.calls == 2, "nothing has been asked but what made the tables"
 
 
 @pytest.mark.parametrize("arguments", [["--sample", "0"], ["--sample", "101"], ["--parallel", "0"], ["--seed", "1"]])

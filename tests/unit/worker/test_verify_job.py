@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ots_tunnel.compare import compare_tables
 from ots_tunnel.errors import ConfigError, ConnectionLost
 from ots_tunnel.model import Column, KeyType, Marker, PrimaryKey
+from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.table_calls import KeyColumn, KeyRange, RangePage, StreamDescription, TableDescription
 from ots_tunnel.verify.comparison import Comparison
 from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
@@ -80,6 +81,25 @@ async def test_a_job_that_goes_on_finds_what_a_whole_comparison_finds(
 
     assert result == await compare_tables(Table(a), "a", Table(b), "b")
     assert state.waiting == ()
+
+
+@pytest.mark.looptime
+async def test_both_tables_are_read_at_once() -> None:
+    class Slow(Described):
+        async def get_range(self, table: str, start: PrimaryKey, end: PrimaryKey, *, max_versions: int) -> RangePage:
+            await asyncio.sleep(1)
+            return RangePage(*pages[start])
+
+    rows = [primary_key(("k", number)) for number in range(3)]
+    pages = {
+        start: (encode_row(row), following)
+        for start, row, following in zip([LOW, *rows[1:]], rows, [*rows[1:], None], strict=True)
+    }
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    assert (await job_of(Slow({}), Slow({}), state_of()).run()).rows == 3
+    assert loop.time() - began == pytest.approx(3, abs=0.1)
 
 
 async def test_slices_that_are_done_are_not_read_again() -> None:
@@ -181,8 +201,11 @@ async def test_more_suspects_than_are_remembered_are_settled_in_between(monkeypa
     rows: Rows = {("k", number): () for number in range(40)}
     state = state_of(recheck_seconds=1.0)
 
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     result = await job_of(Described(rows), Described({}), state).run()
 
+    assert loop.time() - began >= 2, "one look at all of them would take one pause"
     assert (result.rows, result.missing, result.settled) == (40, 40, 0)
     assert [row.primary_key[1][1] for row in result.first] == list(range(10))
 
