@@ -19,7 +19,7 @@ from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import open_sink
 from ots_tunnel.sinks.kafka import KafkaSink
-from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_login, verdict
+from ots_tunnel.sinks.kafka.failures import _VERDICTS, Failure, Verdict, is_about_login, is_about_one_record, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin, Login
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
 from ots_tunnel.sinks.kafka.settings import delivery_timeout, producer_settings
@@ -194,6 +194,14 @@ def test_a_login_is_read_again_when_it_changes(tmp_path: Path) -> None:
 )
 def test_failures_are_told_apart(failure: Failure, expected: Verdict) -> None:
     assert verdict(failure) is expected
+
+
+def test_what_may_be_said_of_others_is_never_held_against_a_record() -> None:
+    """A record is only handed back as refused when its request held nothing else, or the client itself refused it."""
+    for name in _VERDICTS:
+        if is_about_one_record(Failure(name, "")):
+            assert verdict(Failure(name, "")) is Verdict.ALONE
+            assert verdict(Failure(name, ""), alone=True) is Verdict.REJECTED
 
 
 def test_a_broker_that_went_away_while_we_logged_in_did_not_refuse_us() -> None:

@@ -37,17 +37,18 @@ class Verdict(enum.Enum):
 
 #: About this message or these rights; whatever is not listed passes.
 _VERDICTS = {
-    "MSG_SIZE_TOO_LARGE": Verdict.ALONE,  # a broker says it of a whole request
+    # A broker says these of a whole request, which may hold others.
+    "MSG_SIZE_TOO_LARGE": Verdict.ALONE,
     "RECORD_LIST_TOO_LARGE": Verdict.ALONE,
+    "INVALID_MSG_SIZE": Verdict.ALONE,
+    "INVALID_RECORD": Verdict.ALONE,
+    "INVALID_TIMESTAMP": Verdict.ALONE,
     # Brokers say so, too, while they learn of a topic or move it.
     "UNKNOWN_TOPIC_OR_PART": Verdict.ASK,
     "UNKNOWN_TOPIC_ID": Verdict.ASK,
     "_UNKNOWN_TOPIC": Verdict.ASK,
     "_UNKNOWN_PARTITION": Verdict.ASK,
     "INVALID_MSG": Verdict.AGAIN,  # damaged on the way
-    "INVALID_MSG_SIZE": Verdict.REJECTED,
-    "INVALID_RECORD": Verdict.REJECTED,
-    "INVALID_TIMESTAMP": Verdict.REJECTED,
     "INVALID_REQUIRED_ACKS": Verdict.REJECTED,
     "POLICY_VIOLATION": Verdict.REJECTED,
     "TOPIC_EXCEPTION": Verdict.REJECTED,

@@ -9,9 +9,9 @@ from ots_tunnel.config import KafkaSinkConfig
 from ots_tunnel.errors import ConfigError
 
 #: Bytes of messages that wait in the client, beside the worker's memory budget; producing waits beyond it.
-QUEUE_BYTES = 64 << 20
+QUEUE_BYTES = 32 << 20
 #: Longest message that the client lets pass to the broker, whose topic has the final say. It has to fit the queue.
-MESSAGE_BYTES = 60 << 20
+MESSAGE_BYTES = 30 << 20
 #: librdkafka looks for messages whose time is over so many seconds apart.
 SCAN_INTERVAL = 1.0
 
