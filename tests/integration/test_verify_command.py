@@ -183,13 +183,14 @@ def test_a_sample_is_a_part_that_can_be_taken_again(tables: Scene) -> None:
     first = tables.report("--sample", "30")
     seed = first["sample"]["seed"]
     again = tables.report("--sample", "30", "--seed", str(seed))
-    text = tables.verify("--sample", "30", "--seed", str(seed)).stdout
+    done = tables.verify("--sample", "30", "--seed", str(seed))
 
     assert first["slices"]["compared"] == -(-first["slices"]["total"] * 30 // 100)
     assert 0 < first["rows"] < 200
     assert again["rows"] == first["rows"]
-    assert f"equal in a sample of {first['slices']['compared']} of " in text
-    assert f"seed {seed}" in text
+    assert f"equal in a sample of {first['slices']['compared']} of " in done.stdout
+    assert f"seed {seed}" in done.stdout
+    assert done.stderr == f"sample: {first['slices']['compared']} of {first['slices']['total']} slices, seed {seed}\n"
 
 
 def test_the_state_of_another_comparison_is_refused(tables: Scene) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import struct
 from dataclasses import replace
 
@@ -16,7 +18,7 @@ from ots_tunnel.protocol.spans import RowSpan, scan_row
 from ots_tunnel.table_calls import KeyColumn, StreamDescription, TableDescription
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison, Difference
-from ots_tunnel.verify.display import RepeatNotes, duration, meter_line, seconds_left
+from ots_tunnel.verify.display import RepeatNotes, duration, meter_line, seconds_left, shown
 from ots_tunnel.verify.expiry import doubtful_until
 from ots_tunnel.verify.job import Meter
 from ots_tunnel.verify.keys import order, span
@@ -239,3 +241,25 @@ def test_repeated_calls_are_noted_now_and_then() -> None:
         note("GetRange", ConnectionLost("gone"))
 
     assert said == ["GetRange is repeated: gone", "GetRange is repeated (3 calls since the last note): gone"]
+
+
+async def test_a_stream_that_is_no_terminal_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ots_tunnel.verify.display.LINE_PAUSE", 0.0)
+    monkeypatch.setattr("ots_tunnel.verify.display.TICK", 0.0)
+    ticked, meter, stream = asyncio.Event(), Meter(slices=3, rows=7), io.StringIO()
+
+    async with asyncio.timeout(5), shown(meter, stream, ticked.set):
+        await ticked.wait()
+        meter.slices_done = 3
+
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("7 rows, ")
+    assert "slices 3/3" in lines[-1], "the end is shown, too"
+
+
+async def test_a_short_run_is_silent_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    async with shown(Meter(slices=1), stream, lambda: None):
+        pass
+
+    assert stream.getvalue() == ""
