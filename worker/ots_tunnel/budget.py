@@ -1,7 +1,7 @@
 """The bytes a worker may hold, shared by its channels, first come, first served.
 
-A read reserves room for the largest page seen so far before it is sent, and keeps what its page really takes until
-the sink has confirmed it. Raw and parsed copies both count. Source: design section 5, rule 7.
+A read reserves room for the largest page seen so far before it is sent, and keeps what its page may take until the
+sink has confirmed it. Raw and parsed copies both count. Source: design section 5, rule 7.
 """
 
 from __future__ import annotations
@@ -10,8 +10,13 @@ import asyncio
 
 #: No page is assumed to be smaller, bytes.
 LEAST_PAGE_BYTES = 4 << 20
-#: A page is held as the answer's bytes and as its records'.
-COPIES = 2
+#: A read holds its page in pieces and as a whole.
+READ_COPIES = 2
+#: On its way through a sink there are up to five copies of a page: the answer, its rows in the sink's form, the
+#: message made of them, that message's bytes, and what the connection has not sent yet.
+COPIES = 5
+#: What the first reads reserve, bytes.
+LEAST_SHARE_BYTES = LEAST_PAGE_BYTES * READ_COPIES
 
 
 class ByteBudget:
@@ -24,7 +29,7 @@ class ByteBudget:
     def __init__(self, total_bytes: int) -> None:
         self._total = total_bytes
         self._used = 0
-        self._largest = LEAST_PAGE_BYTES * COPIES
+        self._largest = LEAST_SHARE_BYTES
         self._turn = asyncio.Lock()  # wakes in the order of arrival, so that nobody starves
         self._changed = asyncio.Event()
 
@@ -63,7 +68,7 @@ class Share:
         budget._take(held_bytes)
 
     def resize(self, page_bytes: int) -> None:
-        """The page has come: keep what it takes, and let the budget learn its size for the reads that follow."""
+        """The page has come: keep what it may take, and let the budget learn its size for the reads that follow."""
         taken = page_bytes * COPIES
         self._budget._learn(taken)
         self._budget._take(taken - self.held_bytes)

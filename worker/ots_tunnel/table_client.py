@@ -76,7 +76,8 @@ class TableClient:
         """
         answer, _ = await self._caller.call(
             TABLE_OPERATIONS["BatchWriteRow"],
-            calls.batch_write_request(table, rows),
+            # As bytes: the message would be held beside them while the request is under way.
+            calls.batch_write_request(table, rows).SerializeToString(),
             timeout=timeout,
             before_send=before_send,
         )

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from ots_tunnel.budget import COPIES, LEAST_PAGE_BYTES, ByteBudget
+from ots_tunnel.budget import COPIES, LEAST_PAGE_BYTES, LEAST_SHARE_BYTES, ByteBudget
 
-ONE = LEAST_PAGE_BYTES * COPIES
+ONE = LEAST_SHARE_BYTES
 
 
 async def settle() -> None:
@@ -38,7 +38,7 @@ async def test_a_larger_page_raises_what_later_reads_reserve() -> None:
 
     await budget.reserve()
 
-    assert budget.used_bytes == 2 * ONE
+    assert budget.used_bytes == 2 * LEAST_PAGE_BYTES * COPIES
 
 
 async def test_one_page_beyond_the_whole_budget_is_still_read() -> None:
