@@ -60,6 +60,8 @@ class Crew:
         self._processes: dict[int, Process] = {}
         self._starts: dict[int, int] = {}
         self.strikes: list[Strike] = []
+        #: Names and exit codes of processes that had ended by themselves before they were killed or asked to.
+        self.ended: list[str] = []
 
     async def start(self, worker: int) -> None:
         """Start a worker, under a new name each time."""
@@ -76,22 +78,28 @@ class Crew:
     async def kill(self, worker: int) -> None:
         """Kill a worker in the middle of whatever it does."""
         self._strike(worker)
-        self._processes[worker].kill()
-        await self._processes[worker].wait()
+        process = self._processes[worker]
+        if process.returncode is None:
+            process.kill()
+        if await process.wait() != -signal.SIGKILL:
+            self.ended.append(f"{name_of(worker, self._starts[worker])}: {process.returncode}")
 
     def stop(self, worker: int) -> None:
         """Let a worker sleep."""
         self._strike(worker)
-        self._processes[worker].send_signal(signal.SIGSTOP)
+        self._send(worker, signal.SIGSTOP)
 
     def wake(self, worker: int) -> None:
         """Let a worker go on."""
-        self._processes[worker].send_signal(signal.SIGCONT)
+        self._send(worker, signal.SIGCONT)
 
     async def leave(self) -> list[int]:
         """End all workers in order; their exit codes."""
-        for process in self._processes.values():
-            process.send_signal(signal.SIGTERM)
+        for worker, process in self._processes.items():
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+            else:
+                self.ended.append(f"{name_of(worker, self._starts[worker])}: {process.returncode}")
         async with asyncio.timeout(LEAVING):
             return list(await asyncio.gather(*(process.wait() for process in self._processes.values())))
 
@@ -102,13 +110,9 @@ class Crew:
                 process.kill()
                 await process.wait()
 
-    def ended(self) -> list[str]:
-        """Names and exit codes of processes that have ended and should not have."""
-        return [
-            f"{name_of(worker, self._starts[worker])}: {process.returncode}"
-            for worker, process in self._processes.items()
-            if process.returncode not in (None, -signal.SIGKILL)
-        ]
+    def _send(self, worker: int, number: signal.Signals) -> None:
+        if self._processes[worker].returncode is None:
+            self._processes[worker].send_signal(number)
 
     def _strike(self, worker: int) -> None:
         self.strikes.append(Strike(name_of(worker, self._starts[worker]), time.monotonic()))
@@ -127,9 +131,9 @@ class Crew:
                 heartbeat_interval_seconds=INTERVAL,
                 heartbeat_timeout_seconds=TIMEOUT,
                 checkpoint_interval_seconds=0.5,
-                lanes_per_channel=2,
+                lanes_per_channel=1,
                 rate_limit_rows_per_second=150,
             ),
-            delivery=DeliveryConfig(batch_max_rows=4, retry=RetryConfig(backoff_seconds=0.1, backoff_max_seconds=0.5)),
+            delivery=DeliveryConfig(batch_max_rows=2, retry=RetryConfig(backoff_seconds=0.1, backoff_max_seconds=0.5)),
             http=HttpConfig(port=0),
         )

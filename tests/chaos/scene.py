@@ -43,6 +43,8 @@ BATCH = 12
 PACE = 0.25
 #: Every write takes so long, which leaves a worker that is struck with something half done.
 WRITE_SECONDS = 0.05
+#: How long a worker that wakes has to wait for the answer to its first heartbeat.
+LATE_NEWS = 2.0
 #: Seconds until everything is copied once the writers have stopped.
 CATCHING_UP = 60.0
 WRITER = "writer"
@@ -196,6 +198,8 @@ class Run:
             case Blow.PAUSE:
                 self.crew.stop(event.worker)
                 await asyncio.sleep(event.seconds)
+                # It is not told at once that it is no client any more: only its fence can stop it.
+                await self._post("/faults", operation="Heartbeat", count=WORKERS, latency=LATE_NEWS)
                 self.crew.wake(event.worker)
             case Blow.CUT:
                 self.emulator.cut_connections()

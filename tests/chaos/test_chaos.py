@@ -28,7 +28,6 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
         assert len((await run.tunnel())["channels"]) >= 2 * CHANNELS
         await run.endure(events, LENGTH)
         assert run.crew is not None
-        assert run.crew.ended() == []
         stopped = time.monotonic()
         await run.catch_up()
         caught_up = time.monotonic()
@@ -42,6 +41,7 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     assert verdict.violations == []
     assert comparison.equal, comparison
     assert after.equal, "something came late"
+    assert run.crew.ended == []
     assert codes == [0] * WORKERS
     # It was no idle exercise.
     counts = verdict.counts
@@ -50,3 +50,27 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     assert counts["rows repeated after a strike"] > 0
     assert counts["hand-overs to another process"] >= CHANNELS
     assert counts["channels"] >= 2 * CHANNELS + blows[Blow.SPLIT] + blows[Blow.MERGE]
+
+
+#: What the judge has to say when a safeguard is missing.
+SABOTAGE = {
+    "without_fence": "old over new",
+    "with_early_checkpoints": "checkpoint",
+    "with_holes": "lost",
+    "without_order": "order",
+    "without_last_checkpoint": "terminated",
+}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(TIMEOUT)
+@pytest.mark.parametrize("kind", SABOTAGE)
+async def test_a_missing_safeguard_is_noticed(kind: str, tmp_path: Path) -> None:
+    length = 60.0
+    async with chaos(tmp_path, 0) as run:
+        await run.prepare(("-m", "tests.chaos.sabotage", kind))
+        await run.endure(plan(0, length, last_strike=30.0), length)
+        verdict = await run.judge()
+
+    print(verdict)
+    assert verdict.counts[f"violation: {SABOTAGE[kind]}"] > 0

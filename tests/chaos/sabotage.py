@@ -1,0 +1,76 @@
+"""`ots-tunnel` with one of its safeguards taken out: what the chaos tests have to notice.
+
+Usage: python -m tests.chaos.sabotage KIND ARGUMENTS OF OTS-TUNNEL
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ots_tunnel import cli, fence, pipeline
+from ots_tunnel.checkpointer import Checkpointer
+from ots_tunnel.sinks.tablestore import TablestoreSink
+
+
+def without_fence() -> None:
+    """A worker that was paused writes on as if nothing had happened (design rule 4)."""
+
+    def check(self: object) -> None:
+        return None
+
+    fence.Fence.check = check  # type: ignore[method-assign]
+    fence.ChannelFence.check = check  # type: ignore[method-assign]
+
+
+def with_early_checkpoints() -> None:
+    """A page counts as stored when it is handed to the sink (design rule 1)."""
+    write = pipeline.Pipeline._write
+
+    async def confirm_first(self: pipeline.Pipeline, item: Any) -> Any:
+        self._confirmed(item.following)
+        return await write(self, item)
+
+    pipeline.Pipeline._write = confirm_first  # type: ignore[method-assign]
+
+
+def with_holes() -> None:
+    """Of a page with some records the last one is left out."""
+    write = TablestoreSink.write
+
+    async def leave_out(self: TablestoreSink, batch: Any, guard: Any) -> None:
+        records = batch.records[:-1] if len(batch.records) > 8 else batch.records
+        await write(self, replace(batch, records=records), guard)
+
+    TablestoreSink.write = leave_out  # type: ignore[method-assign]
+
+
+def without_order() -> None:
+    """The records of a page are written from the last to the first."""
+    write = TablestoreSink.write
+
+    async def turn_round(self: TablestoreSink, batch: Any, guard: Any) -> None:
+        await write(self, replace(batch, records=batch.records[::-1]), guard)
+
+    TablestoreSink.write = turn_round  # type: ignore[method-assign]
+
+
+def without_last_checkpoint() -> None:
+    """A channel is handed back, or ended, without storing how far it has come (design rule 2)."""
+
+    async def skip(self: Checkpointer, seconds: float) -> None:
+        return None
+
+    Checkpointer.flush_within = skip  # type: ignore[method-assign]
+
+
+KINDS: dict[str, Callable[[], None]] = {
+    kind.__name__: kind
+    for kind in (without_fence, with_early_checkpoints, with_holes, without_order, without_last_checkpoint)
+}
+
+if __name__ == "__main__":
+    KINDS[sys.argv.pop(1)]()
+    cli.main()
