@@ -22,6 +22,8 @@ COMMANDS: Mapping[str, str] = {
     "config": "ots_tunnel.commands.config:config",
     "tunnel": "ots_tunnel.commands.tunnel:tunnel",
     "channels": "ots_tunnel.commands.channels:channels",
+    "replicate": "ots_tunnel.commands.replicate:replicate",
+    "tail": "ots_tunnel.commands.tail:tail",
     "demo": "ots_tunnel.commands.demo:demo",
     "verify": "ots_tunnel.commands.verify:verify",
 }
@@ -32,6 +34,8 @@ SUMMARIES: Mapping[str, str] = {
     "config": "Check a worker's document.",
     "tunnel": "Create, list, describe and delete tunnels.",
     "channels": "Show a tunnel's channels.",
+    "replicate": "Copy a table by one command, up to a moment.",
+    "tail": "Show changes as they come, or what a tunnel's clients get next; consumes nothing.",
     "demo": "Copy a changing table in one process, to have a look.",
     "verify": "Compare two tables: every row, cell and version.",
 }

@@ -1,0 +1,203 @@
+"""`ots-tunnel replicate`: a table up to a moment, stopped and gone on with, and what is refused before it begins."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ots_emulator import Settings
+from ots_emulator.thread import EmulatorThread
+from ots_tunnel.cli import cli
+from ots_tunnel.compare import Comparison, compare_tables
+from ots_tunnel.job_file import load_job
+from ots_tunnel.model import Column
+from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
+from ots_tunnel.table_client import TableClient
+from ots_tunnel.tables import TableAdmin
+from tests.integration.verifying import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+
+FAST = replace(SETTINGS, interval=0.3, timeout=3, checkpoint_interval=0.2, early_spacing=0.05, reconnect=(0.01, 0.05))
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with EmulatorThread(settings=Settings(init_delay=0.01, page_rows=100)) as emulator:
+        made = Scene(emulator, tmp_path)
+        yield made
+
+
+def create_source(scene: Scene, rows: int) -> None:
+    admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
+    admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
+    admin.close()
+    scene.put(SOURCE, [row(number) for number in range(rows)])
+
+
+def job_file(scene: Scene, end: datetime, **changes: Any) -> Path:
+    common = {
+        "endpoint": scene.emulator.endpoint,
+        "instanceName": INSTANCE,
+        "accessId": "test-id",
+        "accessKey": "test-secret",
+    }
+    document = {
+        "ots-reader": {**common, "tableName": SOURCE, "tunnelName": "copy", "endTime": end.isoformat()},
+        "ots-writer": {**common, "tableName": COPY, "batchWriteCount": 100},
+    }
+    for path, value in changes.items():
+        section, _, name = path.partition("_")
+        document[f"ots-{section}"][name] = value
+    file = scene.folder / "job.json"
+    file.write_text(json.dumps(document))
+    return file
+
+
+def in_seconds(seconds: float) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=seconds)
+
+
+def job(scene: Scene, end: datetime, said: list[str] | None = None, *, merge: bool = False) -> ReplicationJob:
+    said = [] if said is None else said
+    file = load_job(job_file(scene, end))
+    return ReplicationJob(file, end, (KEYS, KEYS), merge=merge, say=said.append, stream=io.StringIO(), settings=FAST)
+
+
+async def compared(scene: Scene) -> Comparison:
+    client = TableClient(scene.emulator.endpoint, INSTANCE, KEYS)
+    try:
+        return await compare_tables(client, SOURCE, client, COPY)
+    finally:
+        await client.close()
+
+
+async def test_a_table_is_copied_up_to_the_end_time(scene: Scene) -> None:
+    await asyncio.to_thread(create_source, scene, 1000)
+    end = in_seconds(4)
+    said: list[str] = []
+    running = asyncio.create_task(job(scene, end, said).run())
+    await asyncio.sleep(1)
+    await asyncio.to_thread(scene.put, SOURCE, [row(5, Column("x", 55, BASE + 1)), row(1001)])
+
+    copied = await asyncio.wait_for(running, 40)
+
+    assert copied == Copied(True, copied.rows, copied.seconds)
+    assert copied.rows >= 1002
+    assert datetime.now(UTC) > end
+    assert (await compared(scene)).equal
+    assert [line[:3] for line in said] == ["1/4", "2/4", "3/4", "4/4"]
+
+
+async def test_what_comes_after_the_end_time_is_not_copied(scene: Scene) -> None:
+    await asyncio.to_thread(create_source, scene, 10)
+    end = in_seconds(3)
+    running = asyncio.create_task(job(scene, end).run())
+    await asyncio.sleep((end - datetime.now(UTC)).total_seconds() + 0.02)
+    await asyncio.to_thread(scene.put, SOURCE, [row(1, Column("x", 99, BASE + 1))])
+
+    assert (await asyncio.wait_for(running, 40)).complete
+    comparison = await compared(scene)
+    assert (comparison.different, comparison.differences) == (1, 1)
+
+    # The page with the boundary was not checkpointed: a later end brings what came after the former one.
+    assert (await asyncio.wait_for(job(scene, in_seconds(1)).run(), 40)).complete
+    assert (await compared(scene)).equal
+
+
+async def test_a_job_that_was_stopped_goes_on(scene: Scene) -> None:
+    await asyncio.to_thread(create_source, scene, 3000)
+    first = job(scene, in_seconds(3600))
+    running = asyncio.create_task(first.run())
+    while not first.interrupt():  # noqa: ASYNC110 - it announces nothing
+        await asyncio.sleep(0.01)
+    stopped = await asyncio.wait_for(running, 40)
+    assert not stopped.complete
+
+    said: list[str] = []
+    copied = await asyncio.wait_for(job(scene, in_seconds(1), said).run(), 40)
+
+    assert copied.complete
+    assert "goes on" in said[1]
+    assert (await compared(scene)).equal
+
+
+async def test_two_runs_of_one_job_share_the_work(scene: Scene) -> None:
+    await asyncio.to_thread(create_source, scene, 1000)
+    end = in_seconds(3)
+    both = await asyncio.wait_for(asyncio.gather(job(scene, end).run(), job(scene, end).run()), 60)
+
+    assert [copied.complete for copied in both] == [True, True]
+    assert (await compared(scene)).equal
+
+
+def test_the_command_itself(scene: Scene) -> None:
+    create_source(scene, 300)
+    end = in_seconds(3)
+    file = job_file(scene, end, reader_endTime=end.strftime("%Y-%m-%d %H:%M:%S"))
+    command = [sys.executable, "-m", "ots_tunnel", "replicate", str(file), "--time-zone", "UTC", "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["complete"], document["rows"]) == (True, 300)
+    assert asyncio.run(compared(scene)).equal
+    assert "test-secret" not in done.stdout + done.stderr
+    again = CliRunner().invoke(cli, ["verify", str(file), "--state", str(scene.folder / "state")])
+    assert again.exit_code == 0, again.output
+
+
+def test_ctrl_c_stops_in_good_order(scene: Scene) -> None:
+    create_source(scene, 300)
+    command = [sys.executable, "-m", "ots_tunnel", "replicate", str(job_file(scene, in_seconds(3600)))]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        give_up = time.monotonic() + 30
+        while "4/4" not in process.stderr.readline():
+            assert time.monotonic() < give_up
+        process.send_signal(2)
+        out, _ = process.communicate(timeout=40)
+    finally:
+        process.kill()
+        process.wait()
+
+    assert process.returncode == 130
+    assert "the same command goes on" in out
+
+
+def invoke(file: Path, *more: str) -> Result:
+    return CliRunner().invoke(cli, ["replicate", str(file), *more])
+
+
+def test_a_missing_source_is_named(scene: Scene) -> None:
+    result = invoke(job_file(scene, in_seconds(5)))
+    assert "source table 'orders' does not exist" in str(result.exception)
+
+
+def test_a_destination_with_rows_is_left_alone(scene: Scene) -> None:
+    create_source(scene, 5)
+    scene_copy = replace(SCHEMA, name=COPY, deviation_seconds=9_223_372_036_854)
+    admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
+    admin.create(scene_copy)
+    admin.close()
+    scene.put(COPY, [row(77)])
+
+    result = invoke(job_file(scene, in_seconds(5)))
+    assert "holds rows" in str(result.exception)
+
+
+def test_a_wrong_end_time_is_found_before_anybody_is_called(scene: Scene) -> None:
+    nobody = "http://127.0.0.1:9"
+    file = job_file(scene, in_seconds(5), reader_endTime="soon", reader_endpoint=nobody, writer_endpoint=nobody)
+    assert "ots-reader.endTime: found 'soon'" in str(invoke(file).exception)

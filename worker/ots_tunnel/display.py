@@ -1,0 +1,92 @@
+"""How far long work is: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, TextIO
+
+#: Seconds between two lines where there is no terminal.
+LINE_PAUSE = 10.0
+
+#: Seconds between two pictures on a terminal.
+TICK = 0.25
+
+
+class Shows(Protocol):
+    """What is shown of some work."""
+
+    @property
+    def share(self) -> float | None:
+        """How much of it is done, 0 to 1; None is unknown."""
+        ...
+
+    def line(self, seconds: float) -> str:
+        """One line about it, `seconds` after it began."""
+        ...
+
+
+def duration(seconds: float) -> str:
+    """A duration such as 1:02:03 or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextlib.asynccontextmanager
+async def shown(work: Shows, stream: TextIO, tick: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+    """Show some work on a stream while the block runs; `tick` is called now and then."""
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        draw = _bar(work, stream, began, stack) or _lines(work, stream, began)
+        task = asyncio.create_task(_repeat(draw, tick), name="progress")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            draw()
+
+
+async def _repeat(draw: Callable[[], None], tick: Callable[[], None]) -> None:
+    while True:
+        draw()
+        tick()
+        await asyncio.sleep(TICK)
+
+
+def _lines(work: Shows, stream: TextIO, began: float) -> Callable[[], None]:
+    due = began + LINE_PAUSE
+
+    def draw() -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now >= due:
+            due = now + LINE_PAUSE
+            print(work.line(now - began), file=stream, flush=True)
+
+    return draw
+
+
+def _bar(work: Shows, stream: TextIO, began: float, stack: contextlib.ExitStack) -> Callable[[], None] | None:
+    """None where the stream is no terminal or the extra `cli` is not installed."""
+    if not stream.isatty():
+        return None
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+    except ImportError:
+        return None
+    columns = (BarColumn(20), TextColumn("{task.description}"))
+    progress = stack.enter_context(Progress(*columns, console=Console(file=stream), auto_refresh=False))
+    task = progress.add_task("", total=None)
+
+    def draw() -> None:
+        share = work.share
+        text = work.line(time.monotonic() - began)
+        total, completed = (None, 0.0) if share is None else (1.0, share)
+        progress.update(task, total=total, completed=completed, description=text, refresh=True)
+
+    return draw

@@ -1,0 +1,175 @@
+"""The file of a replication job: sections `ots-reader` and `ots-writer` in JSON (replication 1.1).
+
+The format is that of the vendor's sample. What the sample lets pass is refused here: an end time that is none, keys
+that nobody knows, a destination that is the source.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from ots_tunnel.config import describe
+from ots_tunnel.credentials import CredentialsProvider, FileCredentials, static_credentials
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.instances import region_of
+from ots_tunnel.model import Credentials
+
+#: Java's yyyy-MM-dd HH:mm:ss.
+END_TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+
+
+class TableSection(BaseModel):
+    """What both sections say: a table and the keys to it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
+
+    endpoint: str = Field(pattern=r"^https?://[^/\s]+/?$")
+    """Instance endpoint without a path."""
+    instance_name: str = Field(min_length=1)
+    """Instance name."""
+    table_name: str = Field(min_length=1)
+    """Table."""
+    access_id: str = ""
+    """AccessKey id; empty where a folder of credentials is given beside the file."""
+    access_key: SecretStr = SecretStr("")
+    """AccessKey secret; never shown."""
+
+
+class ReaderSection(TableSection):
+    """The source."""
+
+    tunnel_name: str = Field(min_length=1)
+    """Tunnel to go on with or to create."""
+    end_time: str = Field(min_length=1)
+    """Changes up to here are copied: yyyy-MM-dd HH:mm:ss, or ISO 8601 with an offset."""
+
+
+class WriterSection(TableSection):
+    """The destination."""
+
+    batch_write_count: int = Field(default=100, ge=1, le=200)
+    """Rows per write; the service's maximum is 200."""
+
+
+class JobFile(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    reader: ReaderSection = Field(alias="ots-reader")
+    writer: WriterSection = Field(alias="ots-writer")
+
+    @model_validator(mode="after")
+    def _destination_is_not_the_source(self) -> JobFile:
+        places = [
+            (region_of(each.endpoint), each.instance_name, each.table_name) for each in (self.reader, self.writer)
+        ]
+        if places[0] == places[1]:
+            raise ValueError(
+                f"ots-writer.tableName {self.writer.table_name!r} is the source itself: copying a table into itself "
+                "never ends"
+            )
+        return self
+
+
+def is_job_file(path: Path) -> bool:
+    """Whether a file is meant to be a replication job, right or wrong."""
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and not {"ots-reader", "ots-writer"}.isdisjoint(document)
+
+
+def load_job(path: Path) -> JobFile:
+    """Read and check a job's file.
+
+    Raises:
+        ConfigError: the file is missing, no JSON, or a field is wrong; each wrong field is named.
+    """
+    try:
+        document: Any = json.loads(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from error
+    try:
+        return JobFile.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}") from error
+
+
+def credentials_of(section: TableSection, name: str, folder: Path | None) -> CredentialsProvider:
+    """The keys of a section: a folder's, which may change while we run, or else those in the file.
+
+    Args:
+        name: of the section, for messages.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    if folder is not None:
+        provider = FileCredentials(folder)
+        provider()  # missing files are a wrong configuration, not a failed call
+        return provider
+    key = section.access_key.get_secret_value()
+    if not section.access_id or not key:
+        option = f"--{name.removeprefix('ots-')}-credentials"
+        raise ConfigError(f"{name}.accessId and accessKey: empty; allowed are both, or {option} with a folder")
+    return static_credentials(Credentials(section.access_id, key))
+
+
+def zone_of(name: str | None) -> tzinfo | None:
+    """A time zone by its name, such as Asia/Shanghai; None is this machine's.
+
+    Raises:
+        ConfigError: there is no such zone.
+    """
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigError(f"--time-zone: found {name!r}, allowed are names such as Asia/Shanghai or UTC") from error
+
+
+def end_of(text: str, zone: tzinfo | None) -> datetime:
+    """The moment of an end time, in UTC; pure but for the machine's own zone.
+
+    Args:
+        zone: of a text without an offset; None is this machine's.
+
+    Raises:
+        ConfigError: the text is no time, or names two moments or none because clocks are changed then.
+    """
+    try:
+        return _moment(datetime.strptime(text, END_TIME_FORMAT), text, zone)
+    except ValueError:
+        pass
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        given = None
+    if given is None or given.tzinfo is None:
+        raise ConfigError(
+            f"ots-reader.endTime: found {text!r}, allowed are yyyy-MM-dd HH:mm:ss and ISO 8601 with an offset, such as "
+            "2026-06-19T17:00:00+08:00"
+        )
+    return given.astimezone(UTC)
+
+
+def _moment(local: datetime, text: str, zone: tzinfo | None) -> datetime:
+    early, late = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    if early != late:
+        raise ConfigError(
+            f"ots-reader.endTime: clocks are changed at {text!r}, which is {early:%H:%M:%S} or {late:%H:%M:%S} UTC: "
+            "give it in ISO 8601 with an offset"
+        )
+    return early
