@@ -85,9 +85,8 @@ class Verification:
             self._state = await self._open_state(one, lambda sampled: cut_tables(source, destination, sampled=sampled))
             notes += self._open_file(self._state)
             if self._options.sample_percent is not None:
-                self._say(
-                    f"sample: {len(self._state.chosen):,} of {self._state.total_slices:,} slices, seed {self._state.task.seed}"
-                )
+                share = f"{len(self._state.chosen):,} of {self._state.total_slices:,} slices"
+                self._say(f"sample: {share}, seed {self._state.task.seed}")
             for note in notes:
                 self._say(f"note: {note}")
             result = await self._compare(source, destination, self._state, (one.time_to_live, other.time_to_live))
