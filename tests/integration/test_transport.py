@@ -6,17 +6,15 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp.helpers import calculate_timeout_when
 
-from ots_tunnel.errors import ConnectError, ConnectionLost, OwnershipLost, ReadTimeout
+from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, OwnershipLost, ReadTimeout
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.transport.sync import SyncTransport
+from tests.integration.scene import until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Ots-RequestId: r\r\n\r\nok"
 
@@ -35,6 +33,7 @@ class RawServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.last = writer
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -210,19 +209,123 @@ async def test_waiting_for_a_connection_counts_as_not_executed(server: RawServer
     await transport.close()
 
 
-async def test_a_long_deadline_is_not_rounded_up(server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    transport, kept = AioTransport(server.endpoint), []
-    send = aiohttp.ClientSession.post
+async def test_an_answer_that_is_none_is_a_lost_connection(server: RawServer, send: Send) -> None:
+    server.answer = b"220 mail.example.com ESMTP\r\n\r\n"
 
-    def post(session: aiohttp.ClientSession, *args: Any, **options: Any) -> Any:
-        kept.append(options["timeout"])
-        return send(session, *args, **options)
+    with pytest.raises(ConnectionLost):
+        await send(request(), timeout=5)
 
-    monkeypatch.setattr(aiohttp.ClientSession, "post", post)
-    await transport.send(request(), timeout=16.5)
+
+async def test_an_answer_in_chunks(server: RawServer, send: Send) -> None:
+    server.answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\n\r\n"
+
+    assert [(await send(request(), timeout=5)).body for _ in range(2)] == [b"abc", b"abc"]
+    assert server.connections == 1
+
+
+async def test_a_connection_that_the_answer_ends_is_not_used_again(server: RawServer, send: Send) -> None:
+    server.answer = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+
+    for _ in range(2):
+        assert (await send(request(), timeout=5)).body == b"ok"
+    assert server.connections == 2
+
+
+async def test_a_connection_that_was_closed_while_idle_is_not_used_again(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    await transport.send(request(), timeout=5)
+    server.last.close()
+    await until(lambda: not any(connection.is_usable for connection in transport._idle), what="the end is noticed")
+
+    assert (await transport.send(request(), timeout=5)).body == b"ok"
+    assert server.connections == 2
     await transport.close()
 
-    assert calculate_timeout_when(100.25, kept[0].total, kept[0].ceil_threshold) == 116.75
+
+async def test_bytes_that_nobody_asked_for_end_a_connection(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    await transport.send(request(), timeout=5)
+    server.last.write(OK)
+    await until(lambda: not any(connection.is_usable for connection in transport._idle), what="the bytes have come")
+    server.answer = OK.replace(b"ok", b"no")
+
+    assert (await transport.send(request(), timeout=5)).body == b"no"
+    assert server.connections == 2
+    await transport.close()
+
+
+async def test_an_answer_may_be_late_by_less_than_the_deadline_and_the_next_is_its_own(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    server.release.clear()
+    with pytest.raises(ReadTimeout):
+        await transport.send(request(b"first"), timeout=0.1)
+    server.answer = OK.replace(b"ok", b"2d")
+    server.release.set()
+
+    assert (await transport.send(request(b"second"), timeout=5)).body == b"2d"
+    assert server.connections == 2
+    await transport.close()
+
+
+async def test_a_cancelled_call_gives_its_connection_up(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint, max_connections=1)
+    server.release.clear()
+    call = asyncio.create_task(transport.send(request(), timeout=5))
+    await server.arrived.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    server.release.set()
+
+    assert (await transport.send(request(), timeout=5)).body == b"ok"
+    assert server.connections == 2
+    await transport.close()
+
+
+async def test_calls_under_way_fail_when_the_transport_is_closed(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    server.release.clear()
+    call = asyncio.create_task(transport.send(request(), timeout=5))
+    await server.arrived.wait()
+    await transport.close()
+
+    with pytest.raises(ConnectionLost):
+        await call
+    with pytest.raises(ConnectError, match="closed"):
+        await transport.send(request(), timeout=5)
+    server.release.set()
+
+
+async def test_what_the_guard_raises_is_passed_on_whatever_it_is(server: RawServer) -> None:
+    def refuse() -> None:
+        raise OSError("the guard's own")
+
+    transport = AioTransport(server.endpoint)
+    with pytest.raises(OSError, match="the guard's own"):
+        await transport.send(request(), timeout=5, before_send=refuse)
+    await transport.close()
+
+    assert not server.received
+
+
+async def test_a_header_cannot_begin_another_one(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    with pytest.raises(CodecError, match="line break"):
+        await transport.send(HttpRequest("/Path", {"x-ots-instancename": "a\r\nx-ots-other: b"}, b""), timeout=5)
+    await transport.close()
+
+    assert not server.connections
+
+
+async def test_several_connections_at_once(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    server.release.clear()
+    calls = [asyncio.create_task(transport.send(request(), timeout=5)) for _ in range(5)]
+    await until(lambda: server.connections == 5, what="five connections")
+    server.release.set()
+
+    assert {(await call).body for call in calls} == {b"ok"}
+    await transport.close()
 
 
 async def test_in_process_keeps_the_same_rules() -> None:

@@ -27,7 +27,7 @@ from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.table_writer import write_backoff
 from ots_tunnel.sinks.tally import Tally
-from ots_tunnel.transport.aio import GuardedBody
+from ots_tunnel.transport.guarded_body import GuardedBody
 
 logger = logging.getLogger(__name__)
 

@@ -1,69 +1,28 @@
-"""HTTP for asyncio: one pool of kept-alive connections to one endpoint, by aiohttp.
+"""HTTP for asyncio: one pool of kept-alive connections to one endpoint.
 
-Rules: nothing is sent once `before_send` has refused, nothing foreign is raised, nothing is repeated here.
+Rules: nothing is sent once `before_send` has refused, nothing foreign is raised, nothing is repeated here. A general
+client costs as much for a page as everything else that is done with it, and a worker calls one endpoint in one way.
 Source: tunnel-protocol 1.1; design section 5, rule 4.
 """
 
 from __future__ import annotations
 
-import math
+import asyncio
+import ssl
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-import aiohttp
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.payload import Payload
-from yarl import URL
-
-from ots_tunnel.errors import ConnectError, ConnectionLost, ReadTimeout
+from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, ReadTimeout
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http_wire import encode_head
+from ots_tunnel.transport.connection import Connection
 
 #: Idle connections are dropped before common servers drop them, so that no call meets a closing one.
 KEEP_ALIVE = 15.0
-#: Pages are up to some MiB: reading them in larger pieces saves wake-ups.
-READ_BUFFER_BYTES = 1 << 20
-
-
-class GuardedBody(Payload):
-    """A request's body that asks `before_send` in the moment the first byte would leave.
-
-    aiohttp holds the headers back until the body's first bytes, and asks for them only when a connection is
-    there, so a refusal here means that nothing at all was sent.
-    """
-
-    _value: bytes
-    _autoclose = True
-
-    def __init__(self, body: bytes, before_send: Callable[[], None] | None) -> None:
-        super().__init__(body)
-        self._size = len(body)
-        self._before_send = before_send
-        #: What `before_send` raised; aiohttp wraps it beyond recognition.
-        self.refusal: BaseException | None = None
-        #: Whether bytes may have left; if not, the request was certainly not executed.
-        self.started = False
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The body as text; part of aiohttp's interface."""
-        return self._value.decode(encoding, errors)
-
-    async def as_bytes(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-        """The body; part of aiohttp's interface."""
-        return self._value
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        """Ask, then hand the bytes to the connection."""
-        await self.write_with_length(writer, None)
-
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        """Ask, then hand the bytes to the connection."""
-        if self._before_send is not None:
-            try:
-                self._before_send()
-            except BaseException as refusal:
-                self.refusal = refusal
-                raise
-        self.started = True
-        await writer.write(self._value)
+#: Seconds before the next address of a host is tried beside the first (RFC 8305).
+NEXT_ADDRESS = 0.25
 
 
 class AioTransport:
@@ -76,9 +35,17 @@ class AioTransport:
 
     def __init__(self, endpoint: str, *, max_connections: int = 100) -> None:
         self.endpoint = endpoint.rstrip("/")
-        self._max_connections = max_connections
-        self._session: aiohttp.ClientSession | None = None
-        self._urls: dict[str, URL] = {}
+        parts = urlsplit(self.endpoint)
+        self._secure = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if self._secure else 80)
+        self._authority = parts.netloc.rpartition("@")[2]
+        self._slots = asyncio.Semaphore(max_connections) if max_connections else None
+        #: The one used last is at the end and used next.
+        self._idle: deque[Connection] = deque()
+        self._busy: set[Connection] = set()
+        self._trust: ssl.SSLContext | None = None
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"AioTransport({self.endpoint})"
@@ -92,52 +59,89 @@ class AioTransport:
             ConnectError: no connection; the request was not executed.
             ReadTimeout: no complete answer in time.
             ConnectionLost: the connection broke.
+            CodecError: a header has a line break.
         """
-        body = GuardedBody(request.body, before_send)
+        head, attempt = encode_head(self._authority, request), _Attempt(before_send)
         try:
-            async with self._pool().post(
-                self._url(request.path),
-                data=body,
-                headers=request.headers,
-                timeout=aiohttp.ClientTimeout(total=timeout, ceil_threshold=math.inf),  # to the point: it is D
-                allow_redirects=False,
-            ) as answer:
-                content = await answer.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            if body.refusal is not None:
-                raise body.refusal from None
-            raise translate(error, self.endpoint, started=body.started) from error
-        headers = {name.lower(): value for name, value in answer.headers.items()}
-        return HttpResponse(answer.status, headers, content)
+            async with asyncio.timeout(timeout):
+                if self._slots is None:
+                    return await self._exchange(head, request.body, attempt)
+                async with self._slots:
+                    return await self._exchange(head, request.body, attempt)
+        except (TimeoutError, OSError, CodecError) as error:
+            if error is attempt.refusal:
+                raise
+            raise translate(error, self.endpoint, started=attempt.started) from error
 
     async def close(self) -> None:
-        """Close the connections; calls under way fail."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        """Close the connections; calls under way fail, and so do all later ones."""
+        self._closed = True
+        for connection in (*self._idle, *self._busy):
+            connection.abort()
+        self._idle.clear()
+        await asyncio.sleep(0)  # so that the sockets are closed when this returns
 
-    def _url(self, path: str) -> URL:
-        # There are as many as operations; parsing one takes longer than sending a small request.
-        url = self._urls.get(path)
-        if url is None:
-            url = self._urls[path] = URL(self.endpoint + path)
-        return url
+    async def _exchange(self, head: bytes, body: bytes, attempt: _Attempt) -> HttpResponse:
+        connection = self._kept() or await self._connect()
+        self._busy.add(connection)
+        try:
+            attempt.begin()
+            return await connection.exchange(head, body)
+        finally:
+            self._busy.discard(connection)
+            self._give_back(connection)
 
-    def _pool(self) -> aiohttp.ClientSession:
-        # Made on first use: a session belongs to the running loop.
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._max_connections, keepalive_timeout=KEEP_ALIVE),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                skip_auto_headers=("Accept-Encoding",),
-                read_bufsize=READ_BUFFER_BYTES,
-            )
-        return self._session
+    def _kept(self) -> Connection | None:
+        oldest = asyncio.get_running_loop().time() - KEEP_ALIVE
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_usable and connection.used_at > oldest:
+                return connection
+            connection.abort()
+        return None
+
+    async def _connect(self) -> Connection:
+        if self._closed:
+            raise ConnectionAbortedError("closed on this side")
+        if self._secure and self._trust is None:
+            self._trust = ssl.create_default_context()
+        _, connection = await asyncio.get_running_loop().create_connection(
+            Connection, self._host, self._port, ssl=self._trust, happy_eyeballs_delay=NEXT_ADDRESS
+        )
+        return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._closed or not connection.is_usable:
+            connection.abort()
+            return
+        self._idle.append(connection)
+        while self._idle[0].used_at < connection.used_at - KEEP_ALIVE:
+            self._idle.popleft().abort()
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """How far a request got."""
+
+    before_send: Callable[[], None] | None
+    #: Whether bytes may have left; if not, the request was certainly not executed.
+    started: bool = False
+    #: What `before_send` raised.
+    refusal: BaseException | None = None
+
+    def begin(self) -> None:
+        """Ask, right before the bytes go out."""
+        if self.before_send is not None:
+            try:
+                self.before_send()
+            except BaseException as refusal:
+                self.refusal = refusal
+                raise
+        self.started = True
 
 
 def translate(error: BaseException, endpoint: str, *, started: bool) -> ConnectError | ReadTimeout | ConnectionLost:
-    """The package's error for one of aiohttp's or asyncio's; `started` says whether bytes may have left."""
+    """The package's error for a connection's or asyncio's; `started` says whether bytes may have left."""
     reason = str(error) or type(error).__name__
     if not started:
         return ConnectError(f"no connection to {endpoint}: {reason}")

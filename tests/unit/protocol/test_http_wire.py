@@ -1,0 +1,125 @@
+"""HTTP/1.1 as a client of one endpoint needs it: requests as bytes, answers from pieces of bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http_wire import HEAD_LIMIT, AnswerReader, encode_head, parse_head
+
+HEAD = b"HTTP/1.1 200 OK\r\nX-Ots-Date: now\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def read(*pieces: bytes) -> tuple[HttpResponse | None, bool]:
+    """What came of the pieces, all but the last of which must not complete the answer."""
+    reader = AnswerReader()
+    for piece in pieces[:-1]:
+        assert reader.feed(piece) is None
+    return reader.feed(pieces[-1]), reader.may_reuse
+
+
+def test_a_request_has_every_header_and_the_length() -> None:
+    head = encode_head("host:80", HttpRequest("/ListTable", {"x-ots-date": "now"}, b"abc"))
+
+    assert head.startswith(b"POST /ListTable HTTP/1.1\r\nHost: host:80\r\n")
+    assert b"\r\nx-ots-date: now\r\n" in head
+    assert head.endswith(b"\r\nContent-Length: 3\r\n\r\n")
+    assert head.count(b"\r\n\r\n") == 1
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\r\nb"])
+@pytest.mark.parametrize("place", ["name", "value"])
+def test_a_header_has_no_line_break(value: str, place: str) -> None:
+    headers = {value: "x"} if place == "name" else {"x": value}
+
+    with pytest.raises(CodecError, match="line break"):
+        encode_head("host", HttpRequest("/", headers, b""))
+
+
+WHOLE = [
+    (HEAD + b"Content-Length: 3\r\n\r\nabc", b"abc"),
+    (HEAD + b"Content-Length: 0\r\n\r\n", b""),
+    (HEAD + CHUNKED + b"3\r\nabc\r\n0\r\n\r\n", b"abc"),
+    (HEAD + CHUNKED + b"2;x=1\r\nab\r\nA\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n", b"ab0123456789"),
+    (HEAD + CHUNKED + b"0\r\n\r\n", b""),
+    (b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"Content-Length: 3\r\n\r\nabc", b"abc"),
+]
+
+
+@pytest.mark.parametrize(("message", "body"), WHOLE)
+def test_an_answer_is_the_same_however_it_is_cut(message: bytes, body: bytes) -> None:
+    expected = HttpResponse(200, {}, body)
+    cuts = [(message[:at], message[at:]) for at in range(1, len(message))]
+    for pieces in [(message,), *cuts, tuple(message[at : at + 1] for at in range(len(message)))]:
+        answer, reuse = read(*pieces)
+
+        assert answer is not None
+        assert (answer.status, answer.body, answer.headers["x-ots-date"]) == (200, expected.body, "now")
+        assert reuse
+
+
+def test_a_body_may_end_with_the_connection() -> None:
+    reader = AnswerReader()
+
+    assert reader.feed(HEAD + b"\r\nab") is None
+    assert reader.feed(b"c") is None
+    assert reader.end() == HttpResponse(200, {"x-ots-date": "now"}, b"abc")
+    assert not reader.may_reuse
+
+
+@pytest.mark.parametrize("message", [message[:-1] for message, _ in WHOLE if len(message) > 80])
+def test_a_cut_answer_is_none(message: bytes) -> None:
+    reader = AnswerReader()
+
+    assert reader.feed(message) is None
+    assert reader.end() is None
+
+
+def test_no_content_has_none() -> None:
+    assert read(b"HTTP/1.1 204 No Content\r\n\r\n") == (HttpResponse(204), True)
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "reuse"),
+    [
+        (b"", b"1.1", True),
+        (b"Connection: close\r\n", b"1.1", False),
+        (b"Connection: x, Close\r\n", b"1.1", False),
+        (b"", b"1.0", False),
+        (b"Connection: keep-alive\r\n", b"1.0", True),
+    ],
+)
+def test_when_another_request_may_follow(line: bytes, version: bytes, reuse: bool) -> None:
+    assert read(b"HTTP/" + version + b" 200 OK\r\n" + line + b"Content-Length: 0\r\n\r\n")[1] is reuse
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"220 mail\r\n\r\n",
+        b"HTTP/2 200 OK\r\n\r\n",
+        b"HTTP/1.1 20x OK\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nname : space\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        HEAD + CHUNKED + b"-1\r\n",
+        HEAD + CHUNKED + b"0x1\r\na\r\n",
+        HEAD + CHUNKED + b"1\r\nabc",
+        HEAD + CHUNKED + b"0\r\n\r\nmore",
+        HEAD + CHUNKED + b"1" * 2000,
+        b"HTTP/1.1 200 OK\r\n" + b"a" * HEAD_LIMIT,
+    ],
+)
+def test_what_is_no_answer_is_refused(message: bytes) -> None:
+    with pytest.raises(CodecError):
+        read(message)
+
+
+def test_headers_that_repeat_are_one() -> None:
+    assert parse_head(b"HTTP/1.1 200\r\nA: 1\r\na: 2") == (b"HTTP/1.1", 200, {"a": "1, 2"})
