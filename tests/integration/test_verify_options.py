@@ -99,6 +99,50 @@ def test_a_workers_document_names_both_tables(tables: Scene, monkeypatch: pytest
     assert set(tables.folder.iterdir()) == before | {path}, "the state's default place is this folder"
 
 
+def job_file(tables: Scene, **keys: str) -> Path:
+    common = {"endpoint": tables.emulator.endpoint, "instanceName": "demo", **keys}
+    reader = {**common, "tableName": SOURCE, "tunnelName": "copy", "endTime": "2026-06-19 17:00:00"}
+    path = tables.folder / "job.json"
+    path.write_text(json.dumps({"ots-reader": reader, "ots-writer": {**common, "tableName": COPY}}))
+    return path
+
+
+def test_a_replication_jobs_file_names_both_tables(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.fill([row(1)])
+    monkeypatch.chdir(tables.folder)
+
+    done = CliRunner().invoke(
+        cli, ["verify", str(job_file(tables, accessId="test-id", accessKey="test-secret")), "-o", "json"]
+    )
+
+    assert done.exit_code == 0, (done.output, done.exception)
+    report = json.loads(done.stdout)
+    assert (report["source"]["table"], report["destination"]["table"], report["rows"]) == (SOURCE, COPY, 1)
+
+
+def test_the_keys_of_a_job_may_be_in_folders(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.fill([row(1)])
+    monkeypatch.chdir(tables.folder)
+    path, folder = str(job_file(tables)), str(tables.folder)
+
+    refused = CliRunner().invoke(cli, ["verify", path, "--reader-credentials", folder])
+    done = CliRunner().invoke(cli, ["verify", path, "--reader-credentials", folder, "--writer-credentials", folder])
+
+    assert isinstance(refused.exception, ConfigError)
+    assert "ots-writer.accessId and accessKey: empty" in str(refused.exception)
+    assert done.exit_code == 0, (done.output, done.exception)
+
+
+def test_folders_of_keys_are_for_a_job_alone(tables: Scene) -> None:
+    arguments = ["--reader-credentials", str(tables.folder)]
+
+    refused = CliRunner().invoke(cli, ["verify", str(document(tables)), *arguments])
+
+    assert isinstance(refused.exception, ConfigError)
+    assert "are for a replication job's file" in str(refused.exception)
+    assert tables.verify(*arguments).exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("more", "sink", "message"),
     [

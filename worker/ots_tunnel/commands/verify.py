@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from ots_tunnel.errors import TunnelError
-from ots_tunnel.verify.places import Places, places_of_document, places_of_options
+from ots_tunnel.verify.places import Places, places_of_file, places_of_options
 from ots_tunnel.verify.report import Outcome, report_document, report_lines
 from ots_tunnel.verify.run import Verification, VerifyOptions
 
@@ -31,6 +31,8 @@ def table_options(command: Command) -> Command:
     """Add the options that name both tables."""
     folder = click.Path(path_type=Path)
     for option in (
+        click.option("--writer-credentials", type=folder, help="The same for its ots-writer."),
+        click.option("--reader-credentials", type=folder, help="Folder of keys for a job's file that holds none."),
         click.option("--to-credentials", type=folder, help="The same for the destination; default: the source's."),
         click.option("--to-table", help="Destination table."),
         click.option("--to-instance", help="Destination's instance; default: the source's."),
@@ -82,7 +84,10 @@ def verify(context: click.Context, /, file: Path | None, output: str, **options:
     Ends with 0 when the tables are equal, 1 when they differ, 2 on wrong options, 3 when the service refuses,
     130 when interrupted.
     """
-    places = _places(context, file, {name: options.pop(name) for name in (*_SOURCE, *(f"to_{x}" for x in _SOURCE))})
+    folders = options.pop("reader_credentials"), options.pop("writer_credentials")
+    places = _places(
+        context, file, folders, {name: options.pop(name) for name in (*_SOURCE, *(f"to_{x}" for x in _SOURCE))}
+    )
     if options["seed"] is not None and options["sample_percent"] is None:
         raise click.UsageError("--seed is for --sample")
     run = Verification(places, VerifyOptions(**options), sys.stderr, lambda text: click.echo(text, err=True))
@@ -122,12 +127,16 @@ class _Stop:
         return await run.run()
 
 
-def _places(context: click.Context, file: Path | None, named: dict[str, Any]) -> Places:
+def _places(
+    context: click.Context, file: Path | None, folders: tuple[Path | None, Path | None], named: dict[str, Any]
+) -> Places:
     if file is not None:
         given = [name for name in named if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
         if given:
             raise click.UsageError(f"FILE names both tables: {', '.join(map(_flag, given))} cannot be given with it")
-        return places_of_document(file)
+        return places_of_file(file, *folders)
+    if any(folders):
+        raise click.UsageError("--reader-credentials and --writer-credentials are for a FILE")
     if missing := [name for name in (*_SOURCE, "to_table") if named[name] is None]:
         raise click.UsageError(f"missing FILE, or {', '.join(map(_flag, missing))}")
     source = {name: named[name] for name in _SOURCE}

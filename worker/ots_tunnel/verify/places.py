@@ -13,6 +13,7 @@ from ots_tunnel.calls import RetryListener
 from ots_tunnel.config import InstanceConfig, TablestoreSinkConfig, WorkerConfig, describe, load_config
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.job_file import ReaderSection, WriterSection, credentials_of, is_job_file, load_job
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transform import Transform
 from ots_tunnel.verify.state import TablePlace
@@ -34,12 +35,35 @@ class TableAccess:
 Places = tuple[TableAccess, TableAccess]
 
 
-def places_of_document(path: Path) -> Places:
-    """The tables of a worker's document.
+def places_of_file(
+    path: Path, reader_credentials: Path | None = None, writer_credentials: Path | None = None
+) -> Places:
+    """The tables of a worker's document or of a replication job's file.
+
+    Args:
+        path: the file.
+        reader_credentials: folder of the source's keys, where a job's file holds none.
+        writer_credentials: the same for the destination.
 
     Raises:
-        ConfigError: the document is wrong, its sink is no table, or what it writes is not what the source holds.
+        ConfigError: the file is wrong, its sink is no table, or what it writes is not what the source holds.
     """
+    if is_job_file(path):
+        job = load_job(path)
+        reader = credentials_of(job.reader, "ots-reader", reader_credentials)
+        writer = credentials_of(job.writer, "ots-writer", writer_credentials)
+        return _job_access(job.reader, reader), _job_access(job.writer, writer)
+    if reader_credentials is not None or writer_credentials is not None:
+        raise ConfigError(f"{path}: --reader-credentials and --writer-credentials are for a replication job's file")
+    return _places_of_document(path)
+
+
+def _job_access(section: ReaderSection | WriterSection, credentials: CredentialsProvider) -> TableAccess:
+    place = TablePlace(endpoint=section.endpoint.rstrip("/"), instance=section.instance_name, table=section.table_name)
+    return TableAccess(place, credentials)
+
+
+def _places_of_document(path: Path) -> Places:
     config = load_config(path)
     sink = config.sink.tablestore
     if sink is None:
