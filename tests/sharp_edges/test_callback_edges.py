@@ -55,7 +55,12 @@ class Book:
 
     def sink(self) -> ProcessorSink:
         factory = SimpleProcessorFactory(self.process, initialize=self.initialize, shutdown=self.shutdown)
-        return ProcessorSink(factory, patience=20)
+        return patient(factory)
+
+
+def patient(factory: SimpleProcessorFactory) -> ProcessorSink:
+    """A sink that waits longer than any test, and does not end the process."""
+    return ProcessorSink(factory, patience=20, on_hang=lambda channel_id: None)
 
 
 async def soon(condition: Callable[[], bool]) -> None:
@@ -80,6 +85,37 @@ async def test_g08_shutdown_waits_for_the_records_under_way(end: ChannelStatus |
     await soon(lambda: book.inside == 0 and len(book.calls) == 3)
 
     assert book.calls == ["initialize", "process", "shutdown"]
+    assert not book.overlapped
+    await stand.close()
+
+
+async def test_g08_a_shutdown_that_is_a_coroutine_waits_for_a_function_under_way() -> None:
+    """The same where one runs in the loop and the other in a thread, which cannot be cancelled."""
+    book = Book()
+
+    class Mixed:
+        initialize, process = (
+            book.initialize,
+            staticmethod(lambda context, records, confirm: book.process(context, records)),
+        )
+
+        async def shutdown(self, context: ChannelContext) -> None:
+            book.shutdown(context)
+
+    class Factory(SimpleProcessorFactory):
+        def create(self, context: ChannelContext) -> object:  # type: ignore[override]
+            return Mixed()
+
+    stand = Stand(Service(PAGES), patient(Factory(book.process)), **SHORT)
+    stand.open()
+    await soon(book.began.is_set)
+
+    stand.channel.feed(Vanished())
+    await asyncio.sleep(0.15)
+    assert book.calls == ["initialize", "process"]
+    book.gate.set()
+    await soon(lambda: book.calls == ["initialize", "process", "shutdown"])
+
     assert not book.overlapped
     await stand.close()
 
@@ -115,7 +151,8 @@ async def test_g08_the_next_processor_of_a_channel_waits_for_the_last_ones_shutd
         book.inside -= 1
 
     factory = SimpleProcessorFactory(book.process, initialize=book.initialize, shutdown=shutdown)
-    stand = Stand(Service({"t0": page(1, "t1", False), "t1": page(0, "t1", False)}), ProcessorSink(factory), **SHORT)
+    sink = patient(factory)
+    stand = Stand(Service({"t0": page(1, "t1", False), "t1": page(0, "t1", False)}), sink, **SHORT)
     previous = stand.open()
     await soon(lambda: previous.progress.rows == 1)
 
@@ -158,7 +195,7 @@ async def test_j03_whatever_a_function_raises_the_channel_is_given_back(error: B
 
     callbacks = {"process": lambda *arguments: None, callback: raises}
     service = Service(PAGES)
-    stand = Stand(service, ProcessorSink(SimpleProcessorFactory(**callbacks)), **SHORT)
+    stand = Stand(service, patient(SimpleProcessorFactory(**callbacks)), **SHORT)
     stand.open()
 
     await soon(lambda: stand.channel.is_over)
@@ -182,7 +219,7 @@ async def test_j03_whatever_a_coroutine_raises_the_channel_is_given_back(error: 
 
     callbacks = {"process": fine, callback: raises}
     service = Service(PAGES)
-    stand = Stand(service, ProcessorSink(SimpleProcessorFactory(**callbacks)))
+    stand = Stand(service, patient(SimpleProcessorFactory(**callbacks)))
     stand.open()
 
     assert (await stand.over()).status is ChannelStatus.CLOSE
@@ -203,7 +240,7 @@ async def test_j06_a_channels_end_is_no_other_channels_business() -> None:
                 context
             )
 
-    sink = ProcessorSink(Factory(book.process), patience=20)
+    sink = patient(Factory(book.process))
     short, long = Stand(Service(PAGES), sink, **SHORT), Stand(Service(PAGES), sink, **SHORT)
     short.open(ChannelId("c1"))
     long.open(ChannelId("c2"))
@@ -233,7 +270,7 @@ async def test_j07_what_threads_confirm_changes_a_channel_in_the_loop_alone() ->
         if event == "call" and frame.f_code.co_name in ("page_confirmed", "confirmed", "_settle"):  # type: ignore[attr-defined]
             changed_by.add(threading.get_ident())
 
-    sink = ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
+    sink = patient(SimpleProcessorFactory(process, manual_checkpoints=True))
     stand = Stand(Service(PAGES), sink, **SHORT)
     stand.open()
     await soon(lambda: len(confirms) == 2)

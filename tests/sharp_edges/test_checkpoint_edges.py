@@ -78,10 +78,12 @@ async def test_g11_a_channel_is_finished_when_its_records_are_confirmed_not_when
     await until(lambda: len(confirms) == 2)
     await asyncio.sleep(1000)
     assert stand.channel.channel.status is ChannelStatus.OPEN
+    assert service.stored == START
 
     confirms[1]()
     await asyncio.sleep(1000)
     assert stand.channel.channel.status is ChannelStatus.OPEN  # the page before it is not confirmed
+    assert service.stored == START
     confirms[0]()
 
     assert (await stand.over()).status is ChannelStatus.TERMINATED

@@ -62,15 +62,7 @@ class CallbackThread:
         if asyncio.iscoroutinefunction(callback):
             await _awaited(callback(*arguments))
             return
-        called = asyncio.shield(self._in_thread(lambda: callback(*arguments)))
-        while True:
-            try:
-                result = await called
-                break
-            except asyncio.CancelledError:
-                # A thread cannot be cancelled: it counts as running until it has returned.
-                if called.cancelled():
-                    raise
+        result = await _returned(self._in_thread(lambda: callback(*arguments)))
         if asyncio.iscoroutine(result) or isinstance(result, Awaitable):
             await _awaited(result)
 
@@ -94,6 +86,21 @@ class CallbackThread:
             except RuntimeError:
                 return  # the loop is closed: nobody waits any more
             del item, call, future, result, error  # the records would be held until the next call
+
+
+async def _returned(called: asyncio.Future[Any]) -> Any:
+    """What a function in the thread returns; a thread cannot be cancelled, so it runs until then, whoever cancels."""
+    cancelled: asyncio.CancelledError | None = None
+    while not called.done():
+        try:
+            await asyncio.wait([called])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return called.result()
+    if called.exception() is None and asyncio.iscoroutine(called.result()):
+        called.result().close()  # nobody wants it to begin any more
+    raise cancelled
 
 
 async def _awaited(result: Awaitable[Any]) -> None:
