@@ -149,7 +149,7 @@ class Consumer:
                 cwd=self._folder,
                 stdout=output,
                 stderr=errors,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "OTS_TUNNEL_CODEC": "compiled"},
+                env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'worker'}", "OTS_TUNNEL_CODEC": "compiled"},
             )
         return self
 

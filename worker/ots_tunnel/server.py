@@ -1,16 +1,62 @@
-"""The worker's HTTP server: `/metrics`, `/healthz`, `/readyz`, `/channels`."""
+"""The worker's HTTP server: `/metrics`, `/healthz`, `/readyz`, `/channels`.
+
+Four pages for a probe and a scraper: every connection carries one request, and a framework would take more memory than
+the rest of the worker.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import http
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from aiohttp import web
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.status import StatusCollector, WorkerStatus
+
+#: Seconds a client may take to send its request or to take its answer.
+PATIENCE = 10.0
+#: Most bytes of a request.
+REQUEST_LIMIT = 16 << 10
+TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer."""
+
+    body: bytes
+    content_type: str = TEXT
+    status: int = 200
+
+    def encode(self, *, with_body: bool = True) -> bytes:
+        """The bytes of the answer, after which the connection is closed."""
+        reason = http.HTTPStatus(self.status).phrase
+        head = (
+            f"HTTP/1.1 {self.status} {reason}\r\nContent-Type: {self.content_type}\r\n"
+            f"Content-Length: {len(self.body)}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode() + (self.body if with_body else b"")
+
+
+def page_of(head: bytes, pages: Mapping[str, Callable[[], Page]]) -> bytes:
+    """The answer to a request without a body; `head` is all of it."""
+    method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+    target, _, version = rest.partition(" ")
+    if not version.startswith("HTTP/1."):
+        return Page(b"no request\n", status=400).encode()
+    page = pages.get(target.partition("?")[0])
+    if page is None:
+        return Page(f"there are {', '.join(pages)}\n".encode(), status=404).encode(with_body=method != "HEAD")
+    if method not in ("GET", "HEAD"):
+        return Page(b"allowed are GET and HEAD\n", status=405).encode()
+    return page().encode(with_body=method == "GET")
 
 
 class StatusServer:
@@ -24,7 +70,14 @@ class StatusServer:
         self._status = status
         self._host = host
         self._port = port
-        self._runner: web.AppRunner | None = None
+        self._server: asyncio.Server | None = None
+        self._answering: set[asyncio.Task[None]] = set()
+        self._pages = {
+            "/metrics": self._metrics,
+            "/healthz": self._healthz,
+            "/readyz": self._readyz,
+            "/channels": self._channels,
+        }
         self.url = ""
 
     def __repr__(self) -> str:
@@ -36,47 +89,56 @@ class StatusServer:
         Raises:
             ConfigError: the address cannot be had.
         """
-        registry = self._status.metrics.registry
-        registry.register(StatusCollector(self._status))
-        self._runner = web.AppRunner(self._application(), access_log=None)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port)
+        self._status.metrics.registry.register(StatusCollector(self._status))
         try:
-            await site.start()
+            self._server = await asyncio.start_server(self._answer, self._host, self._port, limit=REQUEST_LIMIT)
         except OSError as error:
-            await self._runner.cleanup()
             raise ConfigError(f"http.port {self._port} on {self._host}: {error.strerror}") from error
-        host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        host, port = self._server.sockets[0].getsockname()[:2]
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        """Stop listening; answers under way are cut."""
+        if self._server is None:
+            return
+        self._server.close()
+        answering = list(self._answering)
+        for task in answering:
+            task.cancel()
+        await asyncio.gather(*answering, return_exceptions=True)
+        await self._server.wait_closed()
 
-    def _application(self) -> web.Application:
-        application = web.Application()
-        application.router.add_get("/metrics", self._metrics)
-        application.router.add_get("/healthz", self._healthz)
-        application.router.add_get("/readyz", self._readyz)
-        application.router.add_get("/channels", self._channels)
-        return application
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(page_of(head, self._pages))
+                await writer.drain()
+                writer.close()
+                await writer.wait_closed()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # whoever asked has gone, or has not asked
+        except asyncio.CancelledError:
+            pass  # the server is closing; the task's maker would log this one
+        finally:
+            self._answering.discard(task)
+            writer.transport.abort()
 
-    async def _metrics(self, _request: web.Request) -> web.Response:
-        body = generate_latest(self._status.metrics.registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+    def _metrics(self) -> Page:
+        return Page(generate_latest(self._status.metrics.registry), CONTENT_TYPE_LATEST)
 
-    async def _healthz(self, _request: web.Request) -> web.Response:
+    def _healthz(self) -> Page:
         # The event loop answers, and that is all that a restart could mend.
-        return web.Response(text="ok\n")
+        return Page(b"ok\n")
 
-    async def _readyz(self, _request: web.Request) -> web.Response:
-        if self._status.is_ready:
-            return web.Response(text="ok\n")
-        return web.Response(status=503, text="no heartbeat was answered yet\n")
+    def _readyz(self) -> Page:
+        return Page(b"ok\n") if self._status.is_ready else Page(b"no heartbeat was answered yet\n", status=503)
 
-    async def _channels(self, _request: web.Request) -> web.Response:
-        return web.json_response(self._status.document())
+    def _channels(self) -> Page:
+        return Page(json.dumps(self._status.document()).encode(), "application/json; charset=utf-8")
