@@ -1,172 +1,18 @@
-"""Users' callbacks: one after the other within a channel, each channel its own, and no error lost."""
+"""Users' callbacks: each channel its own, and no error of theirs is lost."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
 from ots_tunnel.errors import ProcessorFailed
-from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus
+from ots_tunnel.model import ChannelId, ChannelStatus
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
-from ots_tunnel.protocol.channel import Vanished
-from ots_tunnel.sinks.processor import ProcessorSink
-from tests.sharp_edges.stage import Recorder, Service, Stand, page, until
-
-PAGES = {"t0": page(1, "t1", True), "t1": page(1, FINISHED)}
-#: Short times for tests with threads, which no virtual time can move: D is 0.1 s.
-SHORT = {"interval": 0.1, "timeout": 0.4, "drain": 20}
-
-
-@dataclass
-class Book:
-    """Notes when a callback begins and ends, and finds two at the same time."""
-
-    gate: threading.Event = field(default_factory=threading.Event)
-    began: threading.Event = field(default_factory=threading.Event)
-    calls: list[str] = field(default_factory=list)
-    threads: set[int] = field(default_factory=set)
-    inside: int = 0
-    overlapped: bool = False
-
-    def enter(self, name: str) -> None:
-        self.inside += 1
-        self.overlapped |= self.inside > 1
-        self.threads.add(threading.get_ident())
-        self.calls.append(name)
-
-    def initialize(self, context: ChannelContext) -> None:
-        self.enter("initialize")
-        self.inside -= 1
-
-    def process(self, context: ChannelContext, records: object) -> None:
-        self.enter("process")
-        self.began.set()
-        assert self.gate.wait(20)
-        self.inside -= 1
-
-    def shutdown(self, context: ChannelContext) -> None:
-        self.enter("shutdown")
-        self.inside -= 1
-
-    def sink(self) -> ProcessorSink:
-        factory = SimpleProcessorFactory(self.process, initialize=self.initialize, shutdown=self.shutdown)
-        return patient(factory)
-
-
-def patient(factory: SimpleProcessorFactory) -> ProcessorSink:
-    """A sink that waits longer than any test, and does not end the process."""
-    return ProcessorSink(factory, patience=20, on_hang=lambda channel_id: None)
-
-
-async def soon(condition: Callable[[], bool]) -> None:
-    await until(condition, 10)
-
-
-@pytest.mark.parametrize("end", [ChannelStatus.CLOSE, ChannelStatus.TERMINATED, ChannelStatus.CLOSING, None])
-async def test_g08_shutdown_waits_for_the_records_under_way(end: ChannelStatus | None) -> None:
-    """Go calls ShutdownFunc beside a running ProcessFunc when a channel is taken away; ours calls it after."""
-    book = Book()
-    stand = Stand(Service(PAGES), book.sink(), **SHORT)
-    stand.open()
-    await soon(book.began.is_set)
-
-    if end is None:
-        stand.channel.feed(Vanished())
-    else:
-        stand.notify(end, 2)
-    await asyncio.sleep(0.15)  # longer than D
-    assert book.calls == ["initialize", "process"]
-    book.gate.set()
-    await soon(lambda: book.inside == 0 and len(book.calls) == 3)
-
-    assert book.calls == ["initialize", "process", "shutdown"]
-    assert not book.overlapped
-    await stand.close()
-
-
-async def test_g08_a_shutdown_that_is_a_coroutine_waits_for_a_function_under_way() -> None:
-    """The same where one runs in the loop and the other in a thread, which cannot be cancelled."""
-    book = Book()
-
-    class Mixed:
-        initialize, process = (
-            book.initialize,
-            staticmethod(lambda context, records, confirm: book.process(context, records)),
-        )
-
-        async def shutdown(self, context: ChannelContext) -> None:
-            book.shutdown(context)
-
-    class Factory(SimpleProcessorFactory):
-        def create(self, context: ChannelContext) -> object:  # type: ignore[override]
-            return Mixed()
-
-    stand = Stand(Service(PAGES), patient(Factory(book.process)), **SHORT)
-    stand.open()
-    await soon(book.began.is_set)
-
-    stand.channel.feed(Vanished())
-    await asyncio.sleep(0.15)
-    assert book.calls == ["initialize", "process"]
-    book.gate.set()
-    await soon(lambda: book.calls == ["initialize", "process", "shutdown"])
-
-    assert not book.overlapped
-    await stand.close()
-
-
-async def test_g08_a_worker_that_ends_meanwhile_leaves_no_processor_without_its_shutdown() -> None:
-    """Whoever waits for a processor's shutdown may be cancelled, once and again: it comes, and after the records."""
-    book = Book()
-    sink = book.sink()
-    stand = Stand(Service(PAGES), sink, **SHORT)
-    stand.open()
-    await soon(book.began.is_set)
-
-    stand.channel.feed(Vanished())
-    await asyncio.sleep(0.05)
-    stand.cancel()
-    await asyncio.sleep(0.05)
-    assert book.calls == ["initialize", "process"]
-    book.gate.set()
-    await asyncio.wait_for(sink.close(), 10)
-
-    assert book.calls == ["initialize", "process", "shutdown"]
-
-
-async def test_g08_the_next_processor_of_a_channel_waits_for_the_last_ones_shutdown() -> None:
-    """In Go a channel that comes back is processed beside its own ShutdownFunc; ours begins when that has returned."""
-    book, slow, began = Book(), threading.Event(), threading.Event()
-    book.gate.set()
-
-    def shutdown(context: ChannelContext) -> None:
-        book.enter("shutdown")
-        began.set()
-        assert slow.wait(20)
-        book.inside -= 1
-
-    factory = SimpleProcessorFactory(book.process, initialize=book.initialize, shutdown=shutdown)
-    sink = patient(factory)
-    stand = Stand(Service({"t0": page(1, "t1", False), "t1": page(0, "t1", False)}), sink, **SHORT)
-    previous = stand.open()
-    await soon(lambda: previous.progress.rows == 1)
-
-    previous.feed(Vanished())
-    await soon(began.is_set)
-    stand.open(previous=previous)
-    await asyncio.sleep(0.15)
-    assert book.calls == ["initialize", "process", "shutdown"]
-    slow.set()
-    await soon(lambda: book.calls[3:5] == ["initialize", "process"])
-
-    assert not book.overlapped
-    await stand.close()
-
+from tests.sharp_edges.book import PAGES, SHORT, Book, patient, soon
+from tests.sharp_edges.stage import Recorder, Service, Stand
 
 ERRORS = [RuntimeError("no"), ProcessorFailed("no"), StopIteration(), asyncio.CancelledError(), KeyError("x")]
 

@@ -32,7 +32,8 @@ from ots_tunnel.protocol.token import channel_type
 from ots_tunnel.status import ChannelView, StatusCollector, WorkerStatus, channel_document
 from ots_tunnel.transport.inprocess import InProcessTransport
 from tests.integration.scene import CREDENTIALS, RecordingSink
-from tests.sharp_edges.stage import CHANNEL, Recorder, Service, Stand, VirtualScene, at, page, until
+from tests.sharp_edges.stage import CHANNEL, Recorder, Service, Stand, at, page, until
+from tests.sharp_edges.virtual import VirtualScene
 
 pytestmark = pytest.mark.looptime
 

@@ -21,7 +21,8 @@ from ots_tunnel.protocol.http import HttpResponse
 from ots_tunnel.retry import is_repeatable
 from ots_tunnel.transport.aio import translate
 from tests.integration.scene import CREDENTIALS, TABLE, RecordingSink
-from tests.sharp_edges.stage import VirtualScene, until
+from tests.sharp_edges.stage import until
+from tests.sharp_edges.virtual import VirtualScene
 
 KEYS = [f"k{number:03}" for number in range(100)]
 

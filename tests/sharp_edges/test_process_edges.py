@@ -22,7 +22,8 @@ from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Batch
 from tests.integration.scene import CREDENTIALS, TABLE, RecordingSink
-from tests.sharp_edges.stage import CHANNEL, VirtualScene, at, page, until
+from tests.sharp_edges.stage import CHANNEL, at, page, until
+from tests.sharp_edges.virtual import VirtualScene
 
 KEYS = [f"patient-{number:03}" for number in range(120)]
 

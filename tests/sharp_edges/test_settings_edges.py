@@ -16,7 +16,8 @@ from ots_tunnel.model import TunnelId, TunnelType
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.settings import WorkerSettings
 from tests.integration.scene import RecordingSink
-from tests.sharp_edges.stage import VirtualScene, until
+from tests.sharp_edges.stage import until
+from tests.sharp_edges.virtual import VirtualScene
 
 NOTHING = SimpleProcessorFactory(lambda context, records: None)
 DOCUMENT: dict[str, Any] = {

@@ -1,0 +1,61 @@
+"""A user's callbacks that note when they begin and end, and find two of them at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ots_tunnel.model import FINISHED
+from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
+from ots_tunnel.sinks.processor import ProcessorSink
+from tests.sharp_edges.stage import page, until
+
+PAGES = {"t0": page(1, "t1", True), "t1": page(1, FINISHED)}
+#: Short times for tests with threads, which no virtual time can move: D is 0.1 s.
+SHORT = {"interval": 0.1, "timeout": 0.4, "drain": 20}
+
+
+@dataclass
+class Book:
+    """Notes when a callback begins and ends, and finds two at the same time."""
+
+    gate: threading.Event = field(default_factory=threading.Event)
+    began: threading.Event = field(default_factory=threading.Event)
+    calls: list[str] = field(default_factory=list)
+    threads: set[int] = field(default_factory=set)
+    inside: int = 0
+    overlapped: bool = False
+
+    def enter(self, name: str) -> None:
+        self.inside += 1
+        self.overlapped |= self.inside > 1
+        self.threads.add(threading.get_ident())
+        self.calls.append(name)
+
+    def initialize(self, context: ChannelContext) -> None:
+        self.enter("initialize")
+        self.inside -= 1
+
+    def process(self, context: ChannelContext, records: object) -> None:
+        self.enter("process")
+        self.began.set()
+        assert self.gate.wait(20)
+        self.inside -= 1
+
+    def shutdown(self, context: ChannelContext) -> None:
+        self.enter("shutdown")
+        self.inside -= 1
+
+    def sink(self) -> ProcessorSink:
+        factory = SimpleProcessorFactory(self.process, initialize=self.initialize, shutdown=self.shutdown)
+        return patient(factory)
+
+
+def patient(factory: SimpleProcessorFactory) -> ProcessorSink:
+    """A sink that waits longer than any test, and does not end the process."""
+    return ProcessorSink(factory, patience=20, on_hang=lambda channel_id: None)
+
+
+async def soon(condition: Callable[[], bool]) -> None:
+    await until(condition, 10)

@@ -1,0 +1,101 @@
+"""Workers on an emulator in the loop's time, with a record of every call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.model import TunnelType
+from ots_tunnel.protocol import tunnel_pb2 as pb
+from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.sinks import Sink
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker import TunnelWorker
+from tests.integration.scene import CREDENTIALS, TABLE, Scene
+from tests.sharp_edges.stage import SETTINGS
+
+KEYS = [f"k{number:03}" for number in range(100)]
+
+
+class LoopClock:
+    """The service's time runs with the loop's."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+
+    def now(self) -> float:
+        return self._began + asyncio.get_running_loop().time()
+
+
+class VirtualScene(Scene):
+    """A scene in the loop's time, with a record of every call; to be made inside the test, where that time is."""
+
+    def __init__(self, **settings: object) -> None:
+        chosen = Settings(page_rows=50, init_delay=0.01, date_skew=None, **settings)  # type: ignore[arg-type]
+        super().__init__(Emulator(settings=chosen, clock=LoopClock(1_700_000_000.0)))
+        self.calls: list[tuple[float, str]] = []
+        self.reports: list[pb.HeartbeatRequest] = []
+        self.connects: list[pb.ConnectRequest] = []
+        #: Spoils answers: given the call's name and the answer, returns the one that is delivered.
+        self.deliver: Callable[[str, HttpResponse], HttpResponse] = lambda name, answer: answer
+
+    def times(self, name: str) -> list[float]:
+        """When a call was sent."""
+        return [at for at, call in self.calls if call == name]
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        """Pass a worker's call on."""
+        name = request.path.rpartition("/")[2]
+        self.calls.append((asyncio.get_running_loop().time(), name))
+        if name == "heartbeat":
+            self.reports.append(pb.HeartbeatRequest.FromString(request.body))
+        elif name == "connect":
+            self.connects.append(pb.ConnectRequest.FromString(request.body))
+        return self.deliver(name, await self.emulator.handle(request))
+
+    def calling_client(self) -> TunnelClient:
+        """A client whose calls are recorded."""
+        return TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
+
+    @asynccontextmanager
+    async def running(self, *workers: TunnelWorker) -> AsyncIterator[None]:
+        """Workers run inside the block and are drained after it."""
+        async with asyncio.timeout(100_000), asyncio.TaskGroup() as tasks:
+            for worker in workers:
+                tasks.create_task(worker.run())
+            try:
+                yield
+            finally:
+                for worker in workers:
+                    worker.drain()
+
+    @property
+    def clients(self) -> list[str]:
+        """Ids of the clients that the service knows."""
+        return list(self.emulator._tunnel("demo", self.tunnel_id).clients)
+
+    def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
+        """A worker with a heartbeat every 10 s and a timeout of 40 s, unless told otherwise."""
+        times = {"interval": 10, "timeout": 40, "early_spacing": 1, "reconnect": (1, 3), "drain": 45, **settings}
+        mine = replace(SETTINGS, tunnel_id=self.tunnel_id, table=TABLE, tunnel_name="t", **times)  # type: ignore[arg-type]
+        return TunnelWorker(
+            self.calling_client(), sink, mine, clock=asyncio.get_running_loop().time, entropy=lambda: 0.5
+        )
+
+
+async def streaming() -> VirtualScene:
+    """A table of a hundred rows, and a tunnel of its stream with four channels."""
+    scene = VirtualScene()
+    await scene.create_table(partitions=4)
+    await scene.put(KEYS)
+    await scene.create_tunnel(TunnelType.Stream)
+    return scene
+
+
+def now() -> float:
+    """The loop's time."""
+    return asyncio.get_running_loop().time()
