@@ -10,12 +10,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from ots_tunnel.calls import RetryListener
-from ots_tunnel.config import InstanceConfig, TablestoreSinkConfig, WorkerConfig, describe, load_config
+from ots_tunnel.config import (
+    ColumnsConfig,
+    FilterConfig,
+    InstanceConfig,
+    TablestoreSinkConfig,
+    WorkerConfig,
+    describe,
+    load_config,
+)
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.job_file import ReaderSection, WriterSection, credentials_of, is_job_file, load_job
 from ots_tunnel.table_client import TableClient
-from ots_tunnel.transform import Transform
 from ots_tunnel.verify.state import TablePlace
 
 
@@ -67,18 +74,18 @@ def _places_of_document(path: Path) -> Places:
     config = load_config(path)
     sink = config.sink.tablestore
     if sink is None:
-        found = next(name for name in type(config.sink).model_fields if getattr(config.sink, name) is not None)
-        raise ConfigError(f"{path}: sink: found {found}, allowed is tablestore: only tables are compared")
+        raise ConfigError(f"{path}: sink: found {config.sink.kind}, allowed is tablestore: only tables are compared")
     _refuse_transform(config, path)
     return _access(config.source, config.source.table), _access(sink, sink.table)
 
 
 def _refuse_transform(config: WorkerConfig, path: Path) -> None:
     """A copy that leaves out or renames something is no equal one."""
-    if Transform.of(config.delivery) is None:
+    wanted = (("columns", ColumnsConfig()), ("filter", FilterConfig()))
+    changed = [name for name, nothing in wanted if getattr(config.delivery, name) not in (None, nothing)]
+    if not changed:
         return
-    only = config.delivery.model_copy(update={"filter": None})
-    field = "delivery.filter" if Transform.of(only) is None else "delivery.columns"
+    field = f"delivery.{changed[0]}"
     raise ConfigError(
         f"{path}: {field}: it makes a copy that differs from its source; allowed is none: name the tables by options "
         "to compare them nevertheless"
