@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
+from ots_tunnel.key_range import KeyBounds
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.spans import CellSpan, join_row, rename_cell, scan_row
@@ -35,6 +36,7 @@ class Transform:
         rename: new names of columns.
         actions: kinds of change that pass.
         key_prefixes: key column to the text its value has to begin with.
+        key_bounds: part of the table.
     """
 
     include: frozenset[bytes] | None = None
@@ -42,6 +44,7 @@ class Transform:
     rename: Mapping[bytes, bytes] = field(default_factory=dict)
     actions: frozenset[Action] = frozenset(Action)
     key_prefixes: Mapping[str, str] = field(default_factory=dict)
+    key_bounds: KeyBounds | None = None
 
     @classmethod
     def of(cls, delivery: DeliveryConfig) -> Self | None:
@@ -53,6 +56,7 @@ class Transform:
             {name.encode(): new.encode() for name, new in columns.rename.items()},
             frozenset(Action[name] for name in filtered.actions),
             dict(filtered.key_prefix),
+            None if filtered.key_range is None else KeyBounds.of(filtered.key_range),
         )
         return None if transform == cls() else transform
 
@@ -60,7 +64,7 @@ class Transform:
         """The records that pass, in their order, changed where they have to be.
 
         Raises:
-            CodecError: a record is malformed.
+            CodecError: a record is malformed. SinkRejected: a bound does not fit the table's key.
         """
         passed = []
         for record in records:
@@ -73,6 +77,8 @@ class Transform:
 
     def _passes(self, record: Record) -> bool:
         if record.action not in self.actions:
+            return False
+        if self.key_bounds is not None and not self.key_bounds.holds(record.primary_key):
             return False
         if not self.key_prefixes:
             return True

@@ -14,12 +14,12 @@ from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInf
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
+from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both
 from ots_tunnel.sinks.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.folder_store import FolderStore
 from ots_tunnel.sinks.files.formats import JsonLines
-from ots_tunnel.sinks.tolerating import ToleratingSink, both
+from ots_tunnel.sinks.tolerating import ToleratingSink
 
 CHANNEL = ChannelId("c1")
 KIND = ChannelType.STREAM

@@ -20,7 +20,7 @@ from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transform import Transform
 from ots_tunnel.transport import Transport
 
-__all__ = ["Batch", "Confirmation", "Guard", "Immediate", "Sink", "open_sink"]
+__all__ = ["Batch", "Confirmation", "Guard", "Immediate", "Refused", "Sink", "both", "open_sink"]
 
 
 #: Ends when every record of a batch is stored; raises what `Sink.write` raises. Whoever holds it may cancel it.
@@ -129,6 +129,26 @@ class Immediate:
         return Tally()
 
 
+def both(first: Confirmation, second: Confirmation) -> Confirmation:
+    """Ends when both have; raises what the first one to fail raises."""
+    whole: Confirmation = asyncio.get_running_loop().create_future()
+
+    def look(ended: Confirmation) -> None:
+        error = None if ended.cancelled() else ended.exception()
+        if whole.done():
+            return
+        if error is not None:
+            whole.set_exception(error)
+        elif ended.cancelled():
+            whole.cancel()
+        elif first.done() and second.done():
+            whole.set_result(None)
+
+    first.add_done_callback(look)
+    second.add_done_callback(look)
+    return whole
+
+
 def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Sink:
     """The sink that the document names behind its transform, not yet opened.
 
@@ -140,6 +160,10 @@ def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Si
         ConfigError: no sink is named, or the one that is cannot be made.
     """
     sink = _tolerating(_named_sink(config, transport), config)
+    if config.delivery.rate_limit is not None and config.delivery.rate_limit.rows_per_second:
+        from ots_tunnel.sinks.paced import PacedSink
+
+        sink = PacedSink(sink, config.delivery.rate_limit.rows_per_second)
     transform = Transform.of(config.delivery)
     if transform is None:
         return sink

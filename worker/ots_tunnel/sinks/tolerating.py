@@ -6,14 +6,13 @@ dead-letter place that fails blocks its channel; nothing is dropped unseen.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import replace
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Sink
+from ots_tunnel.sinks import Batch, Confirmation, Sink, both
 from ots_tunnel.sinks.dead_letters import DeadLetter, DeadLetters
 from ots_tunnel.sinks.row_change import shown_key
 from ots_tunnel.sinks.tally import Tally
@@ -107,23 +106,3 @@ class ToleratingSink:
         confirmation = await self._letters.write(batch, letters, guard)
         self._tally.records_dead_lettered += len(letters)
         return confirmation
-
-
-def both(first: Confirmation, second: Confirmation) -> Confirmation:
-    """Ends when both have; raises what the first one to fail raises."""
-    whole: Confirmation = asyncio.get_running_loop().create_future()
-
-    def look(ended: Confirmation) -> None:
-        error = None if ended.cancelled() else ended.exception()
-        if whole.done():
-            return
-        if error is not None:
-            whole.set_exception(error)
-        elif ended.cancelled():
-            whole.cancel()
-        elif first.done() and second.done():
-            whole.set_result(None)
-
-    first.add_done_callback(look)
-    second.add_done_callback(look)
-    return whole

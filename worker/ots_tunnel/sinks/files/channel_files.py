@@ -18,12 +18,13 @@ from ots_tunnel.errors import CodecError, SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.key_order import Order, key_order
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks.files.folder_store import told_error
 from ots_tunnel.sinks.files.formats import FileFormat, FileWriter, Sized
 from ots_tunnel.sinks.files.names import base_name, base_names, stale_names, stream_name
-from ots_tunnel.sinks.files.positions import Order, key_order, start_key
+from ots_tunnel.sinks.files.positions import start_key
 from ots_tunnel.sinks.files.stores import FileStore
 
 logger = logging.getLogger(__name__)

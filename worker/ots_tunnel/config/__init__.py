@@ -1,0 +1,55 @@
+"""The worker's document: one YAML file, one frozen model.
+
+The operator renders it from a TablestoreTunnel object, `ots-tunnel run --config` reads it, so the two cannot
+disagree. Secrets are never in it: it names the folder whose files hold them. Field names in the document are
+camelCase, as in the object.
+"""
+
+from __future__ import annotations
+
+from ots_tunnel.config.base import ConfigModel, CredentialsConfig, InstanceConfig, describe
+from ots_tunnel.config.client import ClientConfig, TunnelConfig
+from ots_tunnel.config.delivery import DeadLetterConfig, DeliveryConfig, RateLimitConfig, RetryConfig
+from ots_tunnel.config.document import HttpConfig, WorkerConfig, dump_config, load_config
+from ots_tunnel.config.files import FilesSinkConfig, FileStoreConfig
+from ots_tunnel.config.kafka import KafkaSaslConfig, KafkaSinkConfig
+from ots_tunnel.config.selection import BytesValue, ColumnsConfig, FilterConfig, KeyRangeConfig
+from ots_tunnel.config.sinks import (
+    CountSinkConfig,
+    HttpSinkConfig,
+    PythonSinkConfig,
+    SinkConfig,
+    StdoutSinkConfig,
+    TablestoreSinkConfig,
+)
+
+__all__ = [
+    "BytesValue",
+    "ClientConfig",
+    "ColumnsConfig",
+    "ConfigModel",
+    "CountSinkConfig",
+    "CredentialsConfig",
+    "DeadLetterConfig",
+    "DeliveryConfig",
+    "FileStoreConfig",
+    "FilesSinkConfig",
+    "FilterConfig",
+    "HttpConfig",
+    "HttpSinkConfig",
+    "InstanceConfig",
+    "KafkaSaslConfig",
+    "KafkaSinkConfig",
+    "KeyRangeConfig",
+    "PythonSinkConfig",
+    "RateLimitConfig",
+    "RetryConfig",
+    "SinkConfig",
+    "StdoutSinkConfig",
+    "TablestoreSinkConfig",
+    "TunnelConfig",
+    "WorkerConfig",
+    "describe",
+    "dump_config",
+    "load_config",
+]

@@ -1,0 +1,84 @@
+"""The whole document of a worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from ots_tunnel.config.base import ConfigModel, describe
+from ots_tunnel.config.client import ClientConfig, TunnelConfig
+from ots_tunnel.config.delivery import DeliveryConfig
+from ots_tunnel.config.sinks import SinkConfig
+from ots_tunnel.errors import ConfigError
+
+#: Sinks that can refuse one record and take the next.
+REFUSING_SINKS = ("tablestore", "http", "kafka")
+
+
+class HttpConfig(ConfigModel):
+    """Where metrics, health and the channel list are served."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; the operator renders 0.0.0.0 for the pod's own network."""
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Port; 0 takes a free one."""
+
+
+class WorkerConfig(ConfigModel):
+    """The whole document."""
+
+    source: TunnelConfig
+    sink: SinkConfig
+    client: ClientConfig = ClientConfig()
+    delivery: DeliveryConfig = DeliveryConfig()
+    http: HttpConfig = HttpConfig()
+
+    @model_validator(mode="after")
+    def _sink_can_refuse(self) -> Self:
+        policy, kind = self.delivery.on_permanent_error, self.sink.kind
+        if policy != "Fail" and kind not in REFUSING_SINKS:
+            raise ValueError(
+                f"delivery.onPermanentError {policy} has no meaning with sink.{kind}, which refuses no single record: "
+                f"allowed is Fail, or one of the sinks {', '.join(REFUSING_SINKS)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _destination_is_not_the_source(self) -> Self:
+        sink = self.sink.tablestore
+        if sink is not None and (sink.endpoint.rstrip("/"), sink.instance, sink.table) == (
+            self.source.endpoint.rstrip("/"),
+            self.source.instance,
+            self.source.table,
+        ):
+            raise ValueError(
+                f"sink.tablestore.table {sink.table!r} is the source itself: copying a table into itself never ends"
+            )
+        return self
+
+
+def load_config(path: Path) -> WorkerConfig:
+    """Read and check a worker document.
+
+    Raises:
+        ConfigError: the file is missing, no YAML, or a field is wrong; each wrong field is named with what
+            was found and what is allowed.
+    """
+    try:
+        document = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from error
+    try:
+        return WorkerConfig.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}") from error
+
+
+def dump_config(config: WorkerConfig) -> str:
+    """The document as YAML, as the operator puts it into a ConfigMap; stable for equal configurations."""
+    return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)

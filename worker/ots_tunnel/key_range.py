@@ -1,0 +1,53 @@
+"""A part of a table, by the order of its key; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from ots_tunnel.config import BytesValue, KeyRangeConfig
+from ots_tunnel.errors import SinkRejected
+from ots_tunnel.model import KeyValue, PrimaryKey
+from ots_tunnel.protocol.key_order import Order, key_order, value_order
+
+Bound = tuple[KeyValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBounds:
+    """Rows from `begin` on up to, but not with, `end`; both hold values of the first key columns, or none."""
+
+    begin: Bound = ()
+    end: Bound = ()
+
+    @classmethod
+    def of(cls, config: KeyRangeConfig) -> Self:
+        """The bounds of a document."""
+        return cls(_plain(config.begin), _plain(config.end))
+
+    def holds(self, primary_key: PrimaryKey) -> bool:
+        """Whether a row lies inside.
+
+        Raises:
+            SinkRejected: a bound has another type than its key column, or more values than the key has columns.
+        """
+        order = key_order(primary_key)
+        begins = not self.begin or order >= _order(self.begin, primary_key, "begin")
+        return begins and (not self.end or order < _order(self.end, primary_key, "end"))
+
+
+def _plain(bound: Sequence[int | str | BytesValue]) -> Bound:
+    return tuple(value.value if isinstance(value, BytesValue) else value for value in bound)
+
+
+def _order(bound: Bound, primary_key: PrimaryKey, name: str) -> Order:
+    where = f"delivery.filter.keyRange.{name}"
+    if len(bound) > len(primary_key):
+        raise SinkRejected("KeyRange", f"{where}: found {len(bound)} values, the key has {len(primary_key)} columns")
+    for value, (column, stored) in zip(bound, primary_key, strict=False):
+        if type(value) is not type(stored):
+            found, needed = type(value).__name__, type(stored).__name__
+            raise SinkRejected("KeyRange", f"{where}: key column {column!r} holds {needed}, found {found}")
+    # A shorter bound is below every key that begins with it, as tuples are.
+    return tuple(map(value_order, bound))
