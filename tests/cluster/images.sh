@@ -136,7 +136,7 @@ if { want app && [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; } || { want spark && [[
 fi
 if want app; then
   if [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; then
-    wheels operator emulator cli
+    wheels operator emulator cli files kafka
     base "$PYTHON_PACKAGES"
     buildah tag "$BASE" "$PYTHON_BASE" # so the Containerfile finds it under the name it asks for
     base "$BUILD_PACKAGES"

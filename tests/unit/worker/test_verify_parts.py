@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ots_tunnel.display import duration, shown
 from ots_tunnel.errors import ConfigError, ConnectionLost
 from ots_tunnel.model import Column, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.spans import RowSpan, scan_row
+from ots_tunnel.repeat_notes import RepeatNotes
 from ots_tunnel.table_calls import KeyColumn, StreamDescription, TableDescription
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison, Difference
-from ots_tunnel.verify.display import RepeatNotes, duration, meter_line, seconds_left, shown
+from ots_tunnel.verify.display import MeterPicture, meter_line, seconds_left
 from ots_tunnel.verify.expiry import doubtful_until
 from ots_tunnel.verify.job import Meter
 from ots_tunnel.verify.keys import order, span
@@ -244,11 +246,11 @@ def test_repeated_calls_are_noted_now_and_then() -> None:
 
 
 async def test_a_stream_that_is_no_terminal_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ots_tunnel.verify.display.LINE_PAUSE", 0.0)
-    monkeypatch.setattr("ots_tunnel.verify.display.TICK", 0.0)
+    monkeypatch.setattr("ots_tunnel.display.LINE_PAUSE", 0.0)
+    monkeypatch.setattr("ots_tunnel.display.TICK", 0.0)
     ticked, meter, stream = asyncio.Event(), Meter(slices=3, rows=7), io.StringIO()
 
-    async with asyncio.timeout(5), shown(meter, stream, ticked.set):
+    async with asyncio.timeout(5), shown(MeterPicture(meter), stream, ticked.set):
         await ticked.wait()
         meter.slices_done = 3
 
@@ -259,7 +261,7 @@ async def test_a_stream_that_is_no_terminal_gets_a_line_now_and_then(monkeypatch
 
 async def test_a_short_run_is_silent_where_there_is_no_terminal() -> None:
     stream = io.StringIO()
-    async with shown(Meter(slices=1), stream, lambda: None):
+    async with shown(MeterPicture(Meter(slices=1)), stream):
         pass
 
     assert stream.getvalue() == ""

@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
+from ots_tunnel.display import shown
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import PrimaryKey
+from ots_tunnel.repeat_notes import RepeatNotes
 from ots_tunnel.table_calls import TableDescription
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison
-from ots_tunnel.verify.display import RepeatNotes, shown
+from ots_tunnel.verify.display import MeterPicture
 from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
 from ots_tunnel.verify.places import Places
 from ots_tunnel.verify.report import Outcome
@@ -170,7 +172,7 @@ class Verification:
             changed=file.changed if file else _nothing,
         )
         try:
-            async with shown(job.meter, self._stream, file.write_if_due if file else _nothing):
+            async with shown(MeterPicture(job.meter), self._stream, file.write_if_due if file else _nothing):
                 return await job.run()
         except BaseException:
             if file is not None:

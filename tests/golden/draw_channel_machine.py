@@ -1,0 +1,69 @@
+"""Draw the machine of a channel's connection into the README, from the table that the worker runs on.
+
+    python -m tests.golden.draw_channel_machine
+
+What leaves everything as it is is not drawn, and closed connections that report again are drawn once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ots_tunnel.model import ChannelStatus
+from ots_tunnel.protocol.channel import TRANSITIONS, Outcome, State, Trigger
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+BEGIN, END = "<!-- channel machine: begin -->\n", "<!-- channel machine: end -->\n"
+
+_EVENTS = {
+    "Vanished": "vanished",
+    "Drain": "drain",
+    "ConnectFailed": "no checkpoint",
+    "PipelineFinished": "read to the end",
+    "PipelineFailed": "error",
+    "PipelineStopped": "stopped",
+}
+_OUTCOMES = {
+    Outcome.START: "start",
+    Outcome.DRAIN: "finish batch, store checkpoint",
+    Outcome.ABANDON: "stop at once, no checkpoint",
+    Outcome.REPORT_CLOSE: "report CLOSE",
+    Outcome.REPORT_TERMINATED: "report TERMINATED",
+}
+
+
+def picture() -> str:
+    """The machine as a Mermaid diagram."""
+    edges: dict[tuple[State, State, Outcome], list[str]] = {}
+    for (state, trigger), (following, outcome) in TRANSITIONS.items():
+        if state is not following or outcome is not Outcome.NOTHING:
+            edges.setdefault((state, following, outcome), []).append(_word(trigger))
+    lines = ["stateDiagram-v2", "    [*] --> WAIT"]
+    lines += [f"    {state.name}: {state.value}" for state in State]
+    for (state, following, outcome), words in edges.items():
+        does = f" / {_OUTCOMES[outcome]}" if outcome in _OUTCOMES else ""
+        lines.append(f"    {state.name} --> {following.name}: {', '.join(words)}{does}")
+    return "```mermaid\n" + "\n".join(lines) + "\n```\n"
+
+
+def _word(trigger: Trigger) -> str:
+    return trigger.name if isinstance(trigger, ChannelStatus) else _EVENTS[trigger.__name__]
+
+
+def drawn(readme: str) -> str:
+    """The README with the picture of now.
+
+    Raises:
+        ValueError: it has no place for it.
+    """
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{README.name} lacks {BEGIN.strip()} or {END.strip()}")
+    return before + begin + picture() + end + after
+
+
+if __name__ == "__main__":
+    README.write_text(drawn(README.read_text()))
+    sys.exit(0)
