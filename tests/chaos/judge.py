@@ -125,7 +125,8 @@ class Judge:
     def __init__(self, strikes: Iterable[Strike]) -> None:
         self.verdict = Verdict()
         self._strikes: dict[str, list[float]] = defaultdict(list)
-        for strike in strikes:
+        self._to_come = sorted(strikes, key=lambda strike: strike.t, reverse=True)
+        for strike in self._to_come:
             self._strikes[strike.who].append(strike.t)
         self._durable: dict[str, str] = {}
         self._sessions: list[_Session] = []
@@ -143,6 +144,8 @@ class Judge:
             acknowledged: per key, the number of its last change that a writer was told of; 1 was there before.
         """
         for entry in entries:
+            while self._to_come and self._to_come[-1].t < entry.t:
+                self._strikes_at(self._to_come.pop())
             match entry:
                 case Read():
                     self._reads(entry)
@@ -160,6 +163,12 @@ class Judge:
         self.verdict.counts["delivery sessions"] = len(self._sessions)
         self.verdict.counts["channels"] = len(self._latest)
         return self.verdict
+
+    def _strikes_at(self, strike: Strike) -> None:
+        """Count strikes that come in the middle of something: a worker that holds nothing has nothing to lose."""
+        under_way = sum(sum(held.open_entries) for held in self._latest.values() if held.who == strike.who)
+        self.verdict.counts["strikes with entries read and not written"] += under_way > 0
+        self.verdict.counts["entries read and not written at strikes"] += under_way
 
     def _reads(self, page: Read) -> None:
         session = self._session_of(page)

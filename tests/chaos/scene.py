@@ -34,9 +34,9 @@ from tests.integration.emulator_process import EmulatorProcess
 
 ROOT = Path(__file__).parents[2]
 CHANNELS = 32
-ROWS = 4800
+ROWS = 9600
 #: The writers change every so manieth row.
-SPARSE = 10
+SPARSE = 20
 WRITERS = 3
 BATCH = 12
 #: Seconds between two batches of a writer.

@@ -14,11 +14,13 @@ from typing import Final
 
 #: How long writers write and things happen, seconds.
 LENGTH: Final = 120.0
+#: The workers have shared the channels among them by then.
+FIRST_STRIKE: Final = (11.0, 13.0)
 #: The last worker is struck early enough for its channels to be free again before the writers stop.
-LAST_STRIKE: Final = 100.0
+LAST_STRIKE: Final = 102.0
 WORKERS: Final = 4
 #: Seconds between two strikes at workers, between two splits or merges, and between two troubles of the service.
-STRIKES, LEVERS, TROUBLES = (6.0, 11.0), (3.0, 6.0), (3.0, 7.0)
+STRIKES, LEVERS, TROUBLES = (6.0, 9.0), (3.0, 6.0), (3.0, 7.0)
 #: Longer than the heartbeat timeout, by more than the interval at times: the channels may have a new owner, or not yet.
 PAUSE: Final = (15.0, 22.0)
 #: How long a killed worker stays away.
@@ -74,7 +76,7 @@ def _strikes(chance: random.Random, until: float) -> list[Event]:
     """Kills and pauses; one worker at least is always up and left alone."""
     free_at = [0.0] * WORKERS
     events: list[Event] = []
-    at = chance.uniform(3, 5)
+    at = chance.uniform(*FIRST_STRIKE)
     # Every kind comes up in turn, in a new order each time, so that no seed leaves one out.
     kinds: list[Blow] = []
     while at < until:
