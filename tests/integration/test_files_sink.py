@@ -57,7 +57,7 @@ async def test_files_of_a_killed_worker_hold_every_record_once(scene: Scene, tmp
 
     async with spawn_into(scene, str(tmp_path)) as spawn, asyncio.TaskGroup() as tasks:
         worker = await spawn()
-        tasks.create_task(keep_writing(scene, stop, chance))
+        writing = tasks.create_task(keep_writing(scene, stop, chance))
         for _ in range(3):
             aim = published() + chance.randint(2, 6)
             await until(lambda aim=aim: published() >= aim, 40, "more files")  # type: ignore[misc]
@@ -66,6 +66,7 @@ async def test_files_of_a_killed_worker_hold_every_record_once(scene: Scene, tmp
             await worker.wait()
             worker = await spawn()
         stop.set()
+        await writing
         expected = sum(len(scene.written[key]) for key in KEYS)
         await until(lambda: changes_published(tmp_path) >= expected, 60, "everything")
 

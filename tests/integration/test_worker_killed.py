@@ -176,13 +176,14 @@ async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, run
 
     async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
         first = await spawn()
-        tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
+        writing = tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
         await some_progress(log, run.changes)
         first.kill()
         await spawn()
         await until(lambda: bool(scene.owners()), 20, "taken over")
         await asyncio.sleep(0.5)
         stop.set()
+        await writing
         await wait_for_copy(scene)
 
     assert most_steps_back(await log.read()) <= allowed_steps_back(run.kind)
@@ -196,13 +197,14 @@ async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: Scene, ru
 
     async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
         first = await spawn()
-        tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
+        writing = tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
         await some_progress(log, run.changes)
         asleep = set(scene.owners())
         first.send_signal(signal.SIGSTOP)
         await spawn()
         await until(lambda: bool(scene.owners()) and not asleep & set(scene.owners()), 20, "taken over")
         stop.set()
+        await writing
         await wait_for_copy(scene)
         before = len(await log.read())
         first.send_signal(signal.SIGCONT)
