@@ -31,9 +31,10 @@ class Told:
         self.entries.append(Opened(self.at(), who, who, "c", token))
         return self
 
-    def read(self, who: str, start: int, rows: Rows, following: str | None = None) -> Told:
+    def read(self, who: str, start: int, rows: Rows, following: str | None = None, *, base: bool = False) -> Told:
         following = following or str(start + len(rows))
-        page = Read(self.at(), who, who, "c", self.owner, str(start), following, start, tuple(rows))
+        position = None if base else start
+        page = Read(self.at(), who, who, "c", self.owner, str(start), following, position, tuple(rows))
         self.entries.append(page)
         return self
 
@@ -135,3 +136,12 @@ def test_what_was_never_read_is_lost() -> None:
     assert told.judged(acknowledged={"a": 3, "b": 2}).violations == []
     assert kinds(told.judged(acknowledged={"a": 4})) == {"lost"}
     assert kinds(told.judged(acknowledged={"b": 8})) == {"lost"}
+
+
+def test_a_row_of_base_data_that_was_removed_before_it_was_read_again_is_not_lost() -> None:
+    told = Told().open("w1").read("w1", 0, [A1, B1], base=True).write("w1", A1)
+    told.open("w2").read("w2", 0, [A1], base=True).write("w2", A1).store("w2", "1")
+
+    assert told.judged(Strike("w1", 3.5)).violations == []
+    told.open("w1", "1").read("w1", 1, [B1], base=True)
+    assert kinds(told.judged(Strike("w1", 3.5))) == {"lost"}
