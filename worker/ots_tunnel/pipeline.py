@@ -22,7 +22,7 @@ from ots_tunnel.handed import HandedPage, HandedPages
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import FINISHED, ChannelType, Token
 from ots_tunnel.progress import ChannelProgress
-from ots_tunnel.protocol.backoff import IDLE_READ, reads_on
+from ots_tunnel.protocol.backoff import idle_pause, reads_on
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Confirmation, Sink
 
@@ -166,7 +166,7 @@ class Pipeline:
             async with self._shared.slot():
                 item = await self._read_one(token)
                 self._pages.put_nowait(item)
-                token, last, taken = item.page.next_token, item.last, item.taken
+                token, rows, last, taken = item.page.next_token, item.page.rows, item.last, item.taken
                 following = next_idle_attempt(attempt, item.page)
                 del item  # the budget counts a page until it is written, so nothing may hold it longer
                 if self._shared.slots is not None:
@@ -176,7 +176,8 @@ class Pipeline:
             if self.progress.channel_type is ChannelType.STREAM:
                 attempt = -1 if following is None else following
                 if following is not None and token != FINISHED:
-                    await self._sleep(IDLE_READ.delay(following, self._entropy()))
+                    now = asyncio.get_running_loop().time()
+                    await self._sleep(idle_pause(following, rows, now, self._entropy()))
 
     async def _read_one(self, token: Token) -> _Item:
         rate, share = self._shared.rate, None

@@ -13,6 +13,8 @@ from ots_tunnel.protocol.backoff import (
     READ_RETRY,
     RECONNECT,
     Backoff,
+    aligned,
+    idle_pause,
     reads_on,
 )
 
@@ -72,3 +74,25 @@ def test_page_size_decides_only_where_the_service_is_silent(
     may_more: bool | None, rows: int, size_bytes: int, expected: bool
 ) -> None:
     assert reads_on(may_more=may_more, rows=rows, size_bytes=size_bytes) is expected
+
+
+@pytest.mark.parametrize("now", [0.0, 0.2, 0.4999, 123.456, 1e6 + 0.1])
+def test_long_pauses_end_at_ticks_and_are_hardly_longer(now: float) -> None:
+    for pause in (1.0, 1.3, 2.5, 4.99, 5.0):
+        lengthened = aligned(pause, now)
+
+        assert 0 <= lengthened - pause < 0.5
+        assert math.isclose((now + lengthened) * 2, round((now + lengthened) * 2), abs_tol=1e-6)
+
+
+def test_short_pauses_stay_as_they_are() -> None:
+    assert aligned(0.02, 0.3) == 0.02
+    assert aligned(0.999, 0.3) == 0.999
+
+
+@pytest.mark.parametrize(
+    ("attempt", "rows", "pause"),
+    [(0, 0, 0.02), (0, 1, 0.02), (0, 2, 0.01), (0, 400, 0.01), (1, 2, 0.1), (3, 0, 2.5), (4, 0, 5.0)],
+)
+def test_a_channel_in_which_rows_come_quickly_is_read_sooner(attempt: int, rows: int, pause: float) -> None:
+    assert idle_pause(attempt, rows, 0.0, MIDDLE) == pytest.approx(pause)

@@ -53,6 +53,7 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     Raises:
         ConfigError, ServiceError, SinkRejected: what ended it for good.
     """
+    from ots_tunnel.allocator import keep_freed_memory
     from ots_tunnel.client import TunnelClient
     from ots_tunnel.credentials import FileCredentials
     from ots_tunnel.metrics import WorkerMetrics
@@ -75,6 +76,7 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     # Pages bring many short-lived objects without cycles: the collector's default pace is wasted on them.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    keep_freed_memory()
     try:
         async with StatusServer(worker.status, config.http.host, config.http.port) as server:
             logger.info("worker started", extra={"action": "started", "tunnel_id": source.tunnel_id, "url": server.url})

@@ -1,0 +1,39 @@
+"""Freed memory is kept: the page after a page brings no page faults."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from ots_tunnel.allocator import keep_freed_memory
+
+FAULTS = """
+import resource, sys
+from ots_tunnel.allocator import keep_freed_memory
+if sys.argv[1] == "kept":
+    assert keep_freed_memory()
+def turn():
+    pieces = [bytes(400_000) for _ in range(4)]
+for _ in range(20):
+    turn()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(100):
+    turn()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
+def test_large_blocks_are_used_again_without_page_faults() -> None:
+    faults = int(subprocess.run([sys.executable, "-c", FAULTS, "kept"], capture_output=True, check=True).stdout)
+
+    assert faults < 1000  # without it there are ten times as many
+
+
+def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ots_tunnel.allocator.ctypes.CDLL", lambda _name: object())
+
+    assert not keep_freed_memory()
