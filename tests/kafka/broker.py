@@ -82,7 +82,9 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
         self._settings = directory / "server.properties"
         self._settings.write_text("\n".join(f"{key}={value}" for key, value in self._properties(pem).items()))
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        first, *rest = uuid.uuid4().bytes
+        # Begins with a letter: a dash would be taken for an option.
+        cluster = base64.urlsafe_b64encode(bytes((first & 0x3F, *rest))).decode().rstrip("=")
         scram = f"SCRAM-SHA-256=[name={USER},password={PASSWORD}]"
         subprocess.run(
             [
