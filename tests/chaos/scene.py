@@ -21,7 +21,6 @@ from ots_tunnel.compare import Comparison, compare_tables
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import ServiceError, TransportError
 from ots_tunnel.model import Credentials, Stage, TunnelType
-from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport.aio import AioTransport
@@ -31,6 +30,7 @@ from tests.chaos.judge import Judge, Verdict
 from tests.chaos.ledger import COPY, parse
 from tests.chaos.schedule import WORKERS, Blow, Event
 from tests.integration.emulator_process import EmulatorProcess
+from tests.integration.scene import create_table_request
 
 ROOT = Path(__file__).parents[2]
 CHANNELS = 32
@@ -118,7 +118,7 @@ class Run:
         """Make both tables, fill one, and make the tunnel."""
         await self._post("/partitions", instance=SOURCE, table=TABLE, count=CHANNELS)
         for caller in self._callers:
-            await caller.call(TABLE_OPERATIONS["CreateTable"], _table())
+            await caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request(TABLE, max_versions=VERSIONS))
         keys = [f"k{number:05}" for number in range(ROWS)]
         for start in range(0, ROWS, 200):
             rows = [change_of(key, 1, self._base_ms) for key in keys[start : start + 200]]
@@ -222,18 +222,6 @@ _FAULTS: dict[Blow, Callable[[Event], dict[str, object]]] = {
     Blow.CUT_PAGES: lambda event: {"operation": "ReadRecords", "count": event.count, "cut_response": True},
     Blow.LOST_HEARTBEATS: lambda event: {"operation": "Heartbeat", "count": event.count, "drop_response": True},
 }
-
-
-def _table() -> pb.CreateTableRequest:
-    request = pb.CreateTableRequest()
-    request.table_meta.table_name = TABLE
-    request.table_meta.primary_key.add(name="pk", type=pb.STRING)
-    request.reserved_throughput.capacity_unit.read = 0
-    request.reserved_throughput.capacity_unit.write = 0
-    request.table_options.time_to_live = -1
-    request.table_options.max_versions = VERSIONS
-    request.table_options.deviation_cell_version_in_sec = 86400
-    return request
 
 
 @asynccontextmanager

@@ -95,6 +95,19 @@ def _number(columns: tuple[Column, ...]) -> int:
     return column.value
 
 
+def create_table_request(table: str, *, max_versions: int = 1) -> pb.CreateTableRequest:
+    """A table with one text as its key."""
+    request = pb.CreateTableRequest()
+    request.table_meta.table_name = table
+    request.table_meta.primary_key.add(name="pk", type=pb.STRING)
+    request.reserved_throughput.capacity_unit.read = 0
+    request.reserved_throughput.capacity_unit.write = 0
+    request.table_options.time_to_live = -1
+    request.table_options.max_versions = max_versions
+    request.table_options.deviation_cell_version_in_sec = 86400
+    return request
+
+
 def check_order(rows: Iterable[tuple[str, int]]) -> None:
     """Per key, numbers never decrease."""
     last: dict[str, int] = {}
@@ -125,15 +138,7 @@ class Scene:
 
     async def create_table(self, partitions: int = 1, table: str = TABLE) -> None:
         self.emulator.set_partitions("demo", table, partitions)
-        request = pb.CreateTableRequest()
-        request.table_meta.table_name = table
-        request.table_meta.primary_key.add(name="pk", type=pb.STRING)
-        request.reserved_throughput.capacity_unit.read = 0
-        request.reserved_throughput.capacity_unit.write = 0
-        request.table_options.time_to_live = -1
-        request.table_options.max_versions = 1
-        request.table_options.deviation_cell_version_in_sec = 86400
-        await self.caller.call(TABLE_OPERATIONS["CreateTable"], request)
+        await self.caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request(table))
 
     async def put(self, keys: Iterable[str], numbers: Iterable[int] = (1,)) -> None:
         """Write number after number to every key."""

@@ -36,14 +36,13 @@ from ots_tunnel.config import (
     dump_config,
 )
 from ots_tunnel.model import Action, ChannelType, Column, TunnelId, TunnelType
-from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport.aio import AioTransport
 from tests.integration.emulator_process import EmulatorProcess
-from tests.integration.scene import COPY, CREDENTIALS, TABLE
+from tests.integration.scene import COPY, CREDENTIALS, TABLE, create_table_request
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -90,14 +89,7 @@ class Large:
     async def prepare(self) -> None:
         await self.post("/partitions", instance="demo", table=TABLE, count=CHANNELS)
         for table in (TABLE, COPY):
-            request = pb.CreateTableRequest()
-            request.table_meta.table_name = table
-            request.table_meta.primary_key.add(name="pk", type=pb.STRING)
-            request.reserved_throughput.capacity_unit.read = 0
-            request.reserved_throughput.capacity_unit.write = 0
-            request.table_options.time_to_live = -1
-            request.table_options.max_versions = 1
-            await self._caller.call(TABLE_OPERATIONS["CreateTable"], request)
+            await self._caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request(table))
         await self.put(BASE_ROWS, 1)
         self.tunnel_id = await self._tunnels.create_tunnel(TABLE, "t", TunnelType.BaseAndStream)
         async with asyncio.timeout(20):
