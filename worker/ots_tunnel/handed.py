@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Self
 
 from ots_tunnel.client import Page
 from ots_tunnel.model import ChannelType, SequenceInfo, Token
+from ots_tunnel.protocol.page import count_actions
 from ots_tunnel.sinks import Confirmation
-
-_action = attrgetter("action")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class HandedPage:
             page.size_bytes,
             page.may_more,
             page.service_time,
-            Counter(map(_action, page.records)),
+            count_actions(page.records),
             page.records[-1].sequence if page.records and is_stream else None,
         )
 

@@ -7,9 +7,9 @@ import pytest
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
-from ots_tunnel.protocol.page import all_rows_stored, encode_batch_write, read_page
+from ots_tunnel.protocol.page import all_rows_stored, count_actions, encode_batch_write, read_page, total_size
 from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.record import PythonRecord, Record
 from tests.golden.vectors import STREAM_PUT
 
 
@@ -83,3 +83,21 @@ def test_a_batch_is_stored_only_when_every_row_is() -> None:
     assert not all_rows_stored(stored, 3)
     assert not all_rows_stored(answer.SerializeToString(), 2)
     assert not all_rows_stored(b"no message", 2)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_actions_and_bytes_of_a_page_are_counted(kind: type) -> None:
+    actions = [Action.PUT, Action.DELETE, Action.PUT]
+    records = kind(Record(action, b"u" * number, b"o" if number else None) for number, action in enumerate(actions))
+
+    assert dict(count_actions(records)) == {Action.PUT: 2, Action.DELETE: 1}
+    assert total_size(records) == sum(record.size for record in records) == 5
+    assert dict(count_actions(kind())) == {}
+    assert total_size(kind()) == 0
+
+
+def test_records_that_are_not_compiled_are_counted_as_well() -> None:
+    records = [Record(Action.UPDATE, b"12"), PythonRecord(Action.UPDATE, b"345")]
+
+    assert dict(count_actions(records)) == {Action.UPDATE: 2}
+    assert total_size(records) == 5

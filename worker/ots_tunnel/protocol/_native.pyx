@@ -626,6 +626,42 @@ def read_page(bytes page not None):
     return None if token is None else (records, token, may_more)
 
 
+def count_actions(list records not None):
+    """How many records of each action there are, those that there are; None where the reference has to look."""
+    if _actions is None:
+        _bind()
+    cdef Py_ssize_t index, puts = 0, updates = 0, deletes = 0
+    cdef object put = _actions[1], update = _actions[2], delete = _actions[3], record, action
+    for index in range(len(records)):
+        record = records[index]
+        if type(record) is not Record:
+            return None
+        action = (<Record>record).action
+        if action is put:
+            puts += 1
+        elif action is update:
+            updates += 1
+        elif action is delete:
+            deletes += 1
+        else:
+            return None
+    return {action: count for action, count in ((put, puts), (update, updates), (delete, deletes)) if count}
+
+
+def total_size(list records not None):
+    """Bytes of all records on the wire; None where the reference has to look."""
+    cdef Py_ssize_t index, total = 0
+    cdef object record
+    for index in range(len(records)):
+        record = records[index]
+        if type(record) is not Record:
+            return None
+        total += (<Record>record)._size
+        if (<Record>record).origin is not None:
+            total += PyBytes_GET_SIZE((<Record>record).origin)
+    return total
+
+
 cdef inline int _varint_size(Py_ssize_t number) noexcept nogil:
     cdef int size = 1
     while number >= 0x80:

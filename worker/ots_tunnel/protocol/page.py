@@ -7,7 +7,8 @@ Source: tunnel-protocol 2.2, tablestore-api 2.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -60,6 +61,24 @@ def read_page_in_python(body: bytes) -> PageContent:
     ]
     may_more = message.may_more_record if message.HasField("may_more_record") else None
     return PageContent(records, Token(message.next_token), may_more)
+
+
+def count_actions(records: Sequence[Record]) -> Mapping[int, int]:
+    """How many records of each action there are; nothing is decoded."""
+    if native is not None and type(records) is list:
+        counts: dict[int, int] | None = native.count_actions(records)
+        if counts is not None:
+            return counts
+    return Counter(int(record.action) for record in records)
+
+
+def total_size(records: Sequence[Record]) -> int:
+    """Bytes of all records on the wire."""
+    if native is not None and type(records) is list:
+        size = native.total_size(records)
+        if size is not None:
+            return int(size)
+    return sum(record.size for record in records)
 
 
 def encode_batch_write(table: str, records: Sequence[Record]) -> bytes:

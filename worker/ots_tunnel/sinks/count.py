@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ots_tunnel.protocol.page import total_size
 from ots_tunnel.sinks import Batch, Guard, Immediate
 
 
@@ -26,7 +27,7 @@ class CountSink(Immediate):
         """
         guard.check()
         self.rows += len(batch.records)
-        self.bytes += sum(record.size for record in batch.records)
+        self.bytes += total_size(batch.records)
 
     async def close(self) -> None:
         """Nothing to close."""
