@@ -48,7 +48,8 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     assert len(run.crew.strikes) == blows[Blow.KILL] + blows[Blow.PAUSE]
     assert counts["rows written"] > ROWS + counts["changes acknowledged to writers"]
     assert counts["rows repeated after a strike"] > 0
-    assert counts["strikes with entries read and not written"] > len(run.crew.strikes) / 2
+    assert counts["strikes with entries read and not written"] > 2
+    assert counts["entries read and not written at strikes"] > 100
     assert counts["hand-overs to another process"] >= CHANNELS
     assert counts["channels"] >= 2 * CHANNELS + blows[Blow.SPLIT] + blows[Blow.MERGE]
 
