@@ -90,3 +90,17 @@ async def test_a_resume_reads_the_boundary_page_again(scene: Scene) -> None:
 
     assert sorted(first.written) == [(key, 1) for key in KEYS]
     assert second.written == first.written[90:]
+
+
+async def test_workers_that_are_done_do_not_wait_for_each_other(scene: Scene) -> None:
+    await scene.create_table(partitions=4)
+    await scene.create_tunnel(TunnelType.Stream)
+    await scene.put(KEYS, [1, 2])
+    end_us = now_us() + 1_000_000
+    sinks = [RecordingSink() for _ in range(3)]
+    workers = [scene.worker(sink, end_us=end_us, exit_when_complete=True) for sink in sinks]
+
+    await asyncio.wait_for(asyncio.gather(*(worker.run() for worker in workers)), 30)
+
+    assert {row for sink in sinks for row in sink.written} == set(scene.everything())
+    assert scene.owners() == []

@@ -141,6 +141,17 @@ async def test_two_runs_of_one_job_share_the_work(scene: Scene) -> None:
     assert (await compared(scene)).equal
 
 
+async def test_two_runs_with_channels_each_end(scene: Scene) -> None:
+    scene.emulator.call("set_partitions", INSTANCE, SOURCE, 2)
+    await asyncio.to_thread(create_source, scene, 200)
+    end = in_seconds(3)
+    both = await asyncio.wait_for(asyncio.gather(job(scene, end).run(), job(scene, end).run()), 60)
+
+    assert True in [copied.complete for copied in both]
+    assert all(copied.complete or copied.others for copied in both)
+    assert (await compared(scene)).equal
+
+
 def test_the_command_itself(scene: Scene) -> None:
     create_source(scene, 300)
     end = in_seconds(3)

@@ -56,6 +56,7 @@ class Completion(enum.Enum):
 
     OPEN = "there is something to read"
     MINE = "every channel of this client, and every channel that nobody has, is done"
+    THEIRS = "as MINE, and a client whose id comes first is there to take over and end it"
     ALL = "every channel is done"
 
 
@@ -72,14 +73,18 @@ def completion(
     """
     if tunnel.tunnel.stage != Stage.STREAM or not tunnel.channels:
         return Completion.OPEN
-    others = False
+    others: set[ClientId] = set()
     for channel in tunnel.channels:
         if channel.status is ChannelStatus.TERMINATED or channel.channel_id in done:
             continue
         if channel.status is ChannelStatus.WAIT and done and settled:
             continue
         if channel.client_id and channel.client_id != client_id:
-            others = True
+            others.add(channel.client_id)
             continue
         return Completion.OPEN
-    return Completion.MINE if others else Completion.ALL
+    if not others:
+        return Completion.ALL
+    # Clients that waited for each other's channels, which are held until somebody leaves, would wait for ever.
+    leaves = client_id is not None and done and min(others) < client_id
+    return Completion.THEIRS if leaves else Completion.MINE

@@ -239,11 +239,10 @@ class Session:
 
     def _judge(self, found: Completion) -> None:
         before, self._status.completed = self._status.completed, found is not Completion.OPEN
-        if found is Completion.ALL:
-            if not before:
-                logger.info("every channel is done", extra=self._extra("completed"))
-            if self._settings.exit_when_complete:
-                self.drain()
+        if found is Completion.ALL and not before:
+            logger.info("every channel is done", extra=self._extra("completed"))
+        if found in (Completion.ALL, Completion.THEIRS) and self._settings.exit_when_complete:
+            self.drain()
 
     def _extra(self, action: str) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id, "client_id": self._client_id}

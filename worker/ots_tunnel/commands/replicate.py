@@ -8,11 +8,15 @@ import signal
 import sys
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.job_file import credentials_of, end_of, load_job, zone_of
+
+if TYPE_CHECKING:
+    from ots_tunnel.replicate.job import Copied
 
 #: Exit code when it was stopped by a signal: 128 and the signal's number.
 SIGNAL_BASE = 128
@@ -77,8 +81,7 @@ def replicate(
             figures = {"complete": copied.complete, "rows": copied.rows, "seconds": round(copied.seconds, 1)}
             click.echo(json.dumps({**figures, "endTime": _iso(end)}))
             return
-        state = "complete" if copied.complete else "stopped; the same command goes on"
-        click.echo(f"{state}: {copied.rows:,} rows in {copied.seconds:,.0f} s")
+        click.echo(f"{_state(copied, stopped=bool(stopped_by))}: {copied.rows:,} rows in {copied.seconds:,.0f} s")
         if copied.complete:
             click.echo(f"compare both tables with: ots-tunnel verify {file}")
 
@@ -88,6 +91,14 @@ def replicate(
         click.echo("stopped before anything was copied", err=True)
     if stopped_by:
         sys.exit(SIGNAL_BASE + stopped_by[0])
+
+
+def _state(copied: Copied, *, stopped: bool) -> str:
+    if copied.complete:
+        return "complete"
+    if copied.others and not stopped:
+        return "this run's share is copied; another run of the job goes on with the rest"
+    return "stopped; the same command goes on"
 
 
 def _iso(moment: datetime) -> str:

@@ -22,7 +22,7 @@ from ots_tunnel.destination import ensure_destination_async, refuse_same_table
 from ots_tunnel.display import shown
 from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist, TunnelError
 from ots_tunnel.job_file import JobFile
-from ots_tunnel.model import ChannelType, TunnelDescription, TunnelId, TunnelType
+from ots_tunnel.model import ChannelStatus, ChannelType, TunnelDescription, TunnelId, TunnelType
 from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.plan import Findings, check_start, end_warning
 from ots_tunnel.settings import WorkerSettings
@@ -45,11 +45,13 @@ class Copied:
     Args:
         complete: everything up to the end time is copied; False when it was stopped before.
         rows: records confirmed in this run.
+        others: whether another run of the job is at work still.
     """
 
     complete: bool
     rows: int
     seconds: float
+    others: bool = False
 
 
 class ReplicationJob:
@@ -100,12 +102,13 @@ class ReplicationJob:
         began = time.monotonic()
         try:
             tunnel = await self._prepare()
-            rows, complete = await self._copy(tunnel)
+            rows, done = await self._copy(tunnel)
+            others = await self._others_are_at_work()
         finally:
             await self._client.close()
             await run_blocking(self._source.close)
             await run_blocking(self._destination.close)
-        return Copied(complete, rows, time.monotonic() - began)
+        return Copied(done and not others, rows, time.monotonic() - began, others)
 
     def interrupt(self) -> bool:
         """Stop copying in good order, the second time at once; False before copying has begun."""
@@ -192,6 +195,12 @@ class ReplicationJob:
         finally:
             await worker_client.close()
         return worker.status.metrics.rows_total, worker.status.completed
+
+    async def _others_are_at_work(self) -> bool:
+        """Whether somebody holds a channel; a run that is done with its own leaves the rest to one other."""
+        reader = self._job.reader
+        tunnel = await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
+        return any(channel.client_id and channel.status is not ChannelStatus.TERMINATED for channel in tunnel.channels)
 
     async def _measure(self, meter: ReplicationMeter, worker: TunnelWorker) -> None:
         reader = self._job.reader

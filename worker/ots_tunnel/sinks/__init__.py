@@ -159,17 +159,23 @@ def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Si
     Raises:
         ConfigError: no sink is named, or the one that is cannot be made.
     """
-    sink = _tolerating(_named_sink(config, transport), config)
-    if config.delivery.rate_limit is not None and config.delivery.rate_limit.rows_per_second:
-        from ots_tunnel.sinks.paced import PacedSink
-
-        sink = PacedSink(sink, config.delivery.rate_limit.rows_per_second)
+    # Refusals are gathered over whole pages, so they are dealt with around the pace, not inside of it.
+    sink = _tolerating(_paced(_named_sink(config, transport), config), config)
     transform = Transform.of(config.delivery)
     if transform is None:
         return sink
     from ots_tunnel.sinks.transforming import TransformingSink
 
     return TransformingSink(sink, transform)
+
+
+def _paced(sink: Sink, config: WorkerConfig) -> Sink:
+    limit = config.delivery.rate_limit
+    if limit is None or not limit.rows_per_second:
+        return sink
+    from ots_tunnel.sinks.paced import PacedSink
+
+    return PacedSink(sink, limit.rows_per_second, sliced=config.sink.files is None)
 
 
 def _tolerating(sink: Sink, config: WorkerConfig) -> Sink:

@@ -1,13 +1,18 @@
-"""A limit of rows written per second: batches go out in slices, one when the one before is paid for."""
+"""A limit of rows written per second: batches go out in slices, one when the one before is paid for.
+
+A sink that keeps records gets whole batches. Parts of one page in two files would have one name, and the second
+file would wait for the checkpoint of a page that waits for it.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.sinks import Batch, Confirmation, Sink, both
+from ots_tunnel.sinks import Batch, Confirmation, Sink
 from ots_tunnel.sinks.tally import Tally
 
 #: A slice holds what may be written in this time, seconds: the destination sees no bursts.
@@ -20,12 +25,13 @@ class PacedSink:
     Args:
         sink: opened and closed with this one.
         rows_per_second: at least 1.
+        sliced: whether batches may be cut; only for a sink that confirms when `write` returns.
     """
 
-    def __init__(self, sink: Sink, rows_per_second: int) -> None:
+    def __init__(self, sink: Sink, rows_per_second: int, *, sliced: bool = True) -> None:
         self._sink = sink
         self._rows_per_second = rows_per_second
-        self._slice_rows = max(1, int(rows_per_second * SLICE_SECONDS))
+        self._slice_rows = max(1, int(rows_per_second * SLICE_SECONDS)) if sliced else sys.maxsize
         self._rate: RateLimit | None = None
 
     def __repr__(self) -> str:
@@ -43,15 +49,14 @@ class PacedSink:
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
         """See `Sink.write`."""
         assert self._rate is not None, "open() comes first"
-        whole: Confirmation | None = None
+        confirmation: Confirmation | None = None
         head = batch.head or batch.records[0]
         for start in range(0, len(batch.records), self._slice_rows):
             records = batch.records[start : start + self._slice_rows]
             charged = await self._rate.ready()
             self._rate.spend(len(records), charged)
-            part = await self._sink.write(replace(batch, records=records, head=head), guard)
-            whole = part if whole is None else whole if part is None else both(whole, part)
-        return whole
+            confirmation = await self._sink.write(replace(batch, records=records, head=head), guard)
+        return confirmation
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""
