@@ -74,7 +74,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
     try:
         return WorkerConfig.model_validate(document)
     except ValidationError as error:
-        raise ConfigError(f"{obj.namespace}/{obj.name}: {describe(error)}") from error
+        raise ConfigError(f"{obj.namespace}/{obj.name}: {describe(error, WorkerConfig)}") from error
 
 
 def config_map(obj: TablestoreTunnel, config: WorkerConfig) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def test_folders_of_keys_are_for_a_job_alone(tables: Scene) -> None:
         ("delivery: {columns: {exclude: [x]}}", "", "worker.yaml: delivery.columns: it makes a copy that differs"),
         ("delivery: {filter: {actions: [PUT]}}", "", "worker.yaml: delivery.filter: it makes a copy that differs"),
         ("", "count: {}", "worker.yaml: sink: found count, allowed is tablestore"),
-        ("", "tablestore: {table: x}", "worker.yaml: sink.tablestore.endpoint: Field required"),
+        ("", "tablestore: {table: x}", "worker.yaml: sink.tablestore.endpoint: missing, allowed is http(s)://"),
     ],
 )
 def test_a_document_of_another_kind_of_copy_is_refused(tables: Scene, more: str, sink: str, message: str) -> None:
@@ -174,8 +174,8 @@ def test_a_document_and_options_exclude_each_other(tables: Scene) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--endpoint", "shop"], "--endpoint: String should match pattern"),
-        (["--to-endpoint", "shop"], "--to-endpoint: String should match pattern"),
+        (["--endpoint", "shop"], "--endpoint: found 'shop', allowed is http(s)://"),
+        (["--to-endpoint", "shop"], "--to-endpoint: found 'shop', allowed is http(s)://"),
         (["--credentials", "/nowhere"], "/nowhere/accessKeyId: missing or empty"),
         (["--to-credentials", "/nowhere"], "/nowhere/accessKeyId: missing or empty"),
     ],

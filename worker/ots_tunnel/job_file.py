@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, m
 from pydantic.alias_generators import to_camel
 
 from ots_tunnel.config import describe
+from ots_tunnel.config.base import Endpoint
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials, static_credentials
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.instances import region_of
@@ -30,7 +31,7 @@ class TableSection(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
 
-    endpoint: str = Field(pattern=r"^https?://[^/\s]+/?$")
+    endpoint: Endpoint
     """Instance endpoint without a path."""
     instance_name: str = Field(min_length=1)
     """Instance name."""
@@ -103,7 +104,7 @@ def load_job(path: Path) -> JobFile:
     try:
         return JobFile.model_validate(document)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error)}") from error
+        raise ConfigError(f"{path}: {describe(error, JobFile)}") from error
 
 
 def credentials_of(section: TableSection, name: str, folder: Path | None) -> CredentialsProvider:

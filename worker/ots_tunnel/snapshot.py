@@ -28,6 +28,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ots_tunnel.config import ConfigModel, DeliveryConfig, InstanceConfig, SinkConfig, describe
+from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.errors import CodecError, ConfigError
 
 #: Label of the progress ConfigMap: the copy that is wanted.
@@ -105,13 +106,9 @@ def load_snapshot_config(path: Path) -> SnapshotConfig:
         ConfigError: the file is missing, no YAML, or a field is wrong; each wrong field is named.
     """
     try:
-        return SnapshotConfig.model_validate(yaml.safe_load(path.read_text()))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from error
+        return SnapshotConfig.model_validate(read_yaml(path), by_alias=True, by_name=False)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error)}") from error
+        raise ConfigError(f"{path}: {describe(error, SnapshotConfig)}") from error
 
 
 def dump_snapshot_config(config: SnapshotConfig) -> str:

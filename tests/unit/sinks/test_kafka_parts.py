@@ -94,22 +94,25 @@ def test_settings_keep_order_and_lose_nothing() -> None:
         ({"bootstrapServers": ["b1:9092,b2:9092"]}, "sink.kafka.bootstrapServers.0"),
         ({"bootstrapServers": ["b1"]}, "sink.kafka.bootstrapServers.0"),
         ({"topic": "a b"}, "sink.kafka.topic"),
-        ({"compression": "brotli"}, "sink.kafka.compression: .*'none', 'gzip', 'snappy', 'lz4' or 'zstd'"),
-        ({"securityProtocol": "TLS"}, "sink.kafka.securityProtocol: .*'SASL_SSL'"),
+        (
+            {"compression": "brotli"},
+            "sink.kafka.compression: found 'brotli', allowed is one of none, .*zstd",
+        ),
+        ({"securityProtocol": "TLS"}, "sink.kafka.securityProtocol: .*SASL_SSL"),
         ({"timeoutSeconds": 0}, "sink.kafka.timeoutSeconds"),
-        ({"password": "hush"}, "sink.kafka.password: Extra inputs are not permitted$"),
-        ({"securityProtocol": "SASL_SSL"}, "sink.kafka: .*sasl is missing, securityProtocol SASL_SSL needs it"),
+        ({"password": "hush"}, "sink.kafka.password: unknown, allowed is bootstrapServers, .*timeoutSeconds$"),
+        ({"securityProtocol": "SASL_SSL"}, "sink.kafka.sasl: missing, securityProtocol SASL_SSL needs"),
         (
             {"sasl": {"mechanism": "PLAIN", "directory": "/login"}},
-            "sink.kafka: .*sasl contradicts securityProtocol PLAINTEXT: allowed .* SASL_PLAINTEXT and SASL_SSL",
+            "sink.kafka.sasl: found with securityProtocol PLAINTEXT, allowed is SASL_PLAINTEXT or SASL_SSL",
         ),
         (
             {"sasl": {"mechanism": "GSSAPI", "directory": "/login"}, "securityProtocol": "SASL_SSL"},
-            "sink.kafka.sasl.mechanism: .*'SCRAM-SHA-512'",
+            "sink.kafka.sasl.mechanism: .*SCRAM-SHA-512",
         ),
         (
             {"caFile": "/ca.pem", "securityProtocol": "PLAINTEXT"},
-            "sink.kafka: .*caFile contradicts securityProtocol PLAINTEXT: allowed with it are SSL and SASL_SSL",
+            "sink.kafka.caFile: found with securityProtocol PLAINTEXT, allowed is SSL or SASL_SSL",
         ),
     ],
 )

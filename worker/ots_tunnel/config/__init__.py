@@ -7,12 +7,13 @@ camelCase, as in the object.
 
 from __future__ import annotations
 
-from ots_tunnel.config.base import ConfigModel, CredentialsConfig, InstanceConfig, describe
+from ots_tunnel.config.base import ConfigModel, CredentialsConfig, InstanceConfig
 from ots_tunnel.config.client import ClientConfig, TunnelConfig
 from ots_tunnel.config.delivery import DeadLetterConfig, DeliveryConfig, RateLimitConfig, RetryConfig
 from ots_tunnel.config.document import HttpConfig, WorkerConfig, dump_config, load_config
 from ots_tunnel.config.files import FilesSinkConfig, FileStoreConfig
 from ots_tunnel.config.kafka import KafkaSaslConfig, KafkaSinkConfig
+from ots_tunnel.config.problems import describe
 from ots_tunnel.config.selection import BytesValue, ColumnsConfig, FilterConfig, KeyRangeConfig
 from ots_tunnel.config.sinks import (
     CountSinkConfig,

@@ -3,21 +3,81 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
+
+from ots_tunnel.config.allowed import Words
+from ots_tunnel.config.problems import not_allowed
 
 
 class ConfigModel(BaseModel):
     """Base of the document's parts: frozen, camelCase, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_of_its_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        """Nothing is converted that a person would call another kind: no "5", no `yes` for a number."""
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if (kind in (int, float) and isinstance(value, bool | str)) or (kind is bool and not isinstance(value, bool)):
+            raise not_allowed()
+        return value
+
+
+def _without_login(url: str) -> str:
+    """A document holds no secrets, and messages and logs repeat addresses."""
+    try:
+        parts = urlsplit(url)
+        has_login, port = parts.username is not None or parts.password is not None, parts.port
+    except ValueError:  # such as a port above 65535
+        raise not_allowed() from None
+    if has_login or port == 0:
+        raise not_allowed()
+    return url
+
+
+def _not_empty(path: Any) -> Any:
+    if path == "":  # would be the working directory
+        raise not_allowed()
+    return path
+
+
+WebUrl = Annotated[
+    str,
+    Field(pattern=r"^https?://[^/\s][^\s]*$"),
+    AfterValidator(_without_login),
+    Words("http(s)://host[:port]/path without a user name and password"),
+]
+Endpoint = Annotated[
+    str,
+    Field(pattern=r"^https?://[^/?#\s]+/?$"),
+    AfterValidator(_without_login),
+    Words("http(s)://host[:port] without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com"),
+]
+InstanceName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$", max_length=64),
+    Words("letters, digits and hyphens, not at either end"),
+]
+TableName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=255),
+    Words("up to 255 letters, digits and underscores, no digit first"),
+]
+Name = Annotated[str, Field(min_length=1)]
+NonEmptyPath = Annotated[Path, BeforeValidator(_not_empty), Words("a path that is not empty")]
 
 
 class CredentialsConfig(ConfigModel):
     """Where the AccessKey pair is."""
 
-    directory: Path
+    directory: NonEmptyPath
     """Folder with the files `accessKeyId`, `accessKeySecret` and, for temporary keys, `securityToken`.
     They are read again when they change, so a rotated Secret needs no restart."""
 
@@ -25,20 +85,8 @@ class CredentialsConfig(ConfigModel):
 class InstanceConfig(ConfigModel):
     """An instance of the service and who calls it."""
 
-    endpoint: str = Field(pattern=r"^https?://[^/\s]+/?$")
+    endpoint: Endpoint
     """Instance endpoint without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com."""
-    instance: str = Field(min_length=1)
+    instance: InstanceName
     """Instance name."""
     credentials: CredentialsConfig
-
-
-def describe(error: ValidationError) -> str:
-    """One clause per wrong field: where, what was found, what is allowed."""
-    clauses = []
-    for item in error.errors(include_url=False):
-        where = ".".join(str(part) for part in item["loc"]) or "document"
-        # What stands under a name that is none of ours may be anything, a secret too.
-        shown = item["type"] != "extra_forbidden" and not isinstance(item["input"], dict | list)
-        found = f", found {item['input']!r}" if shown else ""
-        clauses.append(f"{where}: {item['msg']}{found}")
-    return "; ".join(clauses)

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from ots_tunnel.config.base import ConfigModel, InstanceConfig
+from ots_tunnel.config.allowed import Words
+from ots_tunnel.config.base import ConfigModel, InstanceConfig, TableName
+from ots_tunnel.config.problems import contradiction, not_allowed
+
+#: Seconds; tunnel-protocol 5.5.
+SHORTEST_INTERVAL = 5
 
 
 class TunnelConfig(InstanceConfig):
     """The tunnel that is consumed."""
 
-    table: str = Field(min_length=1)
+    table: TableName
     """Source table."""
-    tunnel_name: str = Field(min_length=1)
+    tunnel_name: Annotated[str, Field(pattern=r"^\S+$"), Words("a name without spaces")]
     """Tunnel name, for messages and metrics."""
-    tunnel_id: str = Field(min_length=1)
+    tunnel_id: Annotated[
+        str, Field(pattern=r"^\S+$"), Words("the id that `ots-tunnel tunnel create` or `list` shows, without spaces")
+    ]
     """Tunnel id; a worker never creates a tunnel."""
     end_time: datetime | None = None
     """Stop here instead of following for ever: records after it are not written (with a time zone)."""
+
+    @field_validator("end_time", mode="before")
+    @classmethod
+    def _is_no_number(cls, end_time: Any) -> Any:
+        if isinstance(end_time, bool | int | float):  # of seconds, or milliseconds, since when?
+            raise not_allowed()
+        return end_time
 
     @field_validator("end_time")
     @classmethod
     def _has_a_time_zone(cls, end_time: datetime | None) -> datetime | None:
         if end_time is not None and end_time.tzinfo is None:
-            raise ValueError("allowed is a time with a time zone, such as 2026-06-19T17:00:00+08:00")
+            raise not_allowed()
         return end_time
 
 
@@ -35,9 +49,17 @@ class ClientConfig(ConfigModel):
 
     tag_prefix: str = ""
     """Put before the host name in the client tag; the operator sets the first 8 characters of the object's uid."""
-    heartbeat_interval_seconds: int = Field(default=10, ge=5)
+    heartbeat_interval_seconds: Annotated[
+        int,
+        Field(ge=SHORTEST_INTERVAL),
+        Words(because="the service's minimum: it gives channels out with heartbeats, and expects none more often"),
+    ] = 10
     """Seconds between heartbeats; the service's minimum is 5."""
-    heartbeat_timeout_seconds: int = Field(default=60, ge=6)
+    heartbeat_timeout_seconds: Annotated[
+        int,
+        Field(ge=SHORTEST_INTERVAL + 1),
+        Words(because="it has to be more than the heartbeat interval, whose minimum is 5"),
+    ] = 60
     """Without a heartbeat for so long the service gives the channels to others. More than the interval."""
     checkpoint_interval_seconds: float = Field(default=5, ge=0.1)
     """Confirmed progress is stored at most so often per channel."""
@@ -55,9 +77,10 @@ class ClientConfig(ConfigModel):
     @model_validator(mode="after")
     def _timeout_exceeds_interval(self) -> Self:
         if self.heartbeat_timeout_seconds <= self.heartbeat_interval_seconds:
-            raise ValueError(
-                f"heartbeatTimeoutSeconds {self.heartbeat_timeout_seconds} must be more than "
-                f"heartbeatIntervalSeconds {self.heartbeat_interval_seconds}"
+            raise contradiction(
+                "heartbeatTimeoutSeconds",
+                f"found {self.heartbeat_timeout_seconds}, allowed is more than heartbeatIntervalSeconds, "
+                f"{self.heartbeat_interval_seconds} (the service would forget the client between two heartbeats)",
             )
         return self
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel
 from ots_tunnel.config.files import FileStoreConfig
+from ots_tunnel.config.problems import contradiction
 from ots_tunnel.config.selection import ColumnsConfig, FilterConfig
 
 
@@ -18,6 +20,16 @@ class RetryConfig(ConfigModel):
     """First pause; doubles."""
     backoff_max_seconds: float = Field(default=60, gt=0)
     """Longest pause."""
+
+    @model_validator(mode="after")
+    def _longest_is_not_shorter(self) -> Self:
+        if self.backoff_max_seconds < self.backoff_seconds:
+            raise contradiction(
+                "backoffMaxSeconds",
+                f"found {self.backoff_max_seconds:g}, allowed is {self.backoff_seconds:g} and more, "
+                "as backoffSeconds says",
+            )
+        return self
 
 
 class RateLimitConfig(ConfigModel):
@@ -37,9 +49,13 @@ class DeadLetterConfig(ConfigModel):
 class DeliveryConfig(ConfigModel):
     """How records are grouped and what happens to refused ones."""
 
-    batch_max_rows: int = Field(default=200, ge=1, le=200)
+    batch_max_rows: Annotated[
+        int, Field(ge=1, le=200), Words(because="the service takes at most 200 rows in one BatchWriteRow")
+    ] = 200
     """Rows per write; the service's maximum is 200."""
-    batch_max_bytes: int = Field(default=4_000_000, ge=1024, le=4_194_304)
+    batch_max_bytes: Annotated[
+        int, Field(ge=1024, le=4_194_304), Words(because="the service takes at most 4194304 bytes in one BatchWriteRow")
+    ] = 4_000_000
     """Bytes per write; the service's maximum is 4194304."""
     retry: RetryConfig = RetryConfig()
     columns: ColumnsConfig | None = None
@@ -54,9 +70,10 @@ class DeliveryConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _dead_letters_have_a_place(self) -> Self:
-        if (self.on_permanent_error == "DeadLetter") != (self.dead_letter is not None):
-            raise ValueError(
-                f"onPermanentError {self.on_permanent_error} and deadLetter "
-                f"{'given' if self.dead_letter else 'missing'}: DeadLetter needs a place, and nothing else takes one"
+        if self.on_permanent_error == "DeadLetter" and self.dead_letter is None:
+            raise contradiction("deadLetter", "missing, onPermanentError DeadLetter needs {files: {url: ...}}")
+        if self.on_permanent_error != "DeadLetter" and self.dead_letter is not None:
+            raise contradiction(
+                "deadLetter", f"found with onPermanentError {self.on_permanent_error}, allowed is DeadLetter with it"
             )
         return self

@@ -8,11 +8,14 @@ from typing import Self
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from ots_tunnel.config.base import ConfigModel, describe
+from ots_tunnel.config.base import ConfigModel, Name
 from ots_tunnel.config.client import ClientConfig, TunnelConfig
 from ots_tunnel.config.delivery import DeliveryConfig
+from ots_tunnel.config.problems import contradiction, describe
 from ots_tunnel.config.sinks import SinkConfig
+from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.instances import region_of
 
 #: Sinks that can refuse one record and take the next.
 REFUSING_SINKS = ("tablestore", "http", "kafka")
@@ -21,7 +24,7 @@ REFUSING_SINKS = ("tablestore", "http", "kafka")
 class HttpConfig(ConfigModel):
     """Where metrics, health and the channel list are served."""
 
-    host: str = "127.0.0.1"
+    host: Name = "127.0.0.1"
     """Address to listen on; the operator renders 0.0.0.0 for the pod's own network."""
     port: int = Field(default=8080, ge=0, le=65535)
     """Port; 0 takes a free one."""
@@ -40,22 +43,24 @@ class WorkerConfig(ConfigModel):
     def _sink_can_refuse(self) -> Self:
         policy, kind = self.delivery.on_permanent_error, self.sink.kind
         if policy != "Fail" and kind not in REFUSING_SINKS:
-            raise ValueError(
-                f"delivery.onPermanentError {policy} has no meaning with sink.{kind}, which refuses no single record: "
-                f"allowed is Fail, or one of the sinks {', '.join(REFUSING_SINKS)}"
+            raise contradiction(
+                "delivery.onPermanentError",
+                f"found {policy} with sink.{kind}, which refuses no single record: allowed is Fail, or one of the "
+                f"sinks {', '.join(REFUSING_SINKS)}",
             )
         return self
 
     @model_validator(mode="after")
     def _destination_is_not_the_source(self) -> Self:
-        sink = self.sink.tablestore
-        if sink is not None and (sink.endpoint.rstrip("/"), sink.instance, sink.table) == (
-            self.source.endpoint.rstrip("/"),
-            self.source.instance,
-            self.source.table,
+        sink, source = self.sink.tablestore, self.source
+        if sink is not None and (region_of(sink.endpoint), sink.instance, sink.table) == (
+            region_of(source.endpoint),
+            source.instance,
+            source.table,
         ):
-            raise ValueError(
-                f"sink.tablestore.table {sink.table!r} is the source itself: copying a table into itself never ends"
+            raise contradiction(
+                "sink.tablestore.table",
+                f"found {sink.table!r}, the source itself: copying a table into itself never ends",
             )
         return self
 
@@ -67,16 +72,11 @@ def load_config(path: Path) -> WorkerConfig:
         ConfigError: the file is missing, no YAML, or a field is wrong; each wrong field is named with what
             was found and what is allowed.
     """
+    document = read_yaml(path)
     try:
-        document = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from error
-    try:
-        return WorkerConfig.model_validate(document)
+        return WorkerConfig.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error)}") from error
+        raise ConfigError(f"{path}: {describe(error, WorkerConfig)}") from error
 
 
 def dump_config(config: WorkerConfig) -> str:

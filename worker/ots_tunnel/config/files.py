@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
+from pydantic.alias_generators import to_snake
 
-from ots_tunnel.config.base import ConfigModel, CredentialsConfig
+from ots_tunnel.config.allowed import Words
+from ots_tunnel.config.base import ConfigModel, CredentialsConfig, Endpoint, Name, NonEmptyPath
+from ots_tunnel.config.problems import contradiction
 
 
 class FileStoreConfig(ConfigModel):
     """A folder on a mounted volume, or a prefix in a bucket of an S3-compatible store."""
 
-    url: str = Field(pattern=r"^(file:///[^\s]*|s3://[^/\s]+(/[^\s]*)?)$")
+    url: Annotated[
+        str,
+        Field(pattern=r"^(file:///[^\s]*|s3://[^/@\s]+(/[^\s]*)?)$"),
+        Words("file:///path or s3://bucket/prefix, without spaces"),
+    ]
     """file:///path or s3://bucket/prefix."""
-    endpoint: str | None = Field(default=None, pattern=r"^https?://[^/\s]+/?$")
+    endpoint: Endpoint | None = None
     """Of the store, without the bucket, such as https://oss-cn-hangzhou.aliyuncs.com; empty means Amazon's."""
-    region: str | None = Field(default=None, min_length=1)
+    region: Name | None = None
     """Region that requests are signed for; many stores take any."""
     bucket_in_host: bool = False
     """The bucket's name is part of the host name (virtual-hosted style), as OSS asks for; else of the path."""
     credentials: CredentialsConfig | None = None
     """Of the store."""
 
+    _only_for_buckets: ClassVar[tuple[str, ...]] = ("endpoint", "region", "bucketInHost", "credentials")
+
     @model_validator(mode="after")
     def _fits_its_scheme(self) -> Self:
-        given = [name for name in ("endpoint", "region", "credentials") if getattr(self, name) is not None]
-        if self.url.startswith("file:") and given:
-            raise ValueError(f"{', '.join(given)}: only allowed with a url s3://bucket/prefix, found {self.url!r}")
-        if self.url.startswith("s3:") and self.credentials is None:
-            raise ValueError("credentials: needed with a url s3://bucket/prefix")
+        if self.url.startswith("s3:"):
+            if self.credentials is None:
+                raise contradiction("credentials", f"missing, url {self.url!r} needs {{directory: ...}}")
+            return self
+        for field in self._only_for_buckets:
+            if getattr(self, to_snake(field)):
+                raise contradiction(field, f"found with url {self.url!r}, allowed is a url s3://bucket/prefix with it")
         return self
 
 
@@ -45,5 +55,7 @@ class FilesSinkConfig(FileStoreConfig):
     """A file is published when it holds so many bytes of records, as they came."""
     max_file_seconds: float = Field(default=60, ge=1, le=3600)
     """A file is published so long after its first record; progress is not durable before."""
-    spool_directory: Path | None = None
+    spool_directory: NonEmptyPath | None = None
     """Where files for a bucket are collected before they are published; empty means the system's temporary folder."""
+
+    _only_for_buckets: ClassVar[tuple[str, ...]] = (*FileStoreConfig._only_for_buckets, "spoolDirectory")

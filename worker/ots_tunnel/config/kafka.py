@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ots_tunnel.config.base import ConfigModel
+from ots_tunnel.config.allowed import Words
+from ots_tunnel.config.base import ConfigModel, NonEmptyPath
+from ots_tunnel.config.problems import contradiction, not_allowed
+
+
+def _has_a_port(server: str) -> str:
+    if not 1 <= int(server.rpartition(":")[2]) <= 65535:
+        raise not_allowed()
+    return server
+
+
+BootstrapServer = Annotated[str, Field(pattern=r"^[^,\s/@]+:\d{1,5}$"), AfterValidator(_has_a_port), Words("host:port")]
 
 
 class KafkaSaslConfig(ConfigModel):
@@ -15,22 +25,26 @@ class KafkaSaslConfig(ConfigModel):
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
     """How the password is shown to a broker."""
-    directory: Path
+    directory: NonEmptyPath
     """Folder with the files `username` and `password`. They are read again when they change."""
 
 
 class KafkaSinkConfig(ConfigModel):
     """A topic; it exists already."""
 
-    bootstrap_servers: tuple[Annotated[str, Field(pattern=r"^[^,\s/]+:\d{1,5}$")], ...] = Field(min_length=1)
+    bootstrap_servers: tuple[BootstrapServer, ...] = Field(min_length=1)
     """Brokers to begin with, each as host:port."""
-    topic: str = Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")
+    topic: Annotated[
+        str,
+        Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$"),
+        Words("1 to 249 letters, digits, dots, underscores and hyphens"),
+    ]
     """Topic of every record."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """What the brokers' listener speaks."""
     sasl: KafkaSaslConfig | None = None
     """Needed with SASL_PLAINTEXT and SASL_SSL, refused without."""
-    ca_file: Path | None = None
+    ca_file: NonEmptyPath | None = None
     """PEM file with the certificates that the brokers' have to descend from; None means the system's."""
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "lz4"
     """How batches of records are compressed."""
@@ -41,11 +55,11 @@ class KafkaSinkConfig(ConfigModel):
     def _protocol_fits(self) -> Self:
         protocol = self.security_protocol
         if self.sasl is None and protocol.startswith("SASL_"):
-            raise ValueError(f"sasl is missing, securityProtocol {protocol} needs it")
+            raise contradiction("sasl", f"missing, securityProtocol {protocol} needs {{mechanism, directory}}")
         if self.sasl is not None and not protocol.startswith("SASL_"):
-            raise ValueError(
-                f"sasl contradicts securityProtocol {protocol}: allowed with it are SASL_PLAINTEXT and SASL_SSL"
+            raise contradiction(
+                "sasl", f"found with securityProtocol {protocol}, allowed is SASL_PLAINTEXT or SASL_SSL with it"
             )
         if self.ca_file is not None and not protocol.endswith("SSL"):
-            raise ValueError(f"caFile contradicts securityProtocol {protocol}: allowed with it are SSL and SASL_SSL")
+            raise contradiction("caFile", f"found with securityProtocol {protocol}, allowed is SSL or SASL_SSL with it")
         return self

@@ -3,47 +3,53 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from typing import Literal, Self
+from binascii import Error as Base64Error
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import Discriminator, Field, StrictInt, StrictStr, Tag, field_validator, model_validator
 
-from ots_tunnel.config.base import ConfigModel
+from ots_tunnel.config.allowed import Words
+from ots_tunnel.config.base import ConfigModel, Name
+from ots_tunnel.config.problems import NOT_ALLOWED, contradiction, not_allowed, shown
 
 
 class ColumnsConfig(ConfigModel):
     """Which attribute columns reach the sink, and under which names. Key columns always do, unchanged."""
 
-    include: tuple[str, ...] = ()
+    include: tuple[Name, ...] = ()
     """Only these; empty means all."""
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[Name, ...] = ()
     """All but these."""
-    rename: dict[str, str] = Field(default_factory=dict)
+    rename: dict[Name, Name] = Field(default_factory=dict)
     """Name at the source: name at the sink."""
 
     @model_validator(mode="after")
     def _do_not_contradict(self) -> Self:
         if self.include and self.exclude:
-            raise ValueError("include and exclude contradict each other: allowed is one of them")
-        targets = list(self.rename.values())
-        for target in targets:
-            if not target or targets.count(target) > 1:
-                raise ValueError(f"rename: found {target!r} {targets.count(target)} times, names must differ")
+            raise contradiction("exclude", "found with include, allowed is one of them")
         gone = sorted(set(self.rename) & set(self.exclude) or set(self.rename) - set(self.include or self.rename))
         if gone:
-            raise ValueError(f"rename: {', '.join(gone)} is left out by include or exclude")
+            raise contradiction("rename", f"{', '.join(gone)}: left out by {'include' if self.include else 'exclude'}")
+        targets = [self.rename.get(name, name) for name in {*self.include, *self.rename}]
+        for target in sorted(targets):
+            if targets.count(target) > 1:
+                raise contradiction("rename", f"{targets.count(target)} columns are called {target!r} after it")
         return self
 
 
 class BytesValue(ConfigModel):
     """A key value of type BINARY."""
 
-    base64: StrictStr
+    base64: Annotated[StrictStr, Words("a text in base64")]
     """Its bytes in base64."""
 
     @field_validator("base64")
     @classmethod
     def _is_base64(cls, text: str) -> str:
-        b64decode(text, validate=True)
+        try:
+            b64decode(text, validate=True)
+        except (Base64Error, ValueError):
+            raise not_allowed() from None
         return text
 
     @property
@@ -52,8 +58,38 @@ class BytesValue(ConfigModel):
         return b64decode(self.base64)
 
 
-#: INTEGER, STRING or BINARY; its type has to be that of the key column.
-KeyBound = StrictInt | StrictStr | BytesValue
+def _type_of(value: Any) -> str | None:
+    match value:
+        case bool():
+            return None
+        case int():
+            return "INTEGER"
+        case str():
+            return "STRING"
+        case dict() | BytesValue():
+            return "BINARY"
+    return None
+
+
+#: Its type has to be that of the key column.
+KeyBound = Annotated[
+    Annotated[StrictInt, Field(ge=-(2**63), lt=2**63), Tag("INTEGER")]
+    | Annotated[StrictStr, Tag("STRING")]
+    | Annotated[BytesValue, Tag("BINARY")],
+    Discriminator(_type_of, custom_error_type=NOT_ALLOWED, custom_error_message="not allowed"),
+    Words("a whole number of 64 bits, a text, or {base64: ...} for bytes, as the key column is"),
+]
+
+
+def _ordered(bound: int | str | BytesValue) -> tuple[str, Any]:
+    """Type, and what is compared: texts are in the order of their bytes."""
+    if isinstance(bound, BytesValue):
+        return "BINARY", bound.value
+    return ("STRING", bound.encode()) if isinstance(bound, str) else ("INTEGER", bound)
+
+
+def _text(bound: int | str | BytesValue) -> str:
+    return f"{{base64: {bound.base64}}}" if isinstance(bound, BytesValue) else shown(bound)
 
 
 class KeyRangeConfig(ConfigModel):
@@ -70,16 +106,30 @@ class KeyRangeConfig(ConfigModel):
     @model_validator(mode="after")
     def _holds_something(self) -> Self:
         if not self.begin and not self.end:
-            raise ValueError("begin and end are empty: allowed is no range at all, or at least one of them")
+            raise contradiction("begin", "empty as end is, allowed is at least one of them, or no range at all")
+        if self.begin and self.end:
+            self._begins_before_its_end()
         return self
+
+    def _begins_before_its_end(self) -> None:
+        for begin, end in zip(self.begin, self.end, strict=False):
+            (kind, least), (other_kind, most) = _ordered(begin), _ordered(end)
+            if kind != other_kind:
+                raise contradiction("end", f"found {other_kind} beside {kind} of begin, a key column has one type")
+            if least != most:
+                if least > most:
+                    raise contradiction("end", f"found {_text(end)}, allowed is above {_text(begin)} of begin")
+                return
+        if len(self.end) <= len(self.begin):
+            raise contradiction("end", "nothing is between begin and it, allowed is above begin")
 
 
 class FilterConfig(ConfigModel):
     """Which records reach the sink; all others count as processed."""
 
-    actions: tuple[Literal["PUT", "UPDATE", "DELETE"], ...] = ("PUT", "UPDATE", "DELETE")
+    actions: tuple[Literal["PUT", "UPDATE", "DELETE"], ...] = Field(default=("PUT", "UPDATE", "DELETE"), min_length=1)
     """Kinds of change."""
-    key_prefix: dict[str, str] = Field(default_factory=dict)
+    key_prefix: dict[Name, str] = Field(default_factory=dict)
     """Key column: text its value has to begin with. A key column that is no text does not match."""
     key_range: KeyRangeConfig | None = None
     """Part of the table, in the order of its key."""

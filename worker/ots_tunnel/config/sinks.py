@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from ots_tunnel.config.base import ConfigModel, InstanceConfig
+from ots_tunnel.config.allowed import Words
+from ots_tunnel.config.base import ConfigModel, InstanceConfig, NonEmptyPath, TableName, WebUrl
 from ots_tunnel.config.files import FilesSinkConfig
 from ots_tunnel.config.kafka import KafkaSinkConfig
+from ots_tunnel.config.problems import contradiction, looks_secret, not_allowed
+
+
+def _is_no_secret(path: Any) -> Any:
+    if looks_secret(path):
+        raise not_allowed()
+    return path
 
 
 class TablestoreSinkConfig(InstanceConfig):
     """Another table; it exists already (the operator ensures it)."""
 
-    table: str = Field(min_length=1)
+    table: TableName
     """Destination table."""
 
 
@@ -30,16 +37,20 @@ class CountSinkConfig(ConfigModel):
 class PythonSinkConfig(ConfigModel):
     """The user's own code."""
 
-    factory: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+    factory: Annotated[
+        str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"), Words("package.module:name of a processor factory")
+    ]
     """`package.module:name` of a ProcessorFactory, or of a function without arguments that returns one."""
 
 
 class HttpSinkConfig(ConfigModel):
     """A web service that takes batches of CloudEvents."""
 
-    url: str = Field(pattern=r"^https?://[^\s]+$")
+    url: WebUrl
     """Where batches are posted."""
-    hmac_secret_file: Path | None = None
+    hmac_secret_file: Annotated[
+        NonEmptyPath | None, BeforeValidator(_is_no_secret), Words("the path of a file that holds the secret")
+    ] = None
     """File with the secret that signs every request (Standard Webhooks); read again when it changes."""
     timeout_seconds: float = Field(default=30, gt=0, le=300)
     """Time a request may take."""
@@ -60,7 +71,11 @@ class SinkConfig(ConfigModel):
     def _exactly_one(self) -> Self:
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"exactly one sink is needed, found {given or 'none'}")
+            allowed = ", ".join(type(self).model_fields)
+            empty = sorted(self.model_fields_set - set(given))
+            hint = f" ({', '.join(empty)} without a value counts as none: write {{}})" if empty and not given else ""
+            found = ", ".join(given) or "none"
+            raise contradiction("", f"found {found}{hint}, allowed is exactly one of {allowed}")
         return self
 
     @property

@@ -1,0 +1,158 @@
+"""What a field of the document takes, in words; read off its type, so the two cannot disagree."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import annotated_types
+from pydantic import BaseModel, SecretStr, Tag
+from pydantic.fields import FieldInfo
+
+#: Types that need no more than a name.
+_NAMES: dict[object, str] = {
+    bool: "true or false",
+    Path: "a path",
+    SecretStr: "a text",
+    datetime: "a time with a time zone, such as 2026-06-19T17:00:00+08:00",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Stands in a field's `Annotated`, where its type alone does not say enough.
+
+    Args:
+        allowed: what the field takes; a regular expression is no message.
+        because: why, where the reason is not ours.
+    """
+
+    allowed: str = ""
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in the document: its type, and what is said beside it."""
+
+    annotation: Any
+    metadata: tuple[Any, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """What may stand here, such as `a whole number from 1 to 200`."""
+        plain = self.plain
+        return next((each.allowed for each in plain._words() if each.allowed), "") or plain._read_off()
+
+    @property
+    def because(self) -> str:
+        """Why it is so; empty where that is obvious."""
+        return next((each.because for each in self.plain._words() if each.because), "")
+
+    @property
+    def plain(self) -> Spot:
+        """The same without `Annotated` and `| None` around the type."""
+        origin = get_origin(self.annotation)
+        if origin is Annotated:
+            inner, *metadata = get_args(self.annotation)
+            told = (part for each in metadata for part in (each.metadata if isinstance(each, FieldInfo) else (each,)))
+            return Spot(inner, (*self.metadata, *told)).plain
+        if origin in (Union, types.UnionType):
+            members = [each for each in get_args(self.annotation) if each is not type(None)]
+            if len(members) == 1:
+                return Spot(members[0], self.metadata).plain
+        return self
+
+    @property
+    def is_model(self) -> bool:
+        """Whether settings with fixed names may stand here."""
+        return any(self._models())
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether nothing that stands here may be repeated."""
+        return self.plain.annotation is SecretStr
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the settings that may stand here."""
+        return [field.alias or name for model in self._models() for name, field in model.model_fields.items()]
+
+    @property
+    def tags(self) -> set[str]:
+        """What pydantic calls the members of a union; no part of the document."""
+        return {each.tag for member in self._members() for each in member.metadata if isinstance(each, Tag)}
+
+    def inside(self, part: str | int) -> Spot | None:
+        """The place that is called `part` in this one; None where there is none."""
+        kind = self.plain.annotation
+        for model in self._models():
+            for name, field in model.model_fields.items():
+                if part in (field.alias, name):
+                    return Spot(field.annotation, tuple(field.metadata))
+        if isinstance(part, int) and get_origin(kind) is tuple:
+            return Spot(get_args(kind)[0])
+        if get_origin(kind) is dict:
+            return Spot(get_args(kind)[1])
+        return None
+
+    def _members(self) -> list[Spot]:
+        plain = self.plain
+        if get_origin(plain.annotation) in (Union, types.UnionType):
+            return [Spot(each).plain for each in get_args(plain.annotation)]
+        return [plain]
+
+    def _models(self) -> list[type[BaseModel]]:
+        return [each.annotation for each in self._members() if _is_model(each.annotation)]
+
+    def _words(self) -> Iterator[Words]:
+        return (each for each in self.metadata if isinstance(each, Words))
+
+    def _read_off(self) -> str:
+        kind, origin = self.annotation, get_origin(self.annotation)
+        if origin is Literal:
+            return f"one of {', '.join(map(str, get_args(kind)))}"
+        if origin is tuple:
+            return f"a list of {self._count()}: each {Spot(get_args(kind)[0]).allowed}"
+        if origin is dict:
+            return f"a mapping, each name to {Spot(get_args(kind)[1]).allowed}"
+        if _is_model(kind):
+            return f"a mapping with {', '.join(self.names)}" if self.names else "an empty mapping, {}"
+        if kind in (int, float):
+            return f"a {'whole ' * (kind is int)}number{_range(self.metadata)}"
+        if kind is str:
+            pattern = next((each.pattern for each in self.metadata if hasattr(each, "pattern")), None)
+            like = f" like {pattern}" if pattern else ""
+            return "a text" + (like or " that is not empty" * (self._least_length() > 0))
+        return _NAMES[kind]
+
+    def _least_length(self) -> int:
+        lengths = (each.min_length for each in self.metadata if isinstance(each, annotated_types.MinLen))
+        return max(lengths, default=0)
+
+    def _count(self) -> str:
+        least = self._least_length()
+        most = [each.max_length for each in self.metadata if isinstance(each, annotated_types.MaxLen)]
+        if most:
+            return f"{least} to {min(most)}"
+        return f"{least} or more" if least else "any length"
+
+
+def _is_model(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _range(metadata: Sequence[Any]) -> str:
+    text = ""
+    for each in metadata:
+        if isinstance(each, annotated_types.Gt):
+            text += f" above {each.gt}"
+        elif isinstance(each, annotated_types.Ge):
+            text += f" from {each.ge} on"
+        elif isinstance(each, annotated_types.Le):
+            text = f"{text.removesuffix(' on')} to {each.le}" if " from " in text else f"{text} up to {each.le}"
+    return text

@@ -1,0 +1,116 @@
+"""What is wrong with a document, one clause per field: where, what was found, what is allowed.
+
+Secrets do not belong into a document, but people put them there: what stands where it should not is not repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from ots_tunnel.config.allowed import Spot
+
+#: Longest part of a value that is repeated.
+MAX_SHOWN = 100
+#: Kinds of our own, beside pydantic's.
+NOT_ALLOWED = "not_allowed"
+CONTRADICTION = "contradiction"
+_UNKNOWN = ("extra_forbidden", "invalid_key")
+
+
+def not_allowed() -> PydanticCustomError:
+    """For validators: the value is none that the field's words allow."""
+    return PydanticCustomError(NOT_ALLOWED, "not allowed")
+
+
+def contradiction(field: str, text: str) -> PydanticCustomError:
+    """For validators of a whole model: `field`, as the document calls it, is wrong beside others.
+
+    Args:
+        text: what was found and what is allowed.
+    """
+    return PydanticCustomError(CONTRADICTION, "{field}: {text}", {"field": field, "text": text})
+
+
+def describe(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """One clause per wrong field: where, what was found, what is allowed, and why.
+
+    Args:
+        model: of the document; without it the clauses cannot say what is allowed in our words.
+    """
+    spot = None if model is None else Spot(model)
+    items = error.errors(include_url=False)
+    # A list counts as too short when its items are wrong: that is one problem, not two.
+    inner = {item["loc"][:-1] for item in items}
+    return "; ".join(_clause(item, spot) for item in items if item["type"] != "too_short" or item["loc"] not in inner)
+
+
+def looks_secret(value: object) -> bool:
+    """Whether this is a key of Standard Webhooks, whatever it should have been."""
+    return isinstance(value, str) and value.startswith("whsec_")
+
+
+def shown(value: object) -> str:
+    """A value as it may be repeated: no collections, no user names and passwords of an address."""
+    match value:
+        case None:
+            return "nothing"
+        case dict():
+            return "a mapping"
+        case list() | tuple() | set():
+            return f"a list of {len(value)}"
+        case bool():
+            return str(value).lower()
+    if looks_secret(value):
+        return "a secret"
+    text = re.sub(r"//[^/@\s]*@", "//***@", str(value) if isinstance(value, int | float) else repr(str(value)))
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _clause(item: ErrorDetails, root: Spot | None) -> str:
+    path, spot = _walk(item["loc"], root)
+    where = ".".join(map(str, path))
+    if item["type"] == CONTRADICTION:
+        context = item["ctx"]
+        where = ".".join(filter(None, (where, context["field"])))
+        return f"{where}: {context['text']}" if where else str(context["text"])
+    if item["type"] in _UNKNOWN:
+        parent = _walk(item["loc"][:-1], root)[1]
+        names = f", allowed is {', '.join(parent.names) or 'nothing'}" if parent is not None else ""
+        # What stands under a name that is none of ours may be anything, a secret too.
+        return f"{where}: unknown{names}"
+    if spot is None or item["type"] == "value_error":
+        message = item["msg"].removeprefix("Value error, ")
+        found = "" if isinstance(item["input"], dict | list) else f", found {shown(item['input'])}"
+        return f"{where or 'document'}: {message}{found}"
+    found = "missing" if item["type"] == "missing" else f"found {_shown_at(spot, item['input'])}"
+    because = f" ({spot.because})" if spot.because else ""
+    return f"{where or 'document'}: {found}, allowed is {spot.allowed}{because}"
+
+
+def _shown_at(spot: Spot, value: object) -> str:
+    """A text where a mapping belongs may be the secret that the mapping should have named."""
+    if spot.is_secret:
+        return "another kind of value"
+    return "a text" if spot.is_model and isinstance(value, str) else shown(value)
+
+
+def _walk(parts: Sequence[str | int], root: Spot | None) -> tuple[list[str | int], Spot | None]:
+    """The path as the document has it, without what pydantic adds for the members of a union, and its place."""
+    path: list[str | int] = []
+    spot = root
+    for number, part in enumerate(parts):
+        if spot is not None and part in spot.tags:
+            continue
+        inner = None if spot is None else spot.inside(part)
+        if inner is not None:
+            spot = inner
+        elif root is None or (number == len(parts) - 1 and spot is not None and spot.is_model):
+            spot = None  # a name that is none of ours
+        else:
+            continue
+        path.append(part)
+    return path, spot
