@@ -100,10 +100,10 @@ async def test_serves_its_state_and_drains_on_sigterm(scene: Scene, tmp_path: Pa
     assert scene.emulator._tunnel("demo", scene.tunnel_id).clients == {}
 
 
-async def test_a_missing_tunnel_ends_with_code_3(scene: Scene, tmp_path: Path) -> None:
+async def test_a_missing_tunnel_ends_with_code_10(scene: Scene, tmp_path: Path) -> None:
     code, lines = await ended(await start(document(scene, tmp_path, tunnel_id="no-such-tunnel")))
 
-    assert code == 3
+    assert code == 10
     assert lines[-1]["action"] == "terminal_error"
     assert "OTSParameterInvalid" in str(lines[-1]["error"])
 

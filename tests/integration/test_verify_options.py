@@ -207,7 +207,7 @@ def test_a_folder_that_takes_no_state_is_noted(tables: Scene, monkeypatch: pytes
     ("arguments", "code", "message"),
     [
         ((), 0, ""),
-        (("--to-table", "nowhere"), 3, "error: OTSObjectNotExist"),
+        (("--to-table", "nowhere"), 11, "error: OTSObjectNotExist"),
         (("--to-table", SOURCE), 2, "is the source itself"),
     ],
 )

@@ -1,8 +1,4 @@
-"""The command `ots-tunnel`: a table of sub-commands, each imported only when it is called.
-
-Exit codes: 0 done, 1 tables that were compared differ, 2 wrong configuration or usage, 3 the service refused for good,
-4 the sink refused for good, 5 anything else, 130 interrupted.
-"""
+"""The command `ots-tunnel`: a table of sub-commands, each imported only when it is called. Exit codes: `endings`."""
 
 from __future__ import annotations
 
@@ -14,7 +10,8 @@ from typing import Any
 import click
 
 from ots_tunnel import __version__
-from ots_tunnel.errors import ConfigError, ServiceError, SinkRejected, TunnelError
+from ots_tunnel.endings import exit_code, exit_codes
+from ots_tunnel.errors import TunnelError
 
 #: Sub-command -> module and function; a new command is one more line.
 COMMANDS: Mapping[str, str] = {
@@ -66,25 +63,14 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._summaries.get(name, "")) for name in self.list_commands(ctx)])
+        with formatter.section("Exit codes"):
+            formatter.write_dl(list(exit_codes()))
 
 
 @click.group(cls=LazyGroup, commands_at=COMMANDS, summaries=SUMMARIES)
 @click.version_option(__version__, prog_name="ots-tunnel")
 def cli() -> None:
     """Consume Tablestore tunnels."""
-
-
-def exit_code(error: BaseException) -> int:
-    """The process's exit code for an error."""
-    match error:
-        case ConfigError():
-            return 2
-        case ServiceError():
-            return 3
-        case SinkRejected():
-            return 4
-        case _:
-            return 5
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials
@@ -47,6 +48,21 @@ class FileCredentials:
         self._next_look = float("-inf")
         self._stamp: tuple[int, ...] = ()
         self._credentials: Credentials | None = None
+
+    def checked(self, field: str) -> Self:
+        """These, once the files are there: missing ones are a wrong document, not a failed call.
+
+        Args:
+            field: of the document that names the folder, for the message.
+
+        Raises:
+            ConfigError: a file is missing or empty; names the field and the file.
+        """
+        try:
+            self()
+        except ConfigError as error:
+            raise ConfigError(f"{field}: {error}") from error
+        return self
 
     def __call__(self) -> Credentials:
         """The credentials as the files say now.
@@ -91,5 +107,7 @@ class FileCredentials:
             return path.read_text().strip() or None
         except FileNotFoundError:
             return None
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path}: found bytes that are no text") from None
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror}") from error

@@ -1,16 +1,21 @@
 """Every error of the package, and whether it pays to try again.
 
     TunnelError                          retryable: ClassVar[bool]
+    |- Explained                         another one in words for a person
     |- ConfigError                       a bad file, flag or field
     |- CodecError                        malformed bytes or a wrong checksum
     |- InvalidTransition                 a state machine was given an impossible event
     |- TransportError           (retry)  ConnectError, ReadTimeout, ConnectionLost
+    |- WrongTunnel                       the document's tunnel id is that of another tunnel
+    |    `- WrongTable                   ... and that one is of another table
     |- ServiceError                      the service answered with an error code
     |    |- ServerUnavailable   (retry)  busy, throttled, internal
     |    |- ResourceGone                 the client is unknown: connect again with a new one
     |    |- SequenceNumberMismatch       read the checkpoint again
     |    |- TunnelExpired                terminal: the log the tunnel needs is gone
-    |    |- ParameterInvalid             terminal: bad argument, or table or tunnel missing
+    |    |- ParameterInvalid             terminal: bad argument
+    |    |    |- TunnelNotFound          there is no such tunnel
+    |    |    `- TableNotFound           there is no such table, as the Tunnel Service says it
     |    |- PermissionDenied             terminal
     |    |- AuthFailed                   terminal
     |    |- ObjectNotExist               the table is missing
@@ -25,6 +30,7 @@ Source: tunnel-protocol 1.10 and 5.3; tablestore-api 1.10 and 1.11.
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 
@@ -32,6 +38,10 @@ class TunnelError(Exception):
     """Base of every error raised by this package."""
 
     retryable: ClassVar[bool] = False
+
+
+class Explained(TunnelError):
+    """Another error in words for a person; raised from it."""
 
 
 class ConfigError(TunnelError):
@@ -65,6 +75,14 @@ class InvalidTransition(TunnelError):
 
     def __str__(self) -> str:
         return f"no transition from {self.state} on {self.event}"
+
+
+class WrongTunnel(TunnelError):
+    """The tunnel of the given id has another name than the one it is known by."""
+
+
+class WrongTable(WrongTunnel):
+    """The tunnel of the given id is of another table than the one it is said to be of."""
 
 
 class TransportError(TunnelError):
@@ -126,6 +144,14 @@ class TunnelExpired(ServiceError):
 
 class ParameterInvalid(ServiceError):
     """A bad argument, or the table or tunnel does not exist."""
+
+
+class TunnelNotFound(ParameterInvalid):
+    """The tunnel does not exist."""
+
+
+class TableNotFound(ParameterInvalid):
+    """The table does not exist; the Tunnel Service's way to say it."""
 
 
 class PermissionDenied(ServiceError):
@@ -222,11 +248,15 @@ ERROR_CLASSES: dict[str, type[ServiceError]] = {
 }
 
 
+_MISSING = re.compile(r"\b(tunnel|table) (?:does )?not exist")
+
+
 def service_error(code: str, message: str, request_id: str = "", http_status: int = 0) -> ServiceError:
     """Build the error of the class that makes the caller do the right thing.
 
     Trimmed stream data arrives as ``OTSTunnelServerUnavailable`` with a text that starts with
     ``OTSTrimmedDataAccess`` and can never heal (tunnel-protocol 1.10, G19).
+    What is missing has no code of its own in the Tunnel Service, only a text (tunnel-protocol 1.10).
     A quota error is only worth a retry while it speaks of frequency (tablestore-api 1.10).
     """
     if message.startswith("OTSTrimmedDataAccess"):
@@ -234,4 +264,7 @@ def service_error(code: str, message: str, request_id: str = "", http_status: in
     if code == "OTSQuotaExhausted" and "Too frequent" in message:
         return ServerUnavailable(code, message, request_id, http_status)
     default = ServerUnavailable if http_status >= 500 else ServiceError
-    return ERROR_CLASSES.get(code, default)(code, message, request_id, http_status)
+    kind = ERROR_CLASSES.get(code, default)
+    if kind is ParameterInvalid and (missing := _MISSING.search(message)):
+        kind = TunnelNotFound if missing[1] == "tunnel" else TableNotFound
+    return kind(code, message, request_id, http_status)

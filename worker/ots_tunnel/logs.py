@@ -37,6 +37,7 @@ class LogAction(enum.StrEnum):
     COMPLETED = "completed"
     TERMINAL_ERROR = "terminal_error"
     SNAPSHOT_PROGRESS = "snapshot_progress"
+    PREFLIGHT_FAILED = "preflight_failed"
     STARTED = "started"
     STOPPED = "stopped"
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ots_tunnel.budget import ByteBudget
 from ots_tunnel.client import TunnelClient
@@ -38,6 +38,7 @@ class TunnelWorker:
     Args:
         client: stays the caller's to close.
         sink: opened and closed by `run`.
+        preflight: called before anything is opened; what it raises ends `run`.
         clock, entropy: replaced in tests.
     """
 
@@ -48,6 +49,7 @@ class TunnelWorker:
         settings: WorkerSettings,
         *,
         metrics: WorkerMetrics | None = None,
+        preflight: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = boottime,
         entropy: Callable[[], float] = random.random,
     ) -> None:
@@ -56,6 +58,7 @@ class TunnelWorker:
         self._settings = settings
         self._clock = clock
         self._entropy = entropy
+        self._preflight = preflight
         self._metrics = metrics or WorkerMetrics(settings.tunnel_name)
         self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
         self._stop = asyncio.Event()
@@ -88,6 +91,7 @@ class TunnelWorker:
             settings.end_us,
         )
         try:
+            await self._look_first()
             await self._open_sink()
             while not self._stop.is_set():
                 self.status.error = None
@@ -125,6 +129,17 @@ class TunnelWorker:
             self.close()
         else:
             self.drain()
+
+    async def _look_first(self) -> None:
+        if self._preflight is None or self._stop.is_set():
+            return
+        try:
+            async with asyncio.timeout(None) as self._opening:
+                await self._preflight()
+        except TimeoutError:
+            pass  # told to stop
+        finally:
+            self._opening = None
 
     async def _open_sink(self) -> None:
         """Open the sink; a destination that does not answer for the moment is asked again."""

@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
-from ots_tunnel.errors import OwnershipLost, SinkRejected
+from ots_tunnel.errors import ConfigError, OwnershipLost, SinkRejected
 from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
@@ -199,6 +199,6 @@ async def test_nothing_is_sent_once_the_channel_is_lost(service: Service) -> Non
 
 
 async def test_a_missing_secret_is_named_before_anything_is_sent(service: Service, tmp_path: Path) -> None:
-    with pytest.raises(SinkRejected, match=r"sink\.http\.hmacSecretFile: .*secret: No such file"):
+    with pytest.raises(ConfigError, match=r"sink\.http\.hmacSecretFile: .*secret: No such file"):
         await write(service, record(1, 1), secret=tmp_path / "secret")
     assert service.requests == []

@@ -87,6 +87,13 @@ async def test_nothing_passes_a_closed_fence(sink: CountSink | StdoutSink) -> No
         await sink.write(BATCH, Closed())
 
 
+@pytest.fixture
+def keys_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("accessKeyId", "accessKeySecret"):
+        (tmp_path / name).write_text("key")
+
+
 @pytest.mark.parametrize(
     ("member", "kind"),
     [
@@ -98,13 +105,14 @@ async def test_nothing_passes_a_closed_fence(sink: CountSink | StdoutSink) -> No
                     "endpoint": "http://127.0.0.1:1",
                     "instance": "demo",
                     "table": "copy",
-                    "credentials": {"directory": "/nowhere"},
+                    "credentials": {"directory": "."},
                 }
             },
             TablestoreSink,
         ),
     ],
 )
+@pytest.mark.usefixtures("keys_here")
 async def test_the_document_chooses_the_sink(member: dict[str, object], kind: type, tmp_path: Path) -> None:
     config = WorkerConfig.model_validate(
         {

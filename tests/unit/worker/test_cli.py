@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,19 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, exit_code
-from ots_tunnel.commands import run as commands_run
+from ots_tunnel.cli import COMMANDS, SUMMARIES, cli
+from ots_tunnel.commands.run import leave_message
 from ots_tunnel.config import load_config
-from ots_tunnel.errors import ConfigError, ConnectionLost, SinkRejected, service_error
+from ots_tunnel.endings import ENDINGS, exit_code
+from ots_tunnel.errors import (
+    ConfigError,
+    ConnectionLost,
+    Explained,
+    SinkRejected,
+    WrongTable,
+    WrongTunnel,
+    service_error,
+)
 from ots_tunnel.settings import WorkerSettings
 
 WORKER = Path(__file__).parents[3] / "worker"
@@ -34,6 +44,8 @@ client: {{tagPrefix: abcdef12, heartbeatIntervalSeconds: 5, heartbeatTimeoutSeco
 def document(tmp_path: Path) -> Path:
     path = tmp_path / "worker.yaml"
     path.write_text(DOCUMENT.format(directory=tmp_path))
+    (tmp_path / "accessKeyId").write_text("id")
+    (tmp_path / "accessKeySecret").write_text("hush")
     return path
 
 
@@ -90,26 +102,56 @@ def test_an_end_time_without_time_zone_is_refused(document: Path) -> None:
     ("error", "code"),
     [
         (ConfigError("x"), 2),
-        (service_error("OTSParameterInvalid", "tunnel not exist"), 3),
-        (service_error("OTSPermissionDenied", "no"), 3),
+        (service_error("OTSParameterInvalid", "[tunnelservice] tunnel not exist"), 10),
+        (WrongTunnel("x"), 10),
+        (service_error("OTSParameterInvalid", "[tunnelservice] table not exist: orders"), 11),
+        (service_error("OTSObjectNotExist", "Requested table does not exist."), 11),
+        (WrongTable("x"), 11),
+        (service_error("OTSPermissionDenied", "no"), 12),
+        (service_error("OTSNoPermissionAccess", "no"), 12),
+        (service_error("OTSAuthFailed", "Signature mismatch."), 12),
+        (service_error("OTSTunnelExpired", "no"), 13),
+        (service_error("OTSTunnelServerUnavailable", "OTSTrimmedDataAccess: gone"), 13),
+        (service_error("OTSParameterInvalid", "no such channel"), 3),
+        (service_error("OTSTunnelExist", "no"), 3),
         (SinkRejected("OTSInvalidPK", "no"), 4),
         (ConnectionLost("x"), 5),
         (ValueError("x"), 5),
     ],
 )
 def test_exit_codes(error: Exception, code: int) -> None:
-    assert exit_code(error) == code
+    told = Explained("in words")
+    told.__cause__ = error
+
+    assert exit_code(error) == exit_code(told) == code
 
 
-def test_what_ended_a_worker_is_left_as_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands_run, "TERMINATION_LOG", tmp_path / "termination-log")
+def test_the_help_lists_every_exit_code() -> None:
+    said = CliRunner().invoke(cli, ["--help"]).output
 
-    commands_run.leave_message("no such file outside a pod")
+    assert len({ending.code for ending in ENDINGS}) == len(ENDINGS)
+    for ending in ENDINGS:
+        assert re.search(rf"^ +{ending.code} +{re.escape(ending.meaning[:20])}", said, re.MULTILINE)
+
+
+def test_what_ended_a_worker_is_left_as_one_line(tmp_path: Path) -> None:
+    log = tmp_path / "termination-log"
+    leave_message("no such file outside a pod", log)
     assert list(tmp_path.iterdir()) == []
 
-    (tmp_path / "termination-log").touch()
-    commands_run.leave_message("SinkRejected: OTSInvalidPK: no\nsecond line")
-    assert (tmp_path / "termination-log").read_text() == "SinkRejected: OTSInvalidPK: no\n"
+    log.write_text("of a container before, which is longer than the one that follows")
+    leave_message("SinkRejected: OTSInvalidPK: no\nsecond line", log)
+    assert log.read_text() == "SinkRejected: OTSInvalidPK: no\n"
+
+
+def test_a_long_message_fits_what_kubernetes_shows(tmp_path: Path) -> None:
+    log = tmp_path / "termination-log"
+    log.touch()
+
+    leave_message("é" * 5000, log)
+
+    assert len(log.read_bytes()) <= 4096
+    assert log.read_text().startswith("ééé")
 
 
 def test_settings_follow_the_document(document: Path) -> None:

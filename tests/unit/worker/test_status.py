@@ -143,6 +143,7 @@ def test_log_actions_are_an_interface() -> None:
         "connected",
         "draining",
         "heartbeat_failed",
+        "preflight_failed",
         "shutdown_failed",
         "sink_not_ready",
         "snapshot_progress",

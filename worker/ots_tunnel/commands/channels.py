@@ -8,6 +8,7 @@ import click
 
 from ots_tunnel.commands.service import service_options, show, with_client
 from ots_tunnel.commands.tunnel import channel_row
+from ots_tunnel.preflight import find_tunnel
 
 
 @click.command()
@@ -16,5 +17,5 @@ from ots_tunnel.commands.tunnel import channel_row
 @service_options
 def channels(table: str, name: str, output: str, **service: Any) -> None:
     """Show the channels of tunnel NAME on TABLE: state, owner, rows, consume point."""
-    description = with_client(**service, ask=lambda client: client.describe_tunnel(table, name))
+    description = with_client(**service, ask=lambda client: find_tunnel(client, table, name), table=table, tunnel=name)
     show([channel_row(channel) for channel in description.channels], output)

@@ -12,6 +12,8 @@ import click
 
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.credentials import FileCredentials
+from ots_tunnel.errors import Explained, ServiceError, TransportError
+from ots_tunnel.explanations import Place, explained
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,14 +40,30 @@ def service_options(command: Command) -> Command:
 
 
 def with_client(
-    endpoint: str, instance: str, credentials: Path, ask: Callable[[TunnelClient], Awaitable[Result]]
+    endpoint: str,
+    instance: str,
+    credentials: Path,
+    ask: Callable[[TunnelClient], Awaitable[Result]],
+    *,
+    table: str = "",
+    tunnel: str = "",
 ) -> Result:
-    """Let `ask` use a client that is closed afterwards."""
+    """Let `ask` use a client that is closed afterwards.
+
+    Args:
+        table, tunnel: what is asked for, for messages.
+
+    Raises:
+        Explained: the service refuses, or does not answer.
+    """
+    place = Place(endpoint, instance, str(credentials), table, tunnel)
 
     async def session() -> Result:
         client = TunnelClient(endpoint, instance, FileCredentials(credentials))
         try:
             return await ask(client)
+        except (ServiceError, TransportError) as error:
+            raise Explained(explained(error, place)) from error
         finally:
             await client.close()
 

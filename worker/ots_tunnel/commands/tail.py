@@ -48,7 +48,7 @@ def tail(
         async with _tailed(client, table, tunnel, earliest=earliest) as tailed:
             await Tail(client, tailed, follow=follow, take=take).run()
 
-    stopped_by = with_client(**service, ask=lambda client: _unless_told(look(client)))
+    stopped_by = with_client(**service, ask=lambda client: _unless_told(look(client)), table=table, tunnel=tunnel or "")
     if stopped_by is not None:
         sys.exit(128 + stopped_by)
 

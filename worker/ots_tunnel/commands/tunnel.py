@@ -9,6 +9,7 @@ import click
 
 from ots_tunnel.commands.service import service_options, show, with_client
 from ots_tunnel.model import ChannelInfo, StreamConfig, TunnelInfo, TunnelType
+from ots_tunnel.preflight import delete_tunnel, find_tunnel
 from ots_tunnel.status import iso_time
 
 
@@ -42,7 +43,12 @@ def create(
         start_ns = int(start_time.replace(tzinfo=UTC).timestamp()) * 1_000_000_000 if start_time else 0
         stream = StreamConfig(earliest=earliest, start_offset_ns=start_ns)
     output = service.pop("output")
-    tunnel_id = with_client(**service, ask=lambda client: client.create_tunnel(table, name, TunnelType[kind], stream))
+    tunnel_id = with_client(
+        **service,
+        ask=lambda client: client.create_tunnel(table, name, TunnelType[kind], stream),
+        table=table,
+        tunnel=name,
+    )
     show([{"tunnel": name, "id": tunnel_id}], output)
 
 
@@ -51,7 +57,7 @@ def create(
 @service_options
 def list_(table: str, output: str, **service: Any) -> None:
     """List the tunnels of TABLE."""
-    tunnels = with_client(**service, ask=lambda client: client.list_tunnels(table))
+    tunnels = with_client(**service, ask=lambda client: client.list_tunnels(table), table=table)
     show([tunnel_row(info) for info in tunnels], output)
 
 
@@ -61,7 +67,7 @@ def list_(table: str, output: str, **service: Any) -> None:
 @service_options
 def describe(table: str, name: str, output: str, **service: Any) -> None:
     """Show tunnel NAME of TABLE and its channels."""
-    description = with_client(**service, ask=lambda client: client.describe_tunnel(table, name))
+    description = with_client(**service, ask=lambda client: find_tunnel(client, table, name), table=table, tunnel=name)
     show([tunnel_row(description.tunnel)], output)
     if output == "table":
         click.echo()
@@ -75,7 +81,7 @@ def describe(table: str, name: str, output: str, **service: Any) -> None:
 @click.confirmation_option(prompt="Its checkpoints are lost. Delete the tunnel?")
 def delete(table: str, name: str, output: str, **service: Any) -> None:
     """Delete tunnel NAME of TABLE with its checkpoints."""
-    with_client(**service, ask=lambda client: client.delete_tunnel(table, name))
+    with_client(**service, ask=lambda client: delete_tunnel(client, table, name), table=table, tunnel=name)
     show([{"tunnel": name, "deleted": True}], output)
 
 

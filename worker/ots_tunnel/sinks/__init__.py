@@ -7,7 +7,8 @@ written (design rule 1).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -186,9 +187,21 @@ def _tolerating(sink: Sink, config: WorkerConfig) -> Sink:
     letters = config.delivery.dead_letter
     if letters is None:
         return ToleratingSink(sink)
-    from ots_tunnel.sinks.dead_letters import open_dead_letters
+    with _extra("files", "delivery.deadLetter.files"):
+        from ots_tunnel.sinks.dead_letters import open_dead_letters
 
-    return ToleratingSink(sink, open_dead_letters(config, letters.files))
+        return ToleratingSink(sink, open_dead_letters(config, letters.files))
+
+
+@contextmanager
+def _extra(name: str, field: str) -> Iterator[None]:
+    """The block imports what the package's extra `name` brings, because `field` of the document asks for it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{field}: {error.name} is not installed, it comes with the extra {name}: pip install 'ots-tunnel[{name}]'"
+        ) from error
 
 
 def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
@@ -198,9 +211,10 @@ def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
 
         return TablestoreSink.from_config(config, config.sink.tablestore, transport=transport)
     if config.sink.files is not None:
-        from ots_tunnel.sinks.files import FilesSink
+        with _extra("files", "sink.files"):
+            from ots_tunnel.sinks.files import FilesSink
 
-        return FilesSink.from_config(config, config.sink.files)
+            return FilesSink.from_config(config, config.sink.files)
     if config.sink.http is not None:
         from ots_tunnel.sinks.http import HttpSink
 
@@ -212,12 +226,10 @@ def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
             deadline=config.client.write_deadline,
         )
     if config.sink.kafka is not None:
-        try:
+        with _extra("kafka", "sink.kafka"):
             from ots_tunnel.sinks.kafka import KafkaSink
-        except ModuleNotFoundError as error:
-            raise ConfigError(f"sink.kafka: {error.name} is missing: install ots-tunnel[kafka]") from error
 
-        return KafkaSink.from_config(config, config.sink.kafka)
+            return KafkaSink.from_config(config, config.sink.kafka)
     if config.sink.python is not None:
         from ots_tunnel.sinks.factory import load_factory
         from ots_tunnel.sinks.processor import ProcessorSink

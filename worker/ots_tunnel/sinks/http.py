@@ -46,6 +46,9 @@ class HttpSink(Immediate):
         lanes: requests in flight per channel; all of one key go one after the other.
         deadline: seconds a request may take at most, whatever the document says (design rule 4).
         clock: Unix seconds.
+
+    Raises:
+        ConfigError: the file of the secret is missing or empty.
     """
 
     def __init__(
@@ -60,6 +63,8 @@ class HttpSink(Immediate):
         entropy: Callable[[], float] = random.random,
     ) -> None:
         self._url = config.url
+        #: For messages: services take keys as parameters of the address.
+        self._where = config.url.partition("?")[0]
         self._secret_file = config.hmac_secret_file
         self._timeout = min(config.timeout_seconds, deadline)
         self._source = source
@@ -68,22 +73,15 @@ class HttpSink(Immediate):
         self._lanes = lanes
         self._clock = clock
         self._entropy = entropy
+        self._secret()  # a missing file is a wrong document, not a refused batch
         self._session: aiohttp.ClientSession | None = None
         self.retries = 0
 
     def __repr__(self) -> str:
-        return f"HttpSink({self._url})"
+        return f"HttpSink({self._where})"
 
     async def open(self) -> None:
-        """Check the secret; the service itself is asked with the first records.
-
-        Raises:
-            SinkRejected: the file of the secret is missing or empty.
-        """
-        try:
-            self._secret()
-        except ConfigError as error:
-            raise SinkRejected("ConfigError", str(error)) from error
+        """Get ready; the service itself is asked with the first records."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
         )
@@ -118,9 +116,9 @@ class HttpSink(Immediate):
         if status is None:
             return
         if status in PERHAPS_ONE_EVENT and len(events) == 1 and refused is not None:
-            return refused(events[0].record, f"HTTP {status}", f"{self._url} refuses")
+            return refused(events[0].record, f"HTTP {status}", f"{self._where} refuses")
         if status not in PERHAPS_ONE_EVENT or len(events) == 1:
-            raise SinkRejected(f"HTTP {status}", f"{self._url} refuses", (_key_text(events[0]),))
+            raise SinkRejected(f"HTTP {status}", f"{self._where} refuses", (_key_text(events[0]),))
         middle = len(events) // 2
         await self._deliver(events[:middle], guard, refused)
         await self._deliver(events[middle:], guard, refused)

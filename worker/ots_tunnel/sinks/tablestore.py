@@ -67,11 +67,15 @@ class TablestoreSink(Immediate):
         transport: Transport | None = None,
         credentials: CredentialsProvider | None = None,
     ) -> Self:
-        """The sink of a worker's document."""
+        """The sink of a worker's document.
+
+        Raises:
+            ConfigError: files of credentials are missing.
+        """
         client = TableClient(
             sink.endpoint,
             sink.instance,
-            credentials or FileCredentials(sink.credentials.directory),
+            credentials or FileCredentials(sink.credentials.directory).checked("sink.tablestore.credentials.directory"),
             transport or AioTransport(sink.endpoint),
         )
         return cls(

@@ -9,17 +9,10 @@ from __future__ import annotations
 from typing import Self
 
 from ots_tunnel.config import FilesSinkConfig, WorkerConfig
-from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token, TunnelId
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation
-
-try:
-    import pyarrow as _pyarrow  # noqa: F401
-except ImportError as missing:
-    raise ConfigError(f"sink.files: needs the extra `files`: pip install 'ots-tunnel[files]' ({missing})") from missing
-
 from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
 from ots_tunnel.sinks.files.formats import format_of
 from ots_tunnel.sinks.files.names import folder_of

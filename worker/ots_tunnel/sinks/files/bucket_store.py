@@ -23,7 +23,7 @@ from obstore.store import S3Store
 
 from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import SinkError, SinkRejected
+from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +79,9 @@ class BucketStore:
     ) -> None:
         if config.credentials is None:
             raise ValueError(f"{path}.credentials: checked by the document")
-        self._credentials = FileCredentials(config.credentials.directory)
-        self._credentials()  # missing files are a wrong configuration, not a failed call
+        self._credentials = FileCredentials(config.credentials.directory).checked(f"{path}.credentials.directory")
+        if spool_directory is not None and not spool_directory.is_dir():
+            raise ConfigError(f"{path}.spoolDirectory: found {spool_directory}, allowed is a folder that exists")
         self._url = config.url
         self._deadline = deadline
         self._spool_directory = spool_directory
@@ -105,8 +106,6 @@ class BucketStore:
 
     async def check(self) -> None:
         """See `FileStore.check`: the bucket is there and lets us list it."""
-        if self._spool_directory is not None and not self._spool_directory.is_dir():
-            raise SinkRejected("NotADirectory", f"spoolDirectory {self._spool_directory}: is no folder")
         await self.names("")
 
     async def spool(self, folder: str) -> Path:
