@@ -55,6 +55,11 @@ class Batch:
     head: Record | None = None
     refused: Refused | None = None
 
+    @property
+    def comes_again(self) -> bool:
+        """Whether no checkpoint will be behind it: it is cut at the end time, and every resume reads it once more."""
+        return self.start != NOWHERE and self.start == self.following
+
     def __repr__(self) -> str:
         return f"Batch({self.channel_type}, {len(self.records)} records)"
 

@@ -77,8 +77,8 @@ class DeadLetters:
 
     async def write(self, batch: Batch, letters: Sequence[DeadLetter], guard: Guard) -> Confirmation:
         """Store the letters of one batch; see `Sink.write`."""
-        head = batch.head or batch.records[0]
-        return await self._channels[batch.channel_id].write(letters, batch.channel_id, head, guard)
+        head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]
+        return await channel.write(letters, batch.channel_id, head, guard, alone=batch.comes_again)
 
     def checkpointed(self, channel_id: ChannelId) -> None:
         """See `Sink.checkpointed`."""
@@ -90,7 +90,8 @@ class DeadLetters:
         channel = self._channels.get(channel_id)
         if channel is not None:
             await channel.end(abandoned=abandoned)
-            self._channels.pop(channel_id, None)
+            if self._channels.get(channel_id) is channel:  # it may have been begun again meanwhile
+                del self._channels[channel_id]
 
 
 def open_dead_letters(config: WorkerConfig, place: FileStoreConfig) -> DeadLetters:

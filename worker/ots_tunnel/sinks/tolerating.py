@@ -75,11 +75,14 @@ class ToleratingSink:
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """See `Sink.end`."""
+        ended = False
         try:
             await self._sink.end(channel_id, abandoned=abandoned)
+            ended = True
         finally:
             if self._letters is not None:
-                await self._letters.end(channel_id, abandoned=abandoned)
+                # Behind a sink that failed nothing is confirmed any more: letters would wait for a checkpoint for ever.
+                await self._letters.end(channel_id, abandoned=abandoned or not ended)
 
     async def close(self) -> None:
         """Close the sink."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ots_tunnel.errors import OwnershipLost, SinkRejected
+from ots_tunnel.errors import OwnershipLost, SinkError, SinkRejected
 from ots_tunnel.model import ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Guard
 from ots_tunnel.sinks.files import folder_store
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
-from tests.unit.sinks.files.conftest import Closed, Open, Opener, base_token, changes, contents, rows
+from ots_tunnel.sinks.files.stores import FileSpoiled
+from tests.unit.sinks.files.conftest import CHANNEL, Closed, Open, Opener, base_token, changes, contents, rows
 
 START = Token("t0")
 
@@ -26,6 +29,10 @@ async def put(channel: ChannelFiles[Record], batch: Batch, guard: Guard) -> Conf
 
 def files(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file()]
+
+
+def hidden(folder: Path) -> list[Path]:
+    return list(folder.rglob(".filling-*"))
 
 
 async def test_a_file_appears_when_it_is_full(open_channel: Opener, tmp_path: Path) -> None:
@@ -65,6 +72,23 @@ async def test_only_one_file_is_ahead_of_the_checkpoint(open_channel: Opener, tm
     assert contents(tmp_path) == [[1], [2]]
     channel.checkpointed()
     await asyncio.wait_for(await third, 10)
+    assert contents(tmp_path) == [[1], [2], [3]]
+
+
+async def test_a_file_whose_time_is_over_follows_the_one_before(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel(max_bytes=100, max_seconds=0.05)
+    await channel.open(START)
+    first = await put(channel, changes(1), Open())
+    await asyncio.wait_for(first, 10)
+    second = await put(channel, changes(2), Open())
+    await asyncio.sleep(0.1)  # it is on its way, and waits for the checkpoint behind the first
+    third = await put(channel, changes(3), Open())
+    await asyncio.sleep(0.1)
+
+    channel.checkpointed()
+    await asyncio.wait_for(second, 10)
+    channel.checkpointed()
+    await asyncio.wait_for(third, 10)
     assert contents(tmp_path) == [[1], [2], [3]]
 
 
@@ -159,22 +183,143 @@ async def test_what_a_killed_worker_was_filling_is_removed(open_channel: Opener,
     assert not left.exists()
 
 
-async def test_a_full_disk_is_waited_for(open_channel: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_disk_without_room_for_a_name_is_waited_for(
+    open_channel: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     channel = open_channel()
     await channel.open(START)
-    flush, failures = folder_store._flush, [OSError(28, "No space left on device"), OSError(5, "I/O error")]
+    replace_file, failures = Path.replace, [OSError(28, "No space left on device"), OSError(5, "I/O error")]
 
-    def failing(path: Path) -> None:
-        with folder_store._told():
-            if failures:
-                raise failures.pop()
-        flush(path)
+    def failing(path: Path, target: Path) -> Path:
+        if failures:
+            raise failures.pop()
+        return replace_file(path, target)
 
-    monkeypatch.setattr(folder_store, "_flush", failing)
+    monkeypatch.setattr(Path, "replace", failing)
     await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
 
     assert contents(tmp_path) == [[1]]
     assert channel.retries == 2
+
+
+@pytest.mark.parametrize("flushes", ["_flush", "_flush_folder"])
+async def test_a_file_that_may_not_be_on_the_disk_is_not_flushed_once_more(
+    open_channel: Opener, monkeypatch: pytest.MonkeyPatch, flushes: str
+) -> None:
+    channel = open_channel()
+    await channel.open(START)
+
+    def failing(handle: int) -> None:
+        if (flushes == "_flush_folder") == stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(5, "I/O error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(FileSpoiled, match="I/O error"):
+        await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
+
+
+async def test_a_file_system_without_flushing_of_folders_will_do(
+    open_channel: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(path: Path) -> None:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(folder_store, "_flush_folder", failing)
+    channel = open_channel()
+    await channel.open(START)
+    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
+
+    assert contents(tmp_path) == [[1]]
+
+
+async def test_a_file_that_was_taken_away_while_it_was_filled_is_read_again(
+    open_channel: Opener, tmp_path: Path
+) -> None:
+    channel = open_channel(max_bytes=1_000_000)
+    await channel.open(START)
+    await put(channel, changes(1), Open())
+    for path in hidden(tmp_path):
+        path.unlink()
+
+    with pytest.raises(FileSpoiled):
+        await asyncio.wait_for(channel.end(abandoned=False), 10)
+
+
+async def test_what_was_written_in_part_never_appears(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel(max_bytes=1_000_000, max_seconds=0.05)
+    await channel.open(START)
+    await put(channel, changes(1), Open())
+    assert channel._filling is not None
+    monkey = channel._filling.writer
+
+    def half(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkey.write = half  # type: ignore[method-assign]
+    with pytest.raises(SinkError, match="No space"):
+        await put(channel, changes(2), Open())
+    await asyncio.sleep(0.2)
+
+    assert contents(tmp_path) == []
+    await channel.end(abandoned=True)
+    assert files(tmp_path) == []
+
+
+async def test_one_failure_is_told_once(open_channel: Opener) -> None:
+    channel = open_channel()
+    await channel.open(START)
+    first = await put(channel, changes(1), Closed())
+    later = [await put(channel, changes(number), Closed()) for number in (2, 3)]
+
+    with pytest.raises(OwnershipLost):
+        await asyncio.wait_for(first, 10)
+    with pytest.raises(OwnershipLost):
+        await channel.end(abandoned=False)
+    # Whoever waits looks at the first one only: an exception in another would never be retrieved.
+    assert all(confirmation.cancelled() for confirmation in later)
+
+
+async def test_a_page_that_comes_again_begins_a_file(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel(max_bytes=1_000_000)
+    await channel.open(START)
+    first = await put(channel, changes(1, 2), Open())
+    cut = changes(3, 4)
+    await channel.write(cut.records, CHANNEL, cut.records[0], Open(), alone=True)
+    ending = asyncio.ensure_future(channel.end(abandoned=False))
+    await asyncio.wait_for(first, 10)
+    assert contents(tmp_path) == [[1, 2]]
+    channel.checkpointed()
+    await asyncio.wait_for(ending, 10)
+    assert contents(tmp_path) == [[1, 2], [3, 4]]
+
+    after = open_channel(max_bytes=1_000_000)
+    await after.open(Token("t1"))
+    await put(after, changes(3, 4, 5), Open())
+    await after.end(abandoned=False)
+    assert contents(tmp_path) == [[1, 2], [3, 4, 5]]
+
+
+async def test_the_fence_is_asked_before_every_removal(open_channel: Opener, tmp_path: Path) -> None:
+    before = open_channel()
+    await before.open(START)
+    for batch in (changes(1), changes(2), changes(3)):
+        await asyncio.wait_for(await put(before, batch, Open()), 10)
+        before.checkpointed()
+    await before.end(abandoned=True)
+
+    class ClosesAfterOne:
+        left = 1
+
+        def check(self) -> None:
+            if not self.left:
+                raise OwnershipLost("late")
+            self.left -= 1
+
+    after = open_channel()
+    await after.open(START)
+    with pytest.raises(OwnershipLost):
+        await after.resume(changes(1).records[0], ClosesAfterOne())
+    assert len(contents(tmp_path)) == 2
 
 
 async def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:

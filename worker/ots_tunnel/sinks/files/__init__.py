@@ -64,8 +64,9 @@ class FilesSink:
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation:
         """See `Sink.write`."""
-        head = batch.head or batch.records[0]
-        return await self._channels[batch.channel_id].write(batch.records, batch.channel_id, head, guard)
+        head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]
+        # What comes again has to be in a file that a resume replaces.
+        return await channel.write(batch.records, batch.channel_id, head, guard, alone=batch.comes_again)
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""
@@ -77,7 +78,8 @@ class FilesSink:
         channel = self._channels.get(channel_id)
         if channel is not None:
             await channel.end(abandoned=abandoned)
-            self._channels.pop(channel_id, None)
+            if self._channels.get(channel_id) is channel:  # it may have been begun again meanwhile
+                del self._channels[channel_id]
             self._retries += channel.retries
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ots_tunnel.errors import SinkError, SinkRejected
+from ots_tunnel.sinks.files.stores import FileSpoiled
 
 #: Marks a file that is being filled; the names of published files never begin so.
 _HIDDEN = ".filling-"
@@ -20,6 +21,9 @@ _HIDDEN = ".filling-"
 _FINAL = frozenset(
     (errno.EACCES, errno.EEXIST, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 )
+
+#: Some network file systems know no flushing of folders.
+_CANNOT_FLUSH_FOLDERS = frozenset((errno.EINVAL, errno.ENOTSUP))
 
 
 class FolderStore:
@@ -46,8 +50,7 @@ class FolderStore:
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
         """See `FileStore.publish`."""
         await asyncio.to_thread(_flush, spooled)
-        before()
-        await asyncio.to_thread(self._rename, spooled, self._root / folder / name)
+        await asyncio.to_thread(_rename, spooled, self._root / folder / name, before)
 
     async def names(self, folder: str) -> list[str]:
         """See `FileStore.names`."""
@@ -78,11 +81,6 @@ class FolderStore:
         with _told():
             (self._root / folder).mkdir(parents=True, exist_ok=True)
         return self._root / folder / f"{_HIDDEN}{uuid.uuid4().hex}"
-
-    def _rename(self, spooled: Path, target: Path) -> None:
-        with _told():
-            spooled.replace(target)
-            _flush_folder(target.parent)
 
     def _names(self, folder: str) -> list[str]:
         return [name for name in self._entries(folder) if not name.startswith(".")]
@@ -117,8 +115,24 @@ def told_error(error: OSError) -> SinkError:
 
 
 def _flush(path: Path) -> None:
-    with _told(), path.open("rb") as file:
-        os.fsync(file.fileno())
+    try:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    except OSError as error:
+        # The system forgets what it could not write: flushing once more would succeed, and prove nothing.
+        raise FileSpoiled(f"{path}: {error.strerror or error}") from error
+
+
+def _rename(spooled: Path, target: Path, before: Callable[[], None]) -> None:
+    """Let a flushed file appear; `before` is called here, since a thread may have to be waited for."""
+    before()
+    with _told():
+        spooled.replace(target)
+    try:
+        _flush_folder(target.parent)
+    except OSError as error:
+        if error.errno not in _CANNOT_FLUSH_FOLDERS:
+            raise FileSpoiled(f"{target.parent}: {error.strerror or error}") from error
 
 
 def _flush_folder(path: Path) -> None:

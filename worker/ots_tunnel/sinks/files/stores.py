@@ -8,6 +8,11 @@ from typing import IO, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ots_tunnel.config import FileStoreConfig
+from ots_tunnel.errors import SinkError
+
+
+class FileSpoiled(SinkError):
+    """A filled file is lost or of unknown content: its records have to be read again."""
 
 
 class FileStore(Protocol):
@@ -28,7 +33,10 @@ class FileStore(Protocol):
         """Let a filled file appear, and remove it from where it was filled.
 
         Args:
-            before: called right before it appears; what it raises is passed on.
+            before: called right before it appears, on any thread; what it raises is passed on.
+
+        Raises:
+            FileSpoiled: it cannot appear any more.
         """
         ...
 
