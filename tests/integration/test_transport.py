@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+import warnings
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
@@ -280,6 +282,23 @@ async def test_a_cancelled_call_gives_its_connection_up(server: RawServer) -> No
     assert (await transport.send(request(), timeout=5)).body == b"ok"
     assert server.connections == 2
     await transport.close()
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_a_call_may_be_cancelled_at_any_step_without_losing_a_socket(server: RawServer, steps: int) -> None:
+    transport = AioTransport(server.endpoint)
+    call = asyncio.create_task(transport.send(request(), timeout=5))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    await transport.close()
+
+    del call
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ResourceWarning)
+        gc.collect()
+    assert [str(each.message) for each in warned] == []
 
 
 async def test_calls_under_way_fail_when_the_transport_is_closed(server: RawServer) -> None:

@@ -21,8 +21,6 @@ from ots_tunnel.transport.connection import Connection
 
 #: Idle connections are dropped before common servers drop them, so that no call meets a closing one.
 KEEP_ALIVE = 15.0
-#: Seconds before the next address of a host is tried beside the first (RFC 8305).
-NEXT_ADDRESS = 0.25
 
 
 class AioTransport:
@@ -105,8 +103,9 @@ class AioTransport:
             raise ConnectionAbortedError("closed on this side")
         if self._secure and self._trust is None:
             self._trust = ssl.create_default_context()
+        # One address after the other: asyncio's way to try several at once loses sockets when it is cancelled.
         _, connection = await asyncio.get_running_loop().create_connection(
-            Connection, self._host, self._port, ssl=self._trust, happy_eyeballs_delay=NEXT_ADDRESS
+            Connection, self._host, self._port, ssl=self._trust
         )
         return connection
 
