@@ -12,7 +12,7 @@ from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, To
 from ots_tunnel.pipeline import READ_AHEAD_PAGES, Pipeline
 from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.backoff import IDLE_READ, TICK, READ_RETRY
+from ots_tunnel.protocol.backoff import IDLE_READ, READ_RETRY, TICK
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
 from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS
 from ots_tunnel.transport.inprocess import InProcessTransport
