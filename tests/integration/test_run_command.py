@@ -51,7 +51,7 @@ http: {{port: 0}}
     return path
 
 
-async def start(path: Path) -> Process:
+async def start(path: Path, *more: str) -> Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -59,14 +59,15 @@ async def start(path: Path) -> Process:
         "run",
         "--config",
         str(path),
+        *more,
         stderr=PIPE,
         env={"PYTHONPATH": str(ROOT / "worker")},
     )
 
 
-async def ended(process: Process) -> tuple[int | None, list[dict[str, object]]]:
+async def ended(process: Process, seconds: float = 30) -> tuple[int | None, list[dict[str, object]]]:
     """Exit code and log lines."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(seconds):
         _, output = await process.communicate()
     return process.returncode, [json.loads(line) for line in output.splitlines()]
 
