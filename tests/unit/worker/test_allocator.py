@@ -33,6 +33,35 @@ def test_large_blocks_are_used_again_without_page_faults() -> None:
     assert faults < 1000  # without it there are ten times as many
 
 
+THREADS = """
+import threading
+from ots_tunnel.allocator import keep_freed_memory
+assert keep_freed_memory()
+used, over = threading.Barrier(2), threading.Event()
+def turn():
+    pieces = [b"x" * (1_000_000 + number) for number in range(8)]
+def work():
+    turn()
+    used.wait()
+    over.wait()
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+before = resident()
+for _ in range(10):
+    threading.Thread(target=work).start()
+    used.wait()
+print(resident() - before)
+over.set()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
+def test_threads_use_the_memory_of_each_other_again() -> None:
+    kept = int(subprocess.run([sys.executable, "-c", THREADS], capture_output=True, check=True, timeout=30).stdout)
+
+    assert kept < 25_000_000  # without it every thread keeps its own 8 MB
+
+
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ots_tunnel.allocator.ctypes.CDLL", lambda _name: object())
 
