@@ -140,7 +140,7 @@ async def test_rows_larger_than_a_request_arrive_in_pieces() -> None:
 
 async def test_a_missing_destination_is_refused_at_opening() -> None:
     async with pair_of_tables() as pair:
-        with pytest.raises(SinkRejected, match="destination table 'flights_copy'"):
+        with pytest.raises(SinkRejected, match=r"sink\.tablestore\.table 'flights_copy'"):
             await pair.sink().open()
 
 

@@ -7,14 +7,13 @@ taken the second time is no dead letter any more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ots_tunnel.config import FileStoreConfig, WorkerConfig
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token, TunnelId
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks.dead_letter import DeadLetter
 from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
 from ots_tunnel.sinks.files.formats import JsonLines
 from ots_tunnel.sinks.files.names import folder_of
@@ -25,20 +24,6 @@ from ots_tunnel.sinks.table_writer import write_backoff
 #: A file of dead letters is published so soon: the channel's checkpoint waits for it.
 MAX_SECONDS = 5.0
 MAX_BYTES = 16_777_216
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A record that was refused for good."""
-
-    record: Record = field(repr=False)
-    code: str
-    message: str
-
-    @property
-    def size(self) -> int:
-        """Bytes of the record as it came."""
-        return self.record.size
 
 
 def letter_form(letter: DeadLetter, channel_id: ChannelId) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Self
 
 from ots_tunnel.config import DeliveryConfig, TablestoreSinkConfig, WorkerConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
-from ots_tunnel.errors import ServiceError, SinkRejected
+from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.sinks import Batch, Immediate
 from ots_tunnel.sinks.grouping import Limits
@@ -106,8 +106,25 @@ class TablestoreSink(Immediate):
         except ServiceError as error:
             if error.retryable:
                 raise
-            raise SinkRejected(error.code, f"destination table {self._table!r}: {error.message}") from error
+            raise SinkRejected(error.code, self._explained(error)) from error
         self._time_to_live = description.time_to_live
+
+    def _explained(self, error: ServiceError) -> str:
+        where = (
+            f"sink.tablestore.table {self._table!r} in instance {self._client.instance!r} at {self._client.endpoint}"
+        )
+        match error:
+            case ObjectNotExist():
+                way_out = "create it with the key columns of the source, or correct the name"
+            case AuthFailed():
+                way_out = (
+                    "correct the AccessKey in the folder of sink.tablestore.credentials.directory, or the instance"
+                )
+            case PermissionDenied():
+                way_out = "let its owner grant the access to the AccessKey of the sink"
+            case _:
+                return f"{where}: {error.message}"
+        return f"{where}: {error.message}: {way_out}"
 
     async def write(self, batch: Batch, guard: Guard) -> None:
         """See `Sink.write`."""

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Sink, both
-from ots_tunnel.sinks.dead_letters import DeadLetter, DeadLetters
+from ots_tunnel.sinks.dead_letter import DeadLetter
 from ots_tunnel.sinks.row_change import shown_key
 from ots_tunnel.sinks.tally import Tally
+
+if TYPE_CHECKING:
+    from ots_tunnel.sinks.dead_letters import DeadLetters
 
 logger = logging.getLogger(__name__)
 
