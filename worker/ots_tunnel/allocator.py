@@ -1,8 +1,8 @@
 """How the C library treats freed memory, for processes through which pages of records go.
 
 A page is some hundred KiB that live for a moment. By default glibc hands such memory back to the system at once and
-gets it again for the next page, a fault for every 4 KiB: as much CPU as everything else that is done with the page. And by
-default every thread has a heap of its own, each of which keeps what it once needed.
+gets it again for the next page, a fault for every 4 KiB: as much CPU as everything else that is done with the page.
+And every thread would have a heap of its own, each of which keeps what it once needed.
 """
 
 from __future__ import annotations

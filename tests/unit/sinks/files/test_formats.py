@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 from pathlib import Path
@@ -15,7 +16,7 @@ from ots_tunnel.model import Action, CellOp, ChannelId, Column, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.formats import FileFormat, JsonLines
-from ots_tunnel.sinks.files.parquet import Parquet
+from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
 from ots_tunnel.sinks.json_form import json_form
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
@@ -70,6 +71,28 @@ def test_many_row_groups_keep_their_order(tmp_path: Path) -> None:
     file = pq.ParquetFile(tmp_path / "f")
     assert file.num_row_groups > 1
     assert [key["pk"] for key in file.read(["key"]).column("key").to_pylist()] == list(range(6000))
+
+
+def test_files_that_are_filled_side_by_side_hold_little_together(tmp_path: Path) -> None:
+    form = Parquet()
+    writers = [form.create(tmp_path / f"{number}") for number in range(30)]
+    records = [Record(Action.PUT, encode_row((("pk", n),), (Column("x", "v" * 100_000, 1),))) for n in range(20)]
+    for writer in writers:
+        writer.write(records, ChannelId("c"))
+        assert form.held_bytes < HELD_BYTES
+    for writer in writers:
+        writer.close()
+
+    assert form.held_bytes == 0
+    assert [pq.read_metadata(tmp_path / f"{number}").num_rows for number in range(30)] == [20] * 30
+
+
+def test_what_an_abandoned_file_held_is_not_counted_for_ever(tmp_path: Path) -> None:
+    form = Parquet()
+    form.create(tmp_path / "f").write([UPDATE], ChannelId("c"))
+    gc.collect()
+
+    assert form.held_bytes == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ A value is a struct with one member per type, of which at most one is set, becau
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -25,8 +27,10 @@ from ots_tunnel.model import ChannelId, Column, KeyValue, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.formats import FileWriter
 
-#: A row group is written when so many bytes of records, as they came, are held.
+#: A row group is written when so many bytes are held for it, or when so many are held for all files together: what is
+#: held is confirmed later, and the worker's memory budget does not count it.
 ROW_GROUP_BYTES = 8_388_608
+HELD_BYTES = 16_777_216
 
 SEQUENCE = pa.struct([("epoch", pa.int64()), ("timestamp_us", pa.int64()), ("row_index", pa.int64())])
 VALUE_TYPES: dict[type, tuple[str, pa.DataType]] = {
@@ -84,10 +88,16 @@ class Parquet:
 
     def __init__(self, compression: str = "none") -> None:
         self._compression = compression.upper()
+        self._shared = _Shared()
+
+    @property
+    def held_bytes(self) -> int:
+        """Of rows that are in no file yet."""
+        return self._shared.held_bytes()
 
     def create(self, path: Path) -> FileWriter[Record]:
         """See `FileFormat.create`."""
-        return _ParquetWriter(path, self._compression)
+        return _ParquetWriter(path, self._compression, self._shared)
 
     def first_key(self, file: IO[bytes]) -> PrimaryKey:
         """See `FileFormat.first_key`."""
@@ -98,31 +108,71 @@ class Parquet:
             raise CodecError(f"no file of changes in Parquet: {error}") from error
 
 
+class _Shared:
+    """What the files of a sink share.
+
+    One thread encodes for all: it takes several times the memory of what is encoded, and Arrow keeps some of it for
+    every thread that had it.
+    """
+
+    def __init__(self) -> None:
+        self.thread = ThreadPoolExecutor(1, "parquet")
+        #: Used by the thread alone; one that was abandoned counts until it is gone.
+        self.writers: weakref.WeakSet[_ParquetWriter] = weakref.WeakSet()
+
+    def held_bytes(self) -> int:
+        return sum(writer.held_bytes for writer in self.writers)
+
+
 class _ParquetWriter:
-    def __init__(self, path: Path, compression: str) -> None:
+    def __init__(self, path: Path, compression: str, shared: _Shared) -> None:
         self._path = path
         self._compression = compression
         self._writer: pq.ParquetWriter | None = None
-        self._rows = _Rows()
+        self._batches: list[pa.RecordBatch] = []
+        self._shared = shared
+        self.held_bytes = 0
 
     def write(self, items: Sequence[Record], channel_id: ChannelId) -> None:
-        for record in items:
-            self._rows.add(record, channel_id)
-            if self._rows.size >= ROW_GROUP_BYTES:
-                self._write_group()
+        self._shared.thread.submit(self._write, items, channel_id).result()
 
     def close(self) -> None:
-        if self._rows.actions:
+        self._shared.thread.submit(self._close).result()
+
+    def _write(self, items: Sequence[Record], channel_id: ChannelId) -> None:
+        self._shared.writers.add(self)
+        rows = _Rows()
+        for record in items:
+            rows.add(record, channel_id)
+            if rows.size >= ROW_GROUP_BYTES:
+                self._hold(rows)
+                rows = _Rows()
+        if rows.actions:
+            self._hold(rows)
+
+    def _close(self) -> None:
+        if self._batches:
             self._write_group()
         if self._writer is not None:
             self._writer.close()
 
-    def _write_group(self) -> None:
+    def _hold(self, rows: _Rows) -> None:
+        # As arrays at once: rows as objects would take several times as much.
         if self._writer is None:
-            schema = schema_of(self._rows.keys[0])
+            schema = schema_of(rows.keys[0])
             self._writer = pq.ParquetWriter(self._path, schema, compression=self._compression)
-        rows, self._rows = self._rows, _Rows()
-        self._writer.write_batch(rows.batch(self._writer.schema))
+        batch = rows.batch(self._writer.schema)
+        self._batches.append(batch)
+        self.held_bytes += batch.nbytes
+        if self.held_bytes >= ROW_GROUP_BYTES or self._shared.held_bytes() >= HELD_BYTES:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        assert self._writer is not None
+        table = pa.Table.from_batches(self._batches, self._writer.schema)
+        self._batches = []
+        self._writer.write_table(table, row_group_size=len(table))
+        self.held_bytes = 0
 
 
 @dataclass(slots=True)
