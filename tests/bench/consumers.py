@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from ots_tunnel.model import TunnelId
 from tests.bench.sides import Job, Programs, Side
-from tests.bench.stand import DEADLINE, POLL, Stand
+from tests.bench.stand import DEADLINE, POLL, Stand, Tunnel
 
 ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -77,13 +76,11 @@ class Lab:
     folder: Path
     core: int
 
-    def consumer(
-        self, side: Side, table: str, tunnel_id: TunnelId, job: Job, *, profile: Path | None = None
-    ) -> Consumer:
+    def consumer(self, side: Side, tunnel: Tunnel, job: Job, *, profile: Path | None = None) -> Consumer:
         """A worker that is not started yet; `profile` is where cProfile writes."""
         folder = self.folder / side.name.lower()
         folder.mkdir(exist_ok=True)
-        command = self.programs.command(side, self.stand.endpoint, table, tunnel_id, job, folder)
+        command = self.programs.command(side, self.stand.endpoint, tunnel, job, folder)
         if profile is not None:
             command[1:2] = ["-m", "cProfile", "-o", str(profile), "-m"]
         return Consumer(side, ["taskset", "--cpu-list", str(self.core), *command], folder)
@@ -96,12 +93,12 @@ class Lab:
         Raises:
             RuntimeError: the worker ended by itself, or did not see every row once.
         """
-        tunnel_id = await self.stand.create_tunnel(table, rows)
-        channels = await self.stand.channels(table, tunnel_id)
+        tunnel = await self.stand.create_tunnel(table, rows)
+        channels = await self.stand.channels(tunnel)
         began = time.monotonic()
-        with self.consumer(side, table, tunnel_id, job, profile=profile) as consumer:
+        with self.consumer(side, tunnel, job, profile=profile) as consumer:
             async with asyncio.timeout(DEADLINE):
-                while not await self.stand.is_finished(tunnel_id, channels):
+                while not await self.stand.is_finished(tunnel, channels):
                     consumer.check()
                     await asyncio.sleep(POLL)
             seconds = time.monotonic() - began
@@ -170,7 +167,8 @@ class Consumer:
             RuntimeError: it has ended.
         """
         if self.process.poll() is not None:
-            raise RuntimeError(f"{self._side} ended by itself: {self._text()[-2000:]}")
+            status = self.process.returncode
+            raise RuntimeError(f"{self._side} ended by itself with status {status}: {self._text()[-2000:]}")
 
     async def end(self) -> float:
         """Let it leave in order; the CPU seconds of the process and all its descendants.

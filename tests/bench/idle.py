@@ -70,10 +70,10 @@ class Idle:
 
     async def _start(self, side: Side, stack: ExitStack) -> Consumer:
         stand = self.lab.stand
-        tunnel_id = await stand.create_tunnel(TABLE)
-        consumer = stack.enter_context(self.lab.consumer(side, TABLE, tunnel_id, Job("count", BEAT)))
+        tunnel = await stand.create_tunnel(TABLE)
+        consumer = stack.enter_context(self.lab.consumer(side, tunnel, Job("count", BEAT)))
         async with asyncio.timeout(DEADLINE):
-            while not await stand.are_open(TABLE, tunnel_id):
+            while not await stand.are_open(tunnel):
                 consumer.check()
                 await asyncio.sleep(POLL)
         return consumer

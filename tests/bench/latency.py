@@ -74,11 +74,11 @@ class Latency:
 
     async def _side(self, side: Side) -> list[list[int]]:
         stand = self.lab.stand
-        tunnel_id = await stand.create_tunnel(TABLE)
+        tunnel = await stand.create_tunnel(TABLE)
         job = Job("latency", replace(Beat(), longest_pause=PAUSES[side]))
-        with self.lab.consumer(side, TABLE, tunnel_id, job) as consumer:
+        with self.lab.consumer(side, tunnel, job) as consumer:
             async with asyncio.timeout(DEADLINE):
-                while not await stand.are_open(TABLE, tunnel_id):
+                while not await stand.are_open(tunnel):
                     consumer.check()
                     await asyncio.sleep(POLL)
             begin = time.time_ns() // 1000 + int(WARM_UP * MICROSECONDS)

@@ -25,7 +25,7 @@ from ots_tunnel.config import (
     WorkerConfig,
     dump_config,
 )
-from ots_tunnel.model import TunnelId
+from tests.bench.stand import Tunnel
 from tests.oracle.go_program import build_go_worker, go_command
 from tests.oracle.java_program import build_java_worker, quickest_command
 
@@ -95,11 +95,11 @@ class Programs:
         """
         return cls(build_go_worker(), build_java_worker())
 
-    def command(self, side: Side, endpoint: str, table: str, tunnel_id: TunnelId, job: Job, folder: Path) -> list[str]:
+    def command(self, side: Side, endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[str]:
         """The command line of one side; our document goes into `folder`."""
         if side is Side.OURS:
-            return our_command(endpoint, table, tunnel_id, job, folder)
-        flags = their_flags(side, job)
+            return our_command(endpoint, tunnel, job, folder)
+        flags, tunnel_id = their_flags(side, job), tunnel.tunnel_id
         if side in (Side.JAVA, Side.JAVA_DEFAULT):
             if side is Side.JAVA:
                 return quickest_command(self.java, endpoint, tunnel_id, job.mode, **flags)
@@ -130,14 +130,14 @@ def their_flags(side: Side, job: Job) -> dict[str, object]:
     return flags
 
 
-def our_command(endpoint: str, table: str, tunnel_id: TunnelId, job: Job, folder: Path) -> list[str]:
+def our_command(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[str]:
     """`ots-tunnel run` with the settings of the comparison."""
     document = folder / "worker.yaml"
-    document.write_text(dump_config(our_document(endpoint, table, tunnel_id, job, folder)))
+    document.write_text(dump_config(our_document(endpoint, tunnel, job, folder)))
     return [sys.executable, "-m", "ots_tunnel", "run", "--config", str(document)]
 
 
-def our_document(endpoint: str, table: str, tunnel_id: TunnelId, job: Job, folder: Path) -> WorkerConfig:
+def our_document(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> WorkerConfig:
     """The worker's document; the keys are written into `folder`."""
     keys = folder / "keys"
     keys.mkdir(exist_ok=True)
@@ -153,8 +153,9 @@ def our_document(endpoint: str, table: str, tunnel_id: TunnelId, job: Job, folde
         case mode:
             factory = {"all": "all_columns"}.get(mode, mode)
             sink = SinkConfig(python=PythonSinkConfig(factory=f"tests.bench.processors:{factory}"))
+    source = {"table": tunnel.table, "tunnel_name": tunnel.name, "tunnel_id": tunnel.tunnel_id}
     return WorkerConfig(
-        source=TunnelConfig(endpoint=endpoint, table=table, tunnel_name="bench", tunnel_id=tunnel_id, **instance),
+        source=TunnelConfig(endpoint=endpoint, **source, **instance),
         sink=sink,
         client=ClientConfig(
             heartbeat_interval_seconds=job.beat.heartbeat,

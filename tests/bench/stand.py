@@ -79,6 +79,15 @@ def record_bytes() -> int:
     return len(encode_row(key_of(1), cells, sequence=SequenceInfo(0, 1_700_000_000_000_000, 0)))
 
 
+@dataclass(frozen=True, slots=True)
+class Tunnel:
+    """A tunnel of a table of the stand."""
+
+    table: str
+    name: str
+    tunnel_id: TunnelId
+
+
 @dataclass
 class Stand:
     """The emulator with its tables.
@@ -124,7 +133,7 @@ class Stand:
         """An empty table that takes the rows of a source."""
         await self.admin.create(planned_schema(_schema("any"), name))
 
-    async def create_tunnel(self, table: str, rows: int | None = None) -> TunnelId:
+    async def create_tunnel(self, table: str, rows: int | None = None) -> Tunnel:
         """A tunnel over the first `rows` changes of a table's log; None is over all that come from now on."""
         self._tunnels += 1
         name = f"run-{self._tunnels}"
@@ -133,25 +142,26 @@ class Stand:
         async with asyncio.timeout(DEADLINE):
             while (await self.client.describe_tunnel(table, name)).tunnel.stage == Stage.INIT:  # noqa: ASYNC110
                 await asyncio.sleep(POLL)
-        return tunnel_id
+        return Tunnel(table, name, tunnel_id)
 
-    async def channels(self, table: str, tunnel_id: TunnelId) -> list[ChannelId]:
+    async def channels(self, tunnel: Tunnel) -> list[ChannelId]:
         """Channels of a tunnel; there must be as many as the settings say."""
-        description = await self.client.describe_tunnel(table, "", tunnel_id)
+        table = tunnel.table
+        description = await self.client.describe_tunnel(table, tunnel.name)
         channels = [channel.channel_id for channel in description.channels]
         if len(channels) != self._channels[table]:
             raise RuntimeError(f"{table} has {len(channels)} channels, {self._channels[table]} are needed")
         return channels
 
-    async def are_open(self, table: str, tunnel_id: TunnelId) -> bool:
+    async def are_open(self, tunnel: Tunnel) -> bool:
         """Whether every channel of a tunnel is held by a worker."""
-        description = await self.client.describe_tunnel(table, "", tunnel_id)
+        description = await self.client.describe_tunnel(tunnel.table, tunnel.name)
         return all(channel.status is ChannelStatus.OPEN and channel.client_id for channel in description.channels)
 
-    async def is_finished(self, tunnel_id: TunnelId, channels: list[ChannelId]) -> bool:
+    async def is_finished(self, tunnel: Tunnel, channels: list[ChannelId]) -> bool:
         """Whether the final checkpoint of every channel is stored."""
         for channel_id in channels:
-            checkpoint = await self.client.get_checkpoint(tunnel_id, ClientId("bench"), channel_id)
+            checkpoint = await self.client.get_checkpoint(tunnel.tunnel_id, ClientId("bench"), channel_id)
             if checkpoint.token != FINISHED:
                 return False
         return True

@@ -22,7 +22,7 @@ from ots_tunnel.handed import HandedPage, HandedPages
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import FINISHED, ChannelType, Token
 from ots_tunnel.progress import ChannelProgress
-from ots_tunnel.protocol.backoff import idle_pause, reads_on
+from ots_tunnel.protocol.backoff import TRICKLE, idle_pause, reads_on
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Confirmation, Sink
 
@@ -68,11 +68,17 @@ def next_idle_attempt(attempt: int, page: Page) -> int | None:
     """How long the pause after this page is, as an attempt of the idle schedule; None reads on at once.
 
     Pauses grow over empty pages, and shrink while there is a trickle, so that they settle near the time between
-    two records instead of growing to the cap under load or asking for every record on its own.
+    two records instead of growing to the cap under load or asking for every record on its own. Where the shortest
+    pause brings several, they become shorter yet, and a few empty pages do not end that.
     """
-    if reads_on(may_more=page.may_more, rows=len(page.records), size_bytes=page.size_bytes):
+    if reads_on(may_more=page.may_more, rows=page.rows, size_bytes=page.size_bytes):
         return None
-    return attempt + 1 if not page.records else max(0, min(attempt - 1, 1))
+    if not page.records:
+        return attempt + 1
+    trickles = attempt == 0 or attempt < -1  # -1: nothing is known yet
+    if trickles and page.rows > 1:
+        return TRICKLE
+    return attempt if attempt < -1 else max(0, min(attempt - 1, 1))
 
 
 class Pipeline:
@@ -166,7 +172,7 @@ class Pipeline:
             async with self._shared.slot():
                 item = await self._read_one(token)
                 self._pages.put_nowait(item)
-                token, rows, last, taken = item.page.next_token, item.page.rows, item.last, item.taken
+                token, last, taken = item.page.next_token, item.last, item.taken
                 following = next_idle_attempt(attempt, item.page)
                 del item  # the budget counts a page until it is written, so nothing may hold it longer
                 if self._shared.slots is not None:
@@ -177,7 +183,7 @@ class Pipeline:
                 attempt = -1 if following is None else following
                 if following is not None and token != FINISHED:
                     now = asyncio.get_running_loop().time()
-                    await self._sleep(idle_pause(following, rows, now, self._entropy()))
+                    await self._sleep(idle_pause(following, now, self._entropy()))
 
     async def _read_one(self, token: Token) -> _Item:
         rate, share = self._shared.rate, None

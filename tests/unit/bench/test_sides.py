@@ -9,13 +9,14 @@ import pytest
 from ots_tunnel.config import load_config
 from ots_tunnel.model import TunnelId
 from tests.bench.sides import Beat, Job, Programs, Side
+from tests.bench.stand import Tunnel
 
 PROGRAMS = Programs(Path("/go"), Path("/java"))
 BEAT = Beat(heartbeat=7, timeout=22, checkpoint=3, longest_pause=5)
 
 
 def command(side: Side, job: Job, folder: Path) -> list[str]:
-    return PROGRAMS.command(side, "http://127.0.0.1:1", "source", TunnelId("id"), job, folder)
+    return PROGRAMS.command(side, "http://127.0.0.1:1", Tunnel("source", "name", TunnelId("id")), job, folder)
 
 
 @pytest.mark.parametrize("side", [side for side in Side if side is not Side.OURS])
@@ -29,6 +30,7 @@ def test_our_document_has_them(tmp_path: Path) -> None:
     *_, path = command(Side.OURS, Job("copy", BEAT, "there", request_rows=100, lanes=8), tmp_path)
     config = load_config(Path(path))
 
+    assert (config.source.table, config.source.tunnel_name, config.source.tunnel_id) == ("source", "name", "id")
     assert config.client.heartbeat_interval_seconds == 7
     assert config.client.heartbeat_timeout_seconds == 22
     assert config.client.checkpoint_interval_seconds == 3

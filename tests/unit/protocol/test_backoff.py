@@ -12,6 +12,7 @@ from ots_tunnel.protocol.backoff import (
     IDLE_READ,
     READ_RETRY,
     RECONNECT,
+    TRICKLE,
     Backoff,
     aligned,
     idle_pause,
@@ -91,8 +92,7 @@ def test_short_pauses_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attempt", "rows", "pause"),
-    [(0, 0, 0.02), (0, 1, 0.02), (0, 2, 0.01), (0, 400, 0.01), (1, 2, 0.1), (3, 0, 2.5), (4, 0, 5.0)],
+    ("attempt", "pause"), [(TRICKLE, 0.01), (-1, 0.01), (0, 0.02), (1, 0.1), (2, 0.5), (3, 2.5), (4, 5.0)]
 )
-def test_a_channel_in_which_rows_come_quickly_is_read_sooner(attempt: int, rows: int, pause: float) -> None:
-    assert idle_pause(attempt, rows, 0.0, MIDDLE) == pytest.approx(pause)
+def test_a_channel_in_which_records_trickle_is_read_sooner(attempt: int, pause: float) -> None:
+    assert idle_pause(attempt, 0.0, MIDDLE) == pytest.approx(pause)

@@ -15,7 +15,7 @@ from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, Column, SequenceInfo, Token
 from ots_tunnel.pipeline import Pipeline, Shared, next_idle_attempt
 from ots_tunnel.progress import ChannelProgress
-from ots_tunnel.protocol.backoff import TICK
+from ots_tunnel.protocol.backoff import TICK, TRICKLE
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
@@ -166,7 +166,13 @@ async def test_idle_stream_reads_grow_apart_and_base_reads_do_not() -> None:  # 
         (3, 0, False, 4),
         (3, 5, False, 1),  # a trickle after silence
         (1, 5, False, 0),
-        (0, 5, False, 0),
+        (0, 1, False, 0),
+        (0, 5, False, TRICKLE),  # several within the shortest pause
+        (TRICKLE, 0, False, TRICKLE + 1),
+        (TRICKLE, 1, False, TRICKLE),
+        (TRICKLE + 2, 1, False, TRICKLE + 2),
+        (TRICKLE + 2, 2, False, TRICKLE),
+        (-1, 1, False, 0),
         (3, 5, True, None),
         (3, 0, True, None),
         (-1, 5, None, 0),

@@ -56,9 +56,10 @@ READ_RETRY: Final = Backoff(initial=0.016, factor=2, cap=3, jitter=0.33, total=7
 CALL_RETRY: Final = Backoff(initial=0.1, factor=2, cap=2, jitter=0.33, total=35)
 #: Between reads of a stream channel that has nothing new; never gives up.
 IDLE_READ: Final = Backoff(initial=0.02, factor=5, cap=5, jitter=0.25)
-#: Between reads of a stream channel whose last page had several records and no more is there yet: they come faster
-#: than `IDLE_READ` would ask for them.
+#: Between reads of a stream channel in which records come faster than `IDLE_READ` would ask for them.
 TRICKLE_READ: Final = Backoff(initial=0.01, factor=1, cap=0.01, jitter=0.25)
+#: The attempt of such a channel; so many empty pages later it is an idle one.
+TRICKLE: Final = -5
 #: Before connecting with a new client: uniform between 1 and 10,000 ms.
 RECONNECT: Final = Backoff(initial=5.0005, factor=1, cap=5.0005, jitter=4.9995 / 5.0005)
 
@@ -67,17 +68,15 @@ LONG_PAUSE: Final = 1.0
 TICK: Final = 0.5
 
 
-def idle_pause(attempt: int, rows: int, now: float, entropy: float) -> float:
+def idle_pause(attempt: int, now: float, entropy: float) -> float:
     """Seconds until a stream channel that has no more for the moment is read again.
 
     Args:
-        attempt: of the idle schedule.
-        rows: records of the last page.
+        attempt: of the idle schedule; below 0 records trickle in.
         now: see `aligned`.
         entropy: uniform in [0, 1).
     """
-    schedule = TRICKLE_READ if attempt == 0 and rows > 1 else IDLE_READ
-    return aligned(schedule.delay(attempt, entropy), now)
+    return aligned((IDLE_READ if attempt >= 0 else TRICKLE_READ).delay(attempt, entropy), now)
 
 
 def aligned(pause: float, now: float) -> float:
