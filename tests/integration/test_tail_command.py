@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar, cast
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ots_tunnel.cli import cli
 from ots_tunnel.client import TunnelClient
+from ots_tunnel.commands.tail import temporary
+from ots_tunnel.errors import ConnectError
 from ots_tunnel.model import Column, TunnelType
-from tests.integration.verifying import BASE, INSTANCE, KEYS, SOURCE, Scene, row
+from ots_tunnel.tables import TableAdmin, TableSchema
+from ots_tunnel.tail import Tail, Tailed
+from tests.integration.verifying import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
 from tests.integration.verifying import scene as make_scene
 
 
@@ -35,6 +43,20 @@ def tail(scene: Scene, *more: str) -> Result:
     result = CliRunner().invoke(cli, arguments(scene, *more))
     assert result.exit_code == 0, (result.output, result.exception)
     return result
+
+
+def create_table(scene: Scene, schema: TableSchema) -> None:
+    admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
+    admin.create(schema)
+    admin.close()
+
+
+async def delete_tunnel(scene: Scene, name: str) -> None:
+    client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
+    try:
+        await client.delete_tunnel(SOURCE, name)
+    finally:
+        await client.close()
 
 
 async def ask_tunnels(scene: Scene, create: str | None = None) -> list[str]:
@@ -99,6 +121,114 @@ def test_it_is_stopped_by_ctrl_c_and_leaves_no_tunnel(scene: Scene) -> None:
 
     assert process.returncode == 130
     assert asyncio.run(ask_tunnels(scene)) == []
+
+
+@contextmanager
+def tailing(scene: Scene, *more: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "ots_tunnel", *arguments(scene, *more)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+async def test_no_channel_shows_more_than_was_asked_for(scene: Scene) -> None:
+    scene.emulator.call("set_partitions", INSTANCE, "many", 8)
+    many = replace(SCHEMA, name="many", deviation_seconds=9_223_372_036_854)
+    await asyncio.to_thread(create_table, scene, many)
+    await asyncio.to_thread(scene.put, "many", [row(number) for number in range(400)])
+    client, taken = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS), 0
+
+    def take(*_: object) -> bool:
+        nonlocal taken
+        taken += 1
+        return False
+
+    try:
+        await client.create_tunnel("many", "copy", TunnelType.BaseData)
+        await asyncio.wait_for(Tail(client, Tailed("many", "copy"), follow=True, take=take).run(), 20)
+    finally:
+        await client.close()
+    assert taken == 1
+
+
+def test_it_ends_in_good_order_when_nobody_reads_it_any_more(scene: Scene) -> None:
+    with tailing(scene, "-o", "json") as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert "for the time being" in process.stderr.readline()
+        scene.put(SOURCE, [row(1)])
+        assert process.stdout.readline()
+        process.stdout.close()
+        scene.put(SOURCE, [row(number) for number in range(200)])
+        assert process.wait(40) == 0
+        assert process.stderr.read() == ""
+    assert asyncio.run(ask_tunnels(scene)) == []
+
+
+def test_a_tunnel_that_vanishes_is_one_line(scene: Scene) -> None:
+    scene.put(SOURCE, [row(1)])
+    asyncio.run(ask_tunnels(scene, create="copy"))
+    with tailing(scene, "copy") as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        asyncio.run(delete_tunnel(scene, "copy"))
+        assert process.wait(40) == 10
+        (line,) = process.stderr.read().splitlines()
+    assert line.startswith("error: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_it_leaves_no_tunnel_whatever_stops_it(scene: Scene, number: signal.Signals) -> None:
+    with tailing(scene) as process:
+        assert process.stderr is not None
+        assert "for the time being" in process.stderr.readline()
+        process.send_signal(number)
+        process.send_signal(number)
+        assert process.wait(40) == 128 + number
+    assert asyncio.run(ask_tunnels(scene)) == []
+
+
+async def test_a_tunnel_is_deleted_though_nobody_heard_that_it_was_created() -> None:
+    class Deaf:
+        deleted: ClassVar[list[str]] = []
+
+        async def create_tunnel(self, table: str, *_: object) -> None:
+            await asyncio.sleep(60)
+
+        async def delete_tunnel(self, table: str, name: str) -> None:
+            self.deleted.append(name)
+
+    async def look() -> None:
+        async with temporary(cast("TunnelClient", Deaf()), "orders", earliest=False):
+            raise AssertionError("it was never created")
+
+    looking = asyncio.create_task(look())
+    await asyncio.sleep(0.01)
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    assert len(Deaf.deleted) == 1
+
+
+async def test_a_tunnel_that_cannot_be_deleted_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    class Stubborn:
+        async def create_tunnel(self, *_: object) -> None:
+            pass
+
+        async def delete_tunnel(self, *_: object) -> None:
+            raise ConnectError("nobody answers")
+
+    async with temporary(cast("TunnelClient", Stubborn()), "orders", earliest=False) as tailed:
+        pass
+    err = capsys.readouterr().err
+    assert f"tunnel {tailed.tunnel_name} is left: nobody answers" in err
 
 
 def test_earliest_is_for_a_table(scene: Scene) -> None:

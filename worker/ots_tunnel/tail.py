@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from ots_tunnel.client import Page, TunnelClient
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.failures import first_error
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, ClientId, Stage, Token, TunnelId
 from ots_tunnel.pipeline import next_idle_attempt
 from ots_tunnel.protocol.backoff import IDLE_READ
@@ -75,16 +77,23 @@ class Tail:
         """Read until everything is read, or enough is taken.
 
         Raises:
-            ServiceError, TransportError: a call failed for good. TimeoutError: the tunnel has no channels.
+            ServiceError, TransportError: a call failed for good. TunnelError: the tunnel has no channels.
         """
-        async with asyncio.timeout(READY_DEADLINE):
-            await self._wait_for_channels()
-        async with asyncio.TaskGroup() as tasks:
-            reading = tasks.create_task(self._read_all(), name="tail")
-            enough = tasks.create_task(self._enough.wait(), name="enough")
-            await asyncio.wait((reading, enough), return_when=asyncio.FIRST_COMPLETED)
-            reading.cancel()
-            enough.cancel()
+        try:
+            async with asyncio.timeout(READY_DEADLINE):
+                await self._wait_for_channels()
+        except TimeoutError as error:
+            name = self._tailed.tunnel_name
+            raise TunnelError(f"tunnel {name} has no channels after {READY_DEADLINE:.0f} s") from error
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                reading = tasks.create_task(self._read_all(), name="tail")
+                enough = tasks.create_task(self._enough.wait(), name="enough")
+                await asyncio.wait((reading, enough), return_when=asyncio.FIRST_COMPLETED)
+                reading.cancel()
+                enough.cancel()
+        except ExceptionGroup as group:
+            raise first_error(group) from group
 
     async def _wait_for_channels(self) -> None:
         while True:
@@ -111,6 +120,8 @@ class Tail:
         attempt = -1
         while token != FINISHED:
             page: Page = await self._client.read_records(tunnel_id, CLIENT, channel_id, token)
+            if self._enough.is_set():  # another channel brought the last record
+                return
             if page.records and not self._take(channel_id, kind, list(page.records)):
                 self._enough.set()
                 return

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import click
 
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.commands.service import service_options, with_client
+from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, StreamConfig, TunnelType
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.json_form import json_form
 from ots_tunnel.status import iso_time
 from ots_tunnel.tail import Tail, Tailed, Taker
+
+#: Seconds that deleting the tunnel may take.
+REMOVE_DEADLINE = 10.0
 
 #: Characters of a value that are shown for people.
 SHOWN = 40
@@ -45,7 +50,8 @@ def tail(
     take = _printer(output, most)
 
     async def look(client: TunnelClient) -> None:
-        async with _tailed(client, table, tunnel, earliest=earliest) as tailed:
+        there = nullcontext(Tailed(table, tunnel)) if tunnel else temporary(client, table, earliest=earliest)
+        async with there as tailed:
             await Tail(client, tailed, follow=follow, take=take).run()
 
     stopped_by = with_client(**service, ask=lambda client: _unless_told(look(client)), table=table, tunnel=tunnel or "")
@@ -55,13 +61,15 @@ def tail(
 
 async def _unless_told(work: Any) -> int | None:
     """Run until a signal says stop; its number, None where none came."""
-    loop, task, told = asyncio.get_running_loop(), asyncio.ensure_future(work), []
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    told: list[int] = []
 
     def stop(number: int) -> None:
+        if not told:  # being told again does not keep us from cleaning up
+            task.cancel()
         told.append(number)
-        task.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop, number)
     try:
         await task
@@ -72,17 +80,34 @@ async def _unless_told(work: Any) -> int | None:
 
 
 @asynccontextmanager
-async def _tailed(client: TunnelClient, table: str, tunnel: str | None, *, earliest: bool) -> AsyncIterator[Tailed]:
-    if tunnel is not None:
-        yield Tailed(table, tunnel)
-        return
-    name = f"tail-{secrets.token_hex(4)}"
-    await client.create_tunnel(table, name, TunnelType.Stream, StreamConfig(earliest=earliest))
-    click.echo(f"tunnel {name} for the time being", err=True)
+async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> AsyncIterator[Tailed]:
+    """A tunnel that is there while the block runs; one that cannot be deleted is named.
+
+    Args:
+        earliest: begin with the oldest change that is kept.
+    """
+    name, refused = f"tail-{secrets.token_hex(4)}", False
     try:
+        try:
+            await client.create_tunnel(table, name, TunnelType.Stream, StreamConfig(earliest=earliest))
+        except ServiceError:
+            refused = True
+            raise
+        click.echo(f"tunnel {name} for the time being", err=True)
         yield Tailed(table, name)
     finally:
-        await client.delete_tunnel(table, name)
+        # An unanswered call may have created it.
+        if not refused:
+            await _remove(client, table, name)
+
+
+async def _remove(client: TunnelClient, table: str, name: str) -> None:
+    try:
+        async with asyncio.timeout(REMOVE_DEADLINE):
+            await client.delete_tunnel(table, name)
+    except (TunnelError, TimeoutError) as error:
+        reason = str(error) or type(error).__name__
+        click.echo(f"tunnel {name} is left: {reason}; delete it with ots-tunnel tunnel delete", err=True)
 
 
 def _printer(output: str, most: int | None) -> Taker:
@@ -92,7 +117,11 @@ def _printer(output: str, most: int | None) -> Taker:
     def take(channel_id: ChannelId, _: ChannelType, records: list[Record]) -> bool:
         nonlocal shown
         for record in records:
-            click.echo(form(record, channel_id))
+            try:
+                click.echo(form(record, channel_id))
+            except BrokenPipeError:  # whoever read it has seen enough, such as `head`
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return False
             shown += 1
             if most is not None and shown >= most:
                 return False
