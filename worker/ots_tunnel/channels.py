@@ -212,7 +212,7 @@ class ChannelTask:
         self._pipeline = Pipeline(
             self.progress,
             start.token,
-            read=self._cursor.read,
+            read=self._read,
             guard=self._fence,
             confirmed=checkpointer.confirmed,
             shared=around.shared,
@@ -235,6 +235,11 @@ class ChannelTask:
         if finished:
             self._log("channel_finished", "read to its end")
         return finished
+
+    async def _read(self, token: Token) -> Page:
+        page = await self._cursor.read(token)
+        self._around.shared.metrics.decoded(self.progress.channel_type, page.decode_seconds)
+        return page
 
     async def _open(self) -> Checkpoint:
         start = await self._cursor.get()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,7 @@ class Page:
         may_more: whether a read at once pays off; None when the service does not say.
         size_bytes: of the whole answer.
         service_time: the service's clock at the answer, Unix seconds; None when unknown.
+        decode_seconds: time it took to check the answer and cut it into records.
     """
 
     records: list[Record]
@@ -53,6 +55,7 @@ class Page:
     may_more: bool | None
     size_bytes: int
     service_time: float | None
+    decode_seconds: float = 0.0
 
     @property
     def rows(self) -> int:
@@ -176,9 +179,9 @@ class TunnelClient:
         """
         message = pb.ReadRecordsRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id, token=token)
         operation = TUNNEL_OPERATIONS["ReadRecords"]
-        content, response = await self._caller.call(operation, message, retry=READ_RETRY, parse=_read_page)
-        records, next_token, may_more = content
-        return Page(records, next_token, may_more, len(response.body), service_time(response))
+        answer, response = await self._caller.call(operation, message, retry=READ_RETRY, parse=_read_page)
+        (records, next_token, may_more), seconds = answer
+        return Page(records, next_token, may_more, len(response.body), service_time(response), seconds)
 
     async def checkpoint(
         self,
@@ -265,8 +268,10 @@ class SyncTunnelClient:
         return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)[0]
 
 
-def _read_page(operation: Operation, response: HttpResponse) -> PageContent:
+def _read_page(operation: Operation, response: HttpResponse) -> tuple[PageContent, float]:
+    """The page, and the seconds that decoding took."""
+    began = time.perf_counter()
     content = read_page(body_of(operation, response))
     if not content.next_token:
         raise CodecError("ReadRecordsResponse.next_token is empty: as a checkpoint it would lose the channel's place")
-    return content
+    return content, time.perf_counter() - began

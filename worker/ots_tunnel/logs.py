@@ -38,6 +38,12 @@ class LogAction(enum.StrEnum):
     TERMINAL_ERROR = "terminal_error"
     SNAPSHOT_PROGRESS = "snapshot_progress"
     PREFLIGHT_FAILED = "preflight_failed"
+    FILE_PUBLISHED = "file_published"
+    RECORDS_REFUSED = "records_refused"
+    PROCESSOR_FAILED = "processor_failed"
+    PROCESSOR_HANGS = "processor_hangs"
+    BROKER_TROUBLE = "broker_trouble"
+    LOGIN_UNREADABLE = "login_unreadable"
     STARTED = "started"
     STOPPED = "stopped"
 

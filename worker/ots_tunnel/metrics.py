@@ -17,6 +17,8 @@ from ots_tunnel.model import Action, ChannelType
 
 #: Seconds; calls take milliseconds, a write that waits for a busy destination much longer.
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+#: The same for what only computes.
+SHORT_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1)
 
 
 class BusyClock:
@@ -62,8 +64,10 @@ class WorkerMetrics:
         self.bytes_total = 0
         by_type = ("tunnel", "channel_type")
 
-        def histogram(name: str, text: str, labels: tuple[str, ...] = by_type) -> Histogram:
-            return Histogram(f"ots_tunnel_{name}", text, labels, registry=self.registry, buckets=BUCKETS)
+        def histogram(
+            name: str, text: str, labels: tuple[str, ...] = by_type, buckets: tuple[float, ...] = BUCKETS
+        ) -> Histogram:
+            return Histogram(f"ots_tunnel_{name}", text, labels, registry=self.registry, buckets=buckets)
 
         def counter(name: str, text: str, labels: tuple[str, ...]) -> Counter:
             return Counter(f"ots_tunnel_{name}", text, labels, registry=self.registry)
@@ -73,6 +77,11 @@ class WorkerMetrics:
         self._records = counter("records", "Records confirmed by the sink.", (*by_type, "action"))
         self._bytes = counter("bytes", "Bytes of confirmed pages.", by_type)
         self._read = histogram("read_seconds", "Time of one ReadRecords with its retries.")
+        self._decode = histogram(
+            "decode_seconds",
+            "Time to check one page and cut it into records; their columns are decoded when asked for.",
+            buckets=SHORT_BUCKETS,
+        )
         self._write = histogram("sink_seconds", "Time until the sink confirmed one page.", (*by_type, "sink"))
         self._checkpoint = histogram("checkpoint_seconds", "Time of one stored checkpoint.")
         self._rebalances = counter(
@@ -85,6 +94,10 @@ class WorkerMetrics:
         """A page is being read."""
         with self._read.labels(self.tunnel, channel_type).time():
             yield
+
+    def decoded(self, channel_type: ChannelType, seconds: float) -> None:
+        """A page was checked and cut into records."""
+        self._decode.labels(self.tunnel, channel_type).observe(seconds)
 
     @contextmanager
     def writing(self, channel_type: ChannelType) -> Iterator[None]:

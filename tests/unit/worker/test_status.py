@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
 
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+import ots_tunnel
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.logs import LogAction
 from ots_tunnel.metrics import BusyClock, WorkerMetrics
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.progress import ChannelProgress
+from ots_tunnel.sinks.tally import Tally, TallyCollector
 from ots_tunnel.status import ChannelView, Rate, StatusCollector, WorkerStatus
 
 
@@ -98,6 +102,8 @@ def test_metric_names_and_labels_are_an_interface() -> None:
     metrics.checkpoint_stored(ChannelType.STREAM, 0.1)
     metrics.handed_over("taken")
     metrics.call_repeated("ReadRecords", ConnectionLost("reset"))
+    metrics.decoded(ChannelType.STREAM, 0.001)
+    metrics.registry.register(TallyCollector("orders", Tally))
     with metrics.reading(ChannelType.STREAM), metrics.writing(ChannelType.STREAM):
         pass
 
@@ -113,6 +119,11 @@ def test_metric_names_and_labels_are_an_interface() -> None:
         "ots_tunnel_records": {("action", *by_type)},
         "ots_tunnel_bytes": {by_type},
         "ots_tunnel_read_seconds": {by_type},
+        "ots_tunnel_decode_seconds": {by_type},
+        "ots_tunnel_omitted_records": {("reason", "tunnel")},
+        "ots_tunnel_omitted_cells": {("reason", "tunnel")},
+        "ots_tunnel_refused_records": {("policy", "tunnel")},
+        "ots_tunnel_sink_retries": {("tunnel",)},
         "ots_tunnel_sink_seconds": {("channel_type", "sink", "tunnel")},
         "ots_tunnel_checkpoint_seconds": {by_type},
         "ots_tunnel_rebalances": {("direction", "tunnel")},
@@ -128,6 +139,7 @@ def test_metric_names_and_labels_are_an_interface() -> None:
 
 def test_log_actions_are_an_interface() -> None:
     assert sorted(LogAction) == [
+        "broker_trouble",
         "call_repeated",
         "channel_abandoned",
         "channel_failed",
@@ -142,8 +154,13 @@ def test_log_actions_are_an_interface() -> None:
         "connect_failed",
         "connected",
         "draining",
+        "file_published",
         "heartbeat_failed",
+        "login_unreadable",
         "preflight_failed",
+        "processor_failed",
+        "processor_hangs",
+        "records_refused",
         "shutdown_failed",
         "sink_not_ready",
         "snapshot_progress",
@@ -152,6 +169,15 @@ def test_log_actions_are_an_interface() -> None:
         "terminal_error",
         "write_retried",
     ]
+
+
+def test_every_action_that_is_logged_is_listed_and_no_other() -> None:
+    package = Path(ots_tunnel.__file__).parent
+    source = "\n".join(file.read_text() for file in package.rglob("*.py"))
+    logged = set(re.findall(r'(?:"action": |action=|self\._extra\(|self\._log\()"([a-z_]+)"', source))
+    by_name = {LogAction[name].value for name in re.findall(r"LogAction\.([A-Z_]+)", source)}
+
+    assert logged | by_name == set(LogAction)
 
 
 def test_a_rate_is_the_mean_over_its_window() -> None:
