@@ -9,12 +9,13 @@ import signal
 import sys
 import time
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pyarrow.parquet as pq
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -26,6 +27,7 @@ from ots_tunnel.compare import compare_tables
 from ots_tunnel.config import (
     ClientConfig,
     CredentialsConfig,
+    FilesSinkConfig,
     HttpConfig,
     HttpSinkConfig,
     PythonSinkConfig,
@@ -281,6 +283,36 @@ async def test_memory_stays_within_the_budget_beside_a_slow_table(large: Large, 
 
     assert await large.equal()
     assert peak < budget + ALLOWANCE
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("form", "budget"), [("JsonLines", 64 * MIB), ("Parquet", 128 * MIB)])
+async def test_memory_stays_within_the_budget_beside_files(large: Large, form: Any, budget: int) -> None:
+    # It comes with PySpark, the worker's image has none, and Arrow loads it where it is.
+    (large.folder / "pandas.py").write_text("raise ImportError")
+    files = FilesSinkConfig(url=f"file://{large.folder}/files", format=form, max_file_seconds=2)
+
+    peak = await work(large, SinkConfig(files=files), budget)
+
+    assert rows_in(large.folder / "files") == large.written
+    assert peak < budget + ALLOWANCE
+
+
+def rows_in(folder: Path) -> Delivered:
+    """What is in files of either format."""
+    found: Delivered = set()
+    for path in folder.rglob("*.jsonl"):
+        for line in path.read_text().splitlines():
+            found.add(_row(json.loads(line)["key"], json.loads(line)["columns"], lambda cell: cell["value"]))
+    for path in folder.rglob("*.parquet"):
+        for row in pq.read_table(path).to_pylist():
+            found.add(_row(row["key"], row["cells"], lambda cell: cell["value"]["integer"]))
+    return found
+
+
+def _row(key: dict[str, str], cells: list[dict[str, Any]], number: Callable[[dict[str, Any]], int]) -> tuple[str, int]:
+    return key["pk"], next(number(cell) for cell in cells if cell["name"] == "n")
 
 
 @pytest.mark.timeout(300)

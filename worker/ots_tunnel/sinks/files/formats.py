@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Generic, Protocol, TypeVar
 
@@ -14,6 +14,9 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.json_form import json_form, key_of_json
+
+#: Lines are encoded and written in portions: a page of large rows would be in memory some more times.
+PORTION_CHARACTERS = 262_144
 
 _SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 
@@ -116,11 +119,26 @@ class _JsonLinesWriter(Generic[_Item_contra]):
 
     def write(self, items: Sequence[_Item_contra], channel_id: ChannelId) -> None:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        lines = [encode(self._line(item, channel_id)) for item in items]
-        self._stream.write("\n".join([*lines, ""]).encode())
+        # All of them first: a malformed record leaves nothing behind.
+        lines = [f"{encode(self._line(item, channel_id))}\n" for item in items]
+        for portion in _portions(lines):
+            self._stream.write(portion.encode())
 
     def close(self) -> None:
         self._stream.close()
+
+
+def _portions(lines: list[str]) -> Iterator[str]:
+    """The lines joined to texts of about a portion, each of them gone from memory when the next one is made."""
+    lines.reverse()
+    portion: list[str] = []
+    characters = 0
+    while lines:
+        characters += len(lines[-1])
+        portion.append(lines.pop())
+        if characters >= PORTION_CHARACTERS or not lines:
+            yield "".join(portion)
+            portion, characters = [], 0
 
 
 def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
