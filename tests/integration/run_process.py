@@ -94,9 +94,9 @@ class Left:
         return str(self.lines[-1]["error"])
 
 
-async def ended(process: Process, path: Path) -> Left:
+async def ended(process: Process, path: Path, seconds: float = 30) -> Left:
     """Wait for the end of a `run` of the document at `path`."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(seconds):
         _, output = await process.communicate()
     return Left(
         process.returncode,

@@ -17,8 +17,8 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.model import Action, CellOp, Column, StreamConfig, TunnelType
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.table_calls import RowChange
+from tests.integration.run_process import ended, start
 from tests.integration.scene import TABLE, Scene
-from tests.integration.test_run_command import ended, start
 
 #: Milliseconds; versions are given, so that every one of them can be looked for.
 VERSION = int(time.time() * 1000) - 60_000
@@ -150,8 +150,8 @@ async def test_exactly_what_was_asked_for_is_in_the_files(scene: Scene, tmp_path
 
     for run in ("the first", "one that finds everything done"):
         process = await start(path, "--exit-when-complete")
-        code, lines = await ended(process, 60)
-        assert code == 0, (run, lines[-3:])
+        left = await ended(process, path, 60)
+        assert left.code == 0, (run, left.lines[-3:])
         found = exported(tmp_path / "out")
         assert Counter(found) == Counter(expected), run
         assert per_key(found) == per_key(expected), run

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,9 +12,8 @@ import pytest
 
 from ots_emulator import Emulator
 from ots_tunnel.model import TunnelType
-from tests.integration.scene import TABLE, Scene
-
-ROOT = Path(__file__).parents[2]
+from tests.integration.run_process import document, ended, line_with, start
+from tests.integration.scene import Scene
 
 
 @pytest.fixture
@@ -30,55 +26,11 @@ async def scene() -> AsyncIterator[Scene]:
         yield scene
 
 
-def document(scene: Scene, directory: Path, sink: str = "count: {}", tunnel_id: str = "") -> Path:
-    (directory / "accessKeyId").write_text("test-id")
-    (directory / "accessKeySecret").write_text("test-secret")
-    path = directory / "worker.yaml"
-    path.write_text(
-        f"""
-source:
-  endpoint: {scene.emulator.endpoint}
-  instance: demo
-  table: {TABLE}
-  tunnelName: t
-  tunnelId: {tunnel_id or scene.tunnel_id}
-  credentials: {{directory: {directory}}}
-sink: {{{sink}}}
-client: {{heartbeatIntervalSeconds: 5, heartbeatTimeoutSeconds: 15}}
-http: {{port: 0}}
-"""
-    )
-    return path
-
-
-async def start(path: Path, *more: str) -> Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "ots_tunnel",
-        "run",
-        "--config",
-        str(path),
-        *more,
-        stderr=PIPE,
-        env={"PYTHONPATH": str(ROOT / "worker")},
-    )
-
-
-async def ended(process: Process, seconds: float = 30) -> tuple[int | None, list[dict[str, object]]]:
-    """Exit code and log lines."""
-    async with asyncio.timeout(seconds):
-        _, output = await process.communicate()
-    return process.returncode, [json.loads(line) for line in output.splitlines()]
-
-
 async def test_serves_its_state_and_drains_on_sigterm(scene: Scene, tmp_path: Path) -> None:
-    process = await start(document(scene, tmp_path))
-    assert process.stderr is not None
+    path = document(scene, tmp_path)
+    process = await start(path)
+    url = (await line_with(process, "started"))["url"]
     async with asyncio.timeout(30):
-        url = ""
-        while not url:
-            url = json.loads(await process.stderr.readline()).get("url", "")
         async with aiohttp.ClientSession(url) as http:
             while (await _status(http, "/readyz")) != 200:  # noqa: ASYNC110 - asked as a kubelet asks
                 await asyncio.sleep(0.05)
@@ -92,43 +44,13 @@ async def test_serves_its_state_and_drains_on_sigterm(scene: Scene, tmp_path: Pa
             async with http.get("/metrics") as answer:
                 metrics = await answer.text()
     process.send_signal(signal.SIGTERM)
-    code, lines = await ended(process)
+    left = await ended(process, path)
 
     assert channels["tunnelId"] == scene.tunnel_id
     assert 'ots_tunnel_records_total{action="put",channel_type="BaseData",tunnel="t"} 20.0' in metrics
-    assert code == 0
-    assert lines[-1]["action"] == "stopped"
+    assert left.code == 0
+    assert left.lines[-1]["action"] == "stopped"
     assert scene.emulator._tunnel("demo", scene.tunnel_id).clients == {}
-
-
-async def test_a_missing_tunnel_ends_with_code_10(scene: Scene, tmp_path: Path) -> None:
-    code, lines = await ended(await start(document(scene, tmp_path, tunnel_id="no-such-tunnel")))
-
-    assert code == 10
-    assert lines[-1]["action"] == "terminal_error"
-    assert "OTSParameterInvalid" in str(lines[-1]["error"])
-
-
-async def test_a_missing_destination_ends_with_code_4(scene: Scene, tmp_path: Path) -> None:
-    sink = (
-        f"tablestore: {{endpoint: {scene.emulator.endpoint}, instance: demo, table: nowhere, "
-        f"credentials: {{directory: {tmp_path}}}}}"
-    )
-    code, lines = await ended(await start(document(scene, tmp_path, sink)))
-
-    assert code == 4
-    assert "nowhere" in str(lines[-1]["error"])
-
-
-async def test_missing_credentials_end_with_code_2_and_name_the_file(scene: Scene, tmp_path: Path) -> None:
-    path = document(scene, tmp_path)
-    (tmp_path / "accessKeySecret").unlink()
-
-    code, lines = await ended(await start(path))
-
-    assert code == 2
-    assert "accessKeySecret" in str(lines[-1]["error"])
-    assert "test-secret" not in str(lines)
 
 
 async def _status(http: aiohttp.ClientSession, path: str) -> int:
