@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from ots_tunnel.config import CredentialsConfig, FileStoreConfig
+from ots_tunnel.credentials import LOOK_INTERVAL
 from ots_tunnel.errors import ConfigError, OwnershipLost, SinkError, SinkRejected
 from ots_tunnel.sinks.files.bucket_store import PART_BYTES, BucketStore
+from ots_tunnel.sinks.files.formats import JsonLines
+from ots_tunnel.sinks.files.stores import FileSpoiled
+from ots_tunnel.sinks.json_form import json_form
+from tests.s3_store import S3Store, s3_store
 from tests.unit.sinks.files.conftest import Closed, Open
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
+def server() -> Iterator[S3Store]:
+    with s3_store() as store:
+        yield store
+
+
+@pytest.fixture
+def s3(server: S3Store) -> str:
     """URL of a store with the bucket `shop`."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    url = f"http://{host}:{port}"
-    client = boto3.client(
-        "s3", endpoint_url=url, aws_access_key_id="id", aws_secret_access_key="secret", region_name="us-east-1"
-    )
-    client.create_bucket(Bucket="shop")
-    client.close()
-    yield url
-    server.stop()
+    server.heal()
+    return server.url
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def secret(tmp_path: Path) -> Path:
     return tmp_path / "secret"
 
 
-def store(s3: str, secret: Path, tmp_path: Path, bucket: str = "shop") -> BucketStore:
+def store(s3: str, secret: Path, tmp_path: Path, bucket: str = "shop", deadline: float = 10) -> BucketStore:
     config = FileStoreConfig(
         url=f"s3://{bucket}/copy/orders", endpoint=s3, credentials=CredentialsConfig(directory=secret)
     )
-    return BucketStore(config, path="sink.files", deadline=10, spool_directory=tmp_path)
+    return BucketStore(config, path="sink.files", deadline=deadline, spool_directory=tmp_path)
 
 
 async def publish(bucket: BucketStore, content: bytes, name: str, guard: Open | Closed) -> Path:
@@ -96,3 +96,104 @@ async def test_a_store_that_does_not_answer_is_worth_another_try(secret: Path, t
 def test_missing_credentials_are_a_wrong_configuration(s3: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="accessKeyId: missing or empty"):
         store(s3, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (500, "InternalError")])
+@pytest.mark.parametrize(("method", "size"), [("PUT", 3), ("POST", PART_BYTES + 5)])
+async def test_a_store_that_fails_for_a_while_is_tried_again(
+    server: S3Store, s3: str, secret: Path, tmp_path: Path, status: int, code: str, method: str, size: int
+) -> None:
+    bucket = store(s3, secret, tmp_path)
+    server.fail(method, status=status, code=code, times=100)
+    spooled = await bucket.spool("t/c 1")
+    spooled.write_bytes(b"x" * size)
+    with pytest.raises(SinkError) as raised:
+        await bucket.publish(spooled, "t/c 1", "a.jsonl", Open().check)
+    assert raised.value.retryable
+    assert not isinstance(raised.value, FileSpoiled)
+    assert await bucket.names("t/c 1") == []
+
+    server.heal()
+    await bucket.publish(spooled, "t/c 1", "a.jsonl", Open().check)
+    assert await bucket.names("t/c 1") == ["a.jsonl"]
+    assert not spooled.exists()
+    await bucket.delete("t/c 1", ["a.jsonl"])
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(("method", "size"), [("PUT", 3), ("PUT", PART_BYTES + 5), ("GET", 0), ("POST", 0)])
+async def test_a_store_that_denies_is_refused_for_good(
+    server: S3Store, s3: str, secret: Path, tmp_path: Path, status: int, method: str, size: int
+) -> None:
+    bucket = store(s3, secret, tmp_path)
+    await bucket.check()
+    server.fail(method, status=status, code="AccessDenied", times=100)
+    calls = {
+        "PUT": lambda: publish(bucket, b"x" * size, "a.jsonl", Open()),
+        "GET": lambda: bucket.check(),
+        "POST": lambda: bucket.delete("t/c 1", ["a.jsonl"]),
+    }
+    with pytest.raises(SinkRejected, match="s3://shop/copy/orders"):
+        await calls[method]()
+
+
+async def test_changed_keys_are_used_at_once(server: S3Store, s3: str, secret: Path, tmp_path: Path) -> None:
+    bucket = store(s3, secret, tmp_path)
+    await bucket.check()
+    assert server.key_ids[-1] == "id"
+    (secret / "accessKeyId").write_text("another")
+    os.utime(secret / "accessKeyId", ns=(1, 1))
+    await asyncio.sleep(LOOK_INTERVAL + 0.1)
+
+    await bucket.check()
+    assert server.key_ids[-1] == "another"
+
+
+@pytest.mark.parametrize("size", [3, PART_BYTES + 5])
+async def test_an_answer_that_never_comes_is_not_waited_for(
+    server: S3Store, s3: str, secret: Path, tmp_path: Path, size: int
+) -> None:
+    released = threading.Event()
+    bucket = store(s3, secret, tmp_path, deadline=1)
+    server.fail("PUT", hang=released, times=100)
+    spooled = await bucket.spool("t/c 1")
+    spooled.write_bytes(b"x" * size)
+    try:
+        with pytest.raises(SinkError) as raised:
+            await asyncio.wait_for(bucket.publish(spooled, "t/c 1", "a.jsonl", Open().check), 15)
+    finally:
+        released.set()
+    assert raised.value.retryable
+    assert await bucket.names("t/c 1") == []
+
+
+async def test_a_file_that_is_gone_from_the_disk_is_read_again(s3: str, secret: Path, tmp_path: Path) -> None:
+    bucket = store(s3, secret, tmp_path)
+    with pytest.raises(FileSpoiled):
+        await bucket.publish(tmp_path / "gone", "t/c 1", "a.jsonl", Open().check)
+
+
+async def test_a_file_that_cannot_be_read_from_the_bucket_is_tried_again(
+    server: S3Store, s3: str, secret: Path, tmp_path: Path
+) -> None:
+    bucket = store(s3, secret, tmp_path)
+    await publish(bucket, b'{"key": {"pk": 1}}\n', "a.jsonl", Open())
+    with await bucket.read("t/c 1", "a.jsonl") as file:
+        server.fail("GET", times=100)
+        with pytest.raises(SinkError) as raised:
+            await asyncio.to_thread(JsonLines(json_form).first_key, file)
+    assert raised.value.retryable
+    server.heal()
+    await bucket.delete("t/c 1", ["a.jsonl"])
+
+
+async def test_what_a_killed_worker_was_filling_is_removed(s3: str, secret: Path, tmp_path: Path) -> None:
+    killed = store(s3, secret, tmp_path)
+    mine, others = await killed.spool("t/c 1"), await killed.spool("t/c 2")
+    for path in (mine, others):
+        path.write_bytes(b"half a rec")
+
+    await store(s3, secret, tmp_path).tidy("t/c 1")
+
+    assert not mine.exists()
+    assert others.exists()

@@ -7,8 +7,10 @@ asked. Parts of an upload that was given up are never seen; the bucket's lifecyc
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import logging
+import re
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,17 +20,22 @@ from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
 import obstore
-from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
+from ots_tunnel.sinks.files.stores import FileSpoiled
 
 logger = logging.getLogger(__name__)
 
-#: Bytes of one part; ten thousand of them are the most an object may have.
-PART_BYTES = 8_388_608
+#: Bytes of one part, the least that stores take; ten thousand parts are the most an object may have.
+PART_BYTES = 5_242_880
+
+#: Parts of one file, and files of one worker, that are on their way at the same time: they are in memory.
+PARTS_AT_ONCE = 2
+FILES_AT_ONCE = 4
 
 #: Bytes asked for at a time when a file is read.
 READ_BYTES = 262_144
@@ -36,14 +43,22 @@ READ_BYTES = 262_144
 #: The credentials' files are looked at again after so long.
 CREDENTIALS_SECONDS = 60
 
+#: How the library tells that a request was denied where its exception does not: what is written part by part, and
+#: lists, fail with one exception for everything.
+_DENIED = re.compile(
+    r"status code: 40[13]\b|lacked (valid authentication|the necessary privileges)"
+    r"|code: (AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch)\b"
+)
+
 _T = TypeVar("_T")
 
 
 class _Object(io.RawIOBase):
     """A published object as a file."""
 
-    def __init__(self, store: S3Store, path: str, size: int) -> None:
+    def __init__(self, store: S3Store, path: str, size: int, told: Callable[[Exception], SinkError]) -> None:
         self._store = store
+        self._told = told
         self._path = path
         self._size = size
         self._at = 0
@@ -66,7 +81,10 @@ class _Object(io.RawIOBase):
         length = min(len(view), self._size - self._at)
         if length <= 0:
             return 0
-        view[:length] = obstore.get_range(self._store, self._path, start=self._at, length=length)
+        try:
+            view[:length] = obstore.get_range(self._store, self._path, start=self._at, length=length)
+        except BaseError as error:
+            raise self._told(error) from error
         self._at += length
         return length
 
@@ -82,6 +100,7 @@ class BucketStore:
         self._credentials = FileCredentials(config.credentials.directory).checked(f"{path}.credentials.directory")
         if spool_directory is not None and not spool_directory.is_dir():
             raise ConfigError(f"{path}.spoolDirectory: found {spool_directory}, allowed is a folder that exists")
+        self._uploads = asyncio.Semaphore(FILES_AT_ONCE)
         self._url = config.url
         self._deadline = deadline
         self._spool_directory = spool_directory
@@ -110,11 +129,17 @@ class BucketStore:
 
     async def spool(self, folder: str) -> Path:
         """See `FileStore.spool`: on disk, since a part has to be repeated from its beginning."""
-        return Path(self._spool_directory or tempfile.gettempdir()) / f"ots-tunnel-{uuid.uuid4().hex}"
+        return self._spool_folder / f"{self._spool_prefix(folder)}{uuid.uuid4().hex}"
 
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
         """See `FileStore.publish`."""
-        await self._told(self._upload(spooled, f"{folder}/{name}", before))
+        try:
+            file = await asyncio.to_thread(spooled.open, "rb")
+        except OSError as error:
+            raise FileSpoiled(f"{spooled}: {error.strerror}") from error
+        with file:
+            async with self._uploads:
+                await self._told(self._upload(file, f"{folder}/{name}", before))
         await asyncio.to_thread(spooled.unlink, missing_ok=True)
 
     async def names(self, folder: str) -> list[str]:
@@ -126,7 +151,7 @@ class BucketStore:
         """See `FileStore.read`."""
         path = f"{folder}/{name}"
         size = (await self._told(obstore.head_async(self._store, path)))["size"]
-        return io.BufferedReader(_Object(self._store, path, size), READ_BYTES)
+        return io.BufferedReader(_Object(self._store, path, size, self._told_error), READ_BYTES)
 
     async def delete(self, folder: str, names: Sequence[str]) -> None:
         """See `FileStore.delete`."""
@@ -134,27 +159,44 @@ class BucketStore:
             await self._told(obstore.delete_async(self._store, f"{folder}/{name}"))
 
     async def tidy(self, folder: str) -> None:
-        """Nothing is filled in the bucket itself."""
+        """See `FileStore.tidy`: nothing is filled in the bucket itself."""
+        await asyncio.to_thread(self._tidy, self._spool_prefix(folder))
 
-    async def _upload(self, spooled: Path, path: str, before: Callable[[], None]) -> None:
+    @property
+    def _spool_folder(self) -> Path:
+        return Path(self._spool_directory or tempfile.gettempdir())
+
+    def _spool_prefix(self, folder: str) -> str:
+        # Channels of one table may be filled by several workers of one machine.
+        place = hashlib.sha256(f"{self._url}/{folder}".encode()).hexdigest()
+        return f"ots-tunnel-{place[:16]}-"
+
+    def _tidy(self, prefix: str) -> None:
+        for path in self._spool_folder.glob(f"{prefix}*"):
+            path.unlink(missing_ok=True)
+
+    async def _upload(self, file: IO[bytes], path: str, before: Callable[[], None]) -> None:
         # A writer that is dropped unclosed publishes nothing.
-        writer = obstore.open_writer_async(self._store, path, buffer_size=PART_BYTES)
-        with spooled.open("rb") as file:
-            while part := await asyncio.to_thread(file.read, PART_BYTES):
-                await writer.write(part)
+        writer = obstore.open_writer_async(self._store, path, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
+        while part := await asyncio.to_thread(file.read, PART_BYTES):
+            await writer.write(part)
         before()
         await asyncio.wait_for(writer.close(), self._deadline)
 
     async def _told(self, call: Awaitable[_T]) -> _T:
         try:
             return await call
-        except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise SinkRejected(type(error).__name__, f"{self._url}: {_first_line(error)}") from error
         except (BaseError, OSError) as error:
-            text = _first_line(error)
-            if "NoSuchBucket" in str(error):
-                raise SinkRejected("NoSuchBucket", f"{self._url}: the bucket does not exist") from error
-            raise SinkError(f"{self._url}: {text}") from error
+            raise self._told_error(error) from error
+
+    def _told_error(self, error: Exception) -> SinkError:
+        """What an error of the library means for records: refused for good, or worth another try."""
+        text, line = str(error), f"{self._url}: {_first_line(error)}"
+        if "NoSuchBucket" in text:
+            return SinkRejected("NoSuchBucket", f"{self._url}: the bucket does not exist")
+        if _DENIED.search(text):
+            return SinkRejected("Denied", line)
+        return SinkError(line)
 
     def _provide(self) -> dict[str, Any]:
         credentials = self._credentials()

@@ -1,0 +1,126 @@
+"""A store that speaks S3, in a thread of this process: moto, with answers that fail when a test says so."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import boto3
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+BUCKET = "shop"
+
+
+@dataclass
+class Fault:
+    """What the next answers to some requests are instead.
+
+    Args:
+        method: of the requests.
+        status, code: of the answers.
+        times: how many.
+        hang: is waited for before the answer goes out.
+    """
+
+    method: str
+    status: int = 503
+    code: str = "SlowDown"
+    times: int = 1
+    hang: threading.Event | None = None
+    #: Which requests, by their path and query.
+    where: Callable[[str], bool] = field(default=lambda _: True)
+
+
+class S3Store:
+    """The store; `url` is its endpoint."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._faults: list[Fault] = []
+        self._turn = threading.Lock()
+        #: Whose keys the last requests were signed with.
+        self.key_ids: deque[str] = deque(maxlen=100)
+
+    def fail(self, method: str, **fault: Any) -> None:
+        """Let the next requests of a method fail; see `Fault`."""
+        with self._turn:
+            self._faults.append(Fault(method, **fault))
+
+    def heal(self) -> None:
+        """Let nothing fail any more."""
+        with self._turn:
+            self._faults.clear()
+
+    def fault_of(self, method: str, target: str) -> Fault | None:
+        """The fault of this request."""
+        with self._turn:
+            for fault in self._faults:
+                if fault.method == method and fault.times and fault.where(target):
+                    fault.times -= 1
+                    return fault
+        return None
+
+    def objects(self, bucket: str = BUCKET) -> dict[str, bytes]:
+        """Every object of a bucket."""
+        client = _client(self.url)
+        try:
+            names = [entry["Key"] for entry in client.list_objects_v2(Bucket=bucket).get("Contents", ())]
+            return {name: client.get_object(Bucket=bucket, Key=name)["Body"].read() for name in names}
+        finally:
+            client.close()
+
+
+def _client(url: str) -> Any:
+    return boto3.client(
+        "s3", endpoint_url=url, aws_access_key_id="id", aws_secret_access_key="secret", region_name="us-east-1"
+    )
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Requests are no news."""
+
+
+@contextmanager
+def s3_store() -> Iterator[S3Store]:
+    """A store with the bucket `shop`, empty."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    moto = DomainDispatcherApplication(create_backend_app)
+    store = S3Store("")
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        target = f"{environ['PATH_INFO']}?{environ.get('QUERY_STRING', '')}"
+        store.key_ids.append(environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0])
+        fault = store.fault_of(environ["REQUEST_METHOD"], target)
+        if fault is None:
+            found: Iterable[bytes] = moto(environ, start_response)
+            return found
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        if fault.hang is not None:
+            fault.hang.wait(60)
+        body = f"<Error><Code>{fault.code}</Code><Message>as the test wants it</Message></Error>".encode()
+        start_response(
+            f"{fault.status} Fault", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
+        )
+        return [body]
+
+    server = make_server("127.0.0.1", 0, answer, threaded=True, request_handler=_Quiet)
+    thread = threading.Thread(target=server.serve_forever, name="s3", daemon=True)
+    thread.start()
+    store.url = f"http://127.0.0.1:{server.server_port}"
+    client = _client(store.url)
+    client.create_bucket(Bucket=BUCKET)
+    client.close()
+    try:
+        yield store
+    finally:
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
