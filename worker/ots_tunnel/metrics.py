@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -19,6 +20,8 @@ from ots_tunnel.model import Action, ChannelType
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 #: The same for what only computes.
 SHORT_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1)
+
+_ACTION_LABELS = {int(action): action.name.lower() for action in Action}
 
 
 class BusyClock:
@@ -73,6 +76,7 @@ class WorkerMetrics:
             return Counter(f"ots_tunnel_{name}", text, labels, registry=self.registry)
 
         self.tunnel = tunnel
+        self._children: dict[tuple[Any, ...], Any] = {}
         self._sink = sink
         self._records = counter("records", "Records confirmed by the sink.", (*by_type, "action"))
         self._bytes = counter("bytes", "Bytes of confirmed pages.", by_type)
@@ -92,34 +96,49 @@ class WorkerMetrics:
     @contextmanager
     def reading(self, channel_type: ChannelType) -> Iterator[None]:
         """A page is being read."""
-        with self._read.labels(self.tunnel, channel_type).time():
+        began = time.perf_counter()
+        try:
             yield
+        finally:
+            self._child(self._read, channel_type).observe(time.perf_counter() - began)
 
     def decoded(self, channel_type: ChannelType, seconds: float) -> None:
         """A page was checked and cut into records."""
-        self._decode.labels(self.tunnel, channel_type).observe(seconds)
+        self._child(self._decode, channel_type).observe(seconds)
 
     @contextmanager
     def writing(self, channel_type: ChannelType) -> Iterator[None]:
         """A page is being written."""
-        with self._write.labels(self.tunnel, channel_type, self._sink).time(), self.busy.busy():
-            yield
+        began = time.perf_counter()
+        try:
+            with self.busy.busy():
+                yield
+        finally:
+            self._child(self._write, channel_type, self._sink).observe(time.perf_counter() - began)
 
     def confirmed(self, channel_type: ChannelType, actions: Mapping[int, int], size_bytes: int) -> None:
         """The sink has confirmed a page with so many records of each action."""
         self.rows_total += sum(actions.values())
         self.bytes_total += size_bytes
-        self._bytes.labels(self.tunnel, channel_type).inc(size_bytes)
+        self._child(self._bytes, channel_type).inc(size_bytes)
         for action, rows in actions.items():
-            self._records.labels(self.tunnel, channel_type, Action(action).name.lower()).inc(rows)
+            self._child(self._records, channel_type, _ACTION_LABELS[action]).inc(rows)
 
     def checkpoint_stored(self, channel_type: ChannelType, seconds: float) -> None:
         """A checkpoint is durable."""
-        self._checkpoint.labels(self.tunnel, channel_type).observe(seconds)
+        self._child(self._checkpoint, channel_type).observe(seconds)
 
     def handed_over(self, direction: str) -> None:
         """A channel was `taken` from, or `given` to, another client."""
         self._rebalances.labels(self.tunnel, direction).inc()
+
+    def _child(self, metric: Any, *labels: str) -> Any:
+        # Looking one up by its labels takes the library longer than counting.
+        key = (metric, *labels)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = metric.labels(self.tunnel, *labels)
+        return child
 
     def call_repeated(self, operation: str, error: TunnelError) -> None:
         """A call failed and is tried again."""

@@ -218,3 +218,13 @@ def test_only_reads_are_idempotent() -> None:
     reads = ("List", "Describe", "Get", "Read", "BatchGet", "Compute")
 
     assert all(op.idempotent == op.name.startswith(reads) for op in operations)
+
+
+@pytest.mark.parametrize("operation", [TUNNEL_OPERATIONS["Heartbeat"], TABLE_OPERATIONS["BatchWriteRow"]])
+@pytest.mark.parametrize("token", [None, "sts"])
+def test_the_signature_is_over_the_sorted_headers_whoever_signs(operation: Operation, token: str | None) -> None:
+    request = build_request(
+        operation, b"body", instance=" i ", credentials=Credentials("id", "secret", token), now=0, trace_id="trace"
+    )
+
+    assert request.headers["x-ots-signature"] == sign_v2(request.path, request.headers, "secret")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
@@ -109,7 +110,8 @@ class AnswerReader:
         return data
 
     def _begin_body(self, version: bytes) -> None:
-        options = {option.strip() for option in self._headers.get("connection", "").lower().split(",")}
+        connection = self._headers.get("connection")
+        options = {option.strip() for option in connection.lower().split(",")} if connection else frozenset()
         self.may_reuse = "close" not in options and (version != b"HTTP/1.0" or "keep-alive" in options)
         if self._status in _NO_BODY:
             return
@@ -186,9 +188,15 @@ def parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
         raise CodecError(f"{first[:40]!r} is no status line")
     headers: dict[str, str] = {}
     for line in lines:
-        name, colon, value = line.decode("latin-1").partition(":")
-        if not colon or not name or name != name.strip():
-            raise CodecError(f"{line[:40]!r} is no header")
-        name, value = name.lower(), value.strip()
+        name, value = _header(line)
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return found[1], int(found[2]), headers
+
+
+# Most lines are the same in every answer.
+@lru_cache(maxsize=256)
+def _header(line: bytes) -> tuple[str, str]:
+    name, colon, value = line.decode("latin-1").partition(":")
+    if not colon or not name or name != name.strip():
+        raise CodecError(f"{line[:40]!r} is no header")
+    return name.lower(), value.strip()

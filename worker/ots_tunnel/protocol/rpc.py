@@ -21,7 +21,7 @@ from ots_tunnel.errors import CodecError, ServiceError, service_error
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.signing import content_md5, format_date, parse_date, sign_v2
+from ots_tunnel.protocol.signing import content_md5, format_date, parse_date, sign_v2_in_order
 
 TUNNEL_API_VERSION: Final = "2018-04-01"
 TABLE_API_VERSION: Final = "2015-12-31"
@@ -125,19 +125,22 @@ def build_request(
         CodecError: the message lacks a required field or is of another type.
     """
     body = message if isinstance(message, bytes) else _serialize(op, message)
-    trace_header = "x-ots-trace-id" if op.api_version == TUNNEL_API_VERSION else "x-ots-sdk-traceid"
     headers = {
-        "user-agent": USER_AGENT,
         "x-ots-accesskeyid": credentials.access_key_id,
         "x-ots-apiversion": op.api_version,
         "x-ots-contentmd5": content_md5(body),
         "x-ots-date": format_date(now),
         "x-ots-instancename": instance,
-        trace_header: trace_id,
     }
+    # The signature wants them sorted.
+    if op.api_version == TABLE_API_VERSION:
+        headers["x-ots-sdk-traceid"] = trace_id
     if credentials.security_token:
         headers["x-ots-ststoken"] = credentials.security_token
-    headers["x-ots-signature"] = sign_v2(op.path, headers, credentials.access_key_secret)
+    if op.api_version == TUNNEL_API_VERSION:
+        headers["x-ots-trace-id"] = trace_id
+    headers["x-ots-signature"] = sign_v2_in_order(op.path, headers, credentials.access_key_secret)
+    headers["user-agent"] = USER_AGENT
     return HttpRequest(op.path, headers, body)
 
 
