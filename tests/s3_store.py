@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -67,14 +69,16 @@ class S3Store:
                     return fault
         return None
 
-    def objects(self, bucket: str = BUCKET) -> dict[str, bytes]:
-        """Every object of a bucket."""
-        client = _client(self.url)
-        try:
-            names = [entry["Key"] for entry in client.list_objects_v2(Bucket=bucket).get("Contents", ())]
-            return {name: client.get_object(Bucket=bucket, Key=name)["Body"].read() for name in names}
-        finally:
-            client.close()
+    def names(self) -> list[str]:
+        """Every object."""
+        with closing(_client(self.url)) as client:
+            return [entry["Key"] for entry in client.list_objects_v2(Bucket=BUCKET).get("Contents", ())]
+
+    def records(self) -> dict[str, list[dict[str, Any]]]:
+        """What the objects hold, which are compressed files of JSON lines."""
+        with closing(_client(self.url)) as client:
+            bodies = {name: client.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names()}
+        return {name: list(map(json.loads, gzip.decompress(body).splitlines())) for name, body in bodies.items()}
 
 
 def _client(url: str) -> Any:

@@ -298,8 +298,10 @@ async def stored_checkpoint(scene: Scene, channel_id: ChannelId) -> Checkpoint:
     return await scene.client.get_checkpoint(scene.tunnel_id, ClientId("somebody"), channel_id)
 
 
-@pytest.mark.parametrize("end", ["deleted", "expired"])
-async def test_tunnel_checklist_11_go_and_ours_end_when_the_tunnel_is_gone(scene: Scene, crew: Crew, end: str) -> None:
+@pytest.mark.parametrize(("end", "code"), [("deleted", 10), ("expired", 13)])
+async def test_tunnel_checklist_11_go_and_ours_end_when_the_tunnel_is_gone(
+    scene: Scene, crew: Crew, end: str, code: int
+) -> None:
     await streaming(scene)
     theirs, ours = await crew.theirs(), await crew.ours()
     await until(lambda: held_by(scene, "ours") == held_by(scene, "theirs") == 1, HAND_OVER, "one channel each")
@@ -311,4 +313,4 @@ async def test_tunnel_checklist_11_go_and_ours_end_when_the_tunnel_is_gone(scene
 
     assert await theirs.wait() == 1
     assert "the worker ended: " in theirs.errors
-    assert await ours.wait() == 3
+    assert await ours.wait() == code

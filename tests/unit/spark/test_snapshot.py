@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.errors import ConfigError
-from ots_tunnel.errors import ConnectionLost, OwnershipLost
+from ots_tunnel.errors import ConfigError, ConnectionLost, OwnershipLost
 from ots_tunnel.snapshot import SnapshotConfig, dump_snapshot_config, load_snapshot_config
 from ots_tunnel.spark.splits import SplitList
 

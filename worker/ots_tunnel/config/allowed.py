@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-import annotated_types
 from pydantic import BaseModel, SecretStr, Tag
 from pydantic.fields import FieldInfo
 
@@ -125,21 +124,23 @@ class Spot:
         if kind in (int, float):
             return f"a {'whole ' * (kind is int)}number{_range(self.metadata)}"
         if kind is str:
-            pattern = next((each.pattern for each in self.metadata if hasattr(each, "pattern")), None)
-            like = f" like {pattern}" if pattern else ""
+            like = "".join(f" like {pattern}" for pattern in _told(self.metadata, "pattern"))
             return "a text" + (like or " that is not empty" * (self._least_length() > 0))
         return _NAMES[kind]
 
     def _least_length(self) -> int:
-        lengths = (each.min_length for each in self.metadata if isinstance(each, annotated_types.MinLen))
-        return max(lengths, default=0)
+        return max(_told(self.metadata, "min_length"), default=0)
 
     def _count(self) -> str:
-        least = self._least_length()
-        most = [each.max_length for each in self.metadata if isinstance(each, annotated_types.MaxLen)]
+        least, most = self._least_length(), _told(self.metadata, "max_length")
         if most:
             return f"{least} to {min(most)}"
         return f"{least} or more" if least else "any length"
+
+
+def _told(metadata: Sequence[Any], name: str) -> list[Any]:
+    """What pydantic keeps of an argument of `Field` beside the type."""
+    return [getattr(each, name) for each in metadata if getattr(each, name, None) is not None]
 
 
 def _is_model(kind: object) -> bool:
@@ -147,12 +148,7 @@ def _is_model(kind: object) -> bool:
 
 
 def _range(metadata: Sequence[Any]) -> str:
-    text = ""
-    for each in metadata:
-        if isinstance(each, annotated_types.Gt):
-            text += f" above {each.gt}"
-        elif isinstance(each, annotated_types.Ge):
-            text += f" from {each.ge} on"
-        elif isinstance(each, annotated_types.Le):
-            text = f"{text.removesuffix(' on')} to {each.le}" if " from " in text else f"{text} up to {each.le}"
-    return text
+    above, least, most = (_told(metadata, name) for name in ("gt", "ge", "le"))
+    if least:
+        return f" from {least[0]} to {most[0]}" if most else f" from {least[0]} on"
+    return "".join([*(f" above {bound}" for bound in above), *(f" up to {bound}" for bound in most)])

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from ots_tunnel.config.allowed import Words
-from ots_tunnel.config.problems import not_allowed
+from ots_tunnel.config.problems import NotAllowed
 
 
 class ConfigModel(BaseModel):
@@ -26,7 +26,7 @@ class ConfigModel(BaseModel):
         """Nothing is converted that a person would call another kind: no "5", no `yes` for a number."""
         kind = cls.model_fields[info.field_name or ""].annotation
         if (kind in (int, float) and isinstance(value, bool | str)) or (kind is bool and not isinstance(value, bool)):
-            raise not_allowed()
+            raise NotAllowed
         return value
 
 
@@ -36,15 +36,15 @@ def _without_login(url: str) -> str:
         parts = urlsplit(url)
         has_login, port = parts.username is not None or parts.password is not None, parts.port
     except ValueError:  # such as a port above 65535
-        raise not_allowed() from None
+        raise NotAllowed from None
     if has_login or port == 0:
-        raise not_allowed()
+        raise NotAllowed
     return url
 
 
 def _not_empty(path: Any) -> Any:
     if path == "":  # would be the working directory
-        raise not_allowed()
+        raise NotAllowed
     return path
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, InstanceConfig, TableName
-from ots_tunnel.config.problems import contradiction, not_allowed
+from ots_tunnel.config.problems import Contradiction, NotAllowed
 
 #: Seconds; tunnel-protocol 5.5.
 SHORTEST_INTERVAL = 5
@@ -33,14 +33,14 @@ class TunnelConfig(InstanceConfig):
     @classmethod
     def _is_no_number(cls, end_time: Any) -> Any:
         if isinstance(end_time, bool | int | float):  # of seconds, or milliseconds, since when?
-            raise not_allowed()
+            raise NotAllowed
         return end_time
 
     @field_validator("end_time")
     @classmethod
     def _has_a_time_zone(cls, end_time: datetime | None) -> datetime | None:
         if end_time is not None and end_time.tzinfo is None:
-            raise not_allowed()
+            raise NotAllowed
         return end_time
 
 
@@ -77,7 +77,7 @@ class ClientConfig(ConfigModel):
     @model_validator(mode="after")
     def _timeout_exceeds_interval(self) -> Self:
         if self.heartbeat_timeout_seconds <= self.heartbeat_interval_seconds:
-            raise contradiction(
+            raise Contradiction(
                 "heartbeatTimeoutSeconds",
                 f"found {self.heartbeat_timeout_seconds}, allowed is more than heartbeatIntervalSeconds, "
                 f"{self.heartbeat_interval_seconds} (the service would forget the client between two heartbeats)",

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel
 from ots_tunnel.config.files import FileStoreConfig
-from ots_tunnel.config.problems import contradiction
+from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.selection import ColumnsConfig, FilterConfig
 
 
@@ -24,7 +24,7 @@ class RetryConfig(ConfigModel):
     @model_validator(mode="after")
     def _longest_is_not_shorter(self) -> Self:
         if self.backoff_max_seconds < self.backoff_seconds:
-            raise contradiction(
+            raise Contradiction(
                 "backoffMaxSeconds",
                 f"found {self.backoff_max_seconds:g}, allowed is {self.backoff_seconds:g} and more, "
                 "as backoffSeconds says",
@@ -71,9 +71,9 @@ class DeliveryConfig(ConfigModel):
     @model_validator(mode="after")
     def _dead_letters_have_a_place(self) -> Self:
         if self.on_permanent_error == "DeadLetter" and self.dead_letter is None:
-            raise contradiction("deadLetter", "missing, onPermanentError DeadLetter needs {files: {url: ...}}")
+            raise Contradiction("deadLetter", "missing, onPermanentError DeadLetter needs {files: {url: ...}}")
         if self.on_permanent_error != "DeadLetter" and self.dead_letter is not None:
-            raise contradiction(
+            raise Contradiction(
                 "deadLetter", f"found with onPermanentError {self.on_permanent_error}, allowed is DeadLetter with it"
             )
         return self

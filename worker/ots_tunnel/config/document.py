@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from ots_tunnel.config.base import ConfigModel, Name
 from ots_tunnel.config.client import ClientConfig, TunnelConfig
 from ots_tunnel.config.delivery import DeliveryConfig
-from ots_tunnel.config.problems import contradiction, describe
+from ots_tunnel.config.problems import Contradiction, describe
 from ots_tunnel.config.sinks import SinkConfig
 from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.errors import ConfigError
@@ -43,7 +43,7 @@ class WorkerConfig(ConfigModel):
     def _sink_can_refuse(self) -> Self:
         policy, kind = self.delivery.on_permanent_error, self.sink.kind
         if policy != "Fail" and kind not in REFUSING_SINKS:
-            raise contradiction(
+            raise Contradiction(
                 "delivery.onPermanentError",
                 f"found {policy} with sink.{kind}, which refuses no single record: allowed is Fail, or one of the "
                 f"sinks {', '.join(REFUSING_SINKS)}",
@@ -58,7 +58,7 @@ class WorkerConfig(ConfigModel):
             source.instance,
             source.table,
         ):
-            raise contradiction(
+            raise Contradiction(
                 "sink.tablestore.table",
                 f"found {sink.table!r}, the source itself: copying a table into itself never ends",
             )

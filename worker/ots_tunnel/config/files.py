@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_snake
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, CredentialsConfig, Endpoint, Name, NonEmptyPath
-from ots_tunnel.config.problems import contradiction
+from ots_tunnel.config.problems import Contradiction
 
 
 class FileStoreConfig(ConfigModel):
@@ -36,11 +36,11 @@ class FileStoreConfig(ConfigModel):
     def _fits_its_scheme(self) -> Self:
         if self.url.startswith("s3:"):
             if self.credentials is None:
-                raise contradiction("credentials", f"missing, url {self.url!r} needs {{directory: ...}}")
+                raise Contradiction("credentials", f"missing, url {self.url!r} needs {{directory: ...}}")
             return self
         for field in self._only_for_buckets:
             if getattr(self, to_snake(field)):
-                raise contradiction(field, f"found with url {self.url!r}, allowed is a url s3://bucket/prefix with it")
+                raise Contradiction(field, f"found with url {self.url!r}, allowed is a url s3://bucket/prefix with it")
         return self
 
 

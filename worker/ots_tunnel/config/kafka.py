@@ -8,12 +8,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, NonEmptyPath
-from ots_tunnel.config.problems import contradiction, not_allowed
+from ots_tunnel.config.problems import Contradiction, NotAllowed
 
 
 def _has_a_port(server: str) -> str:
     if not 1 <= int(server.rpartition(":")[2]) <= 65535:
-        raise not_allowed()
+        raise NotAllowed
     return server
 
 
@@ -55,11 +55,11 @@ class KafkaSinkConfig(ConfigModel):
     def _protocol_fits(self) -> Self:
         protocol = self.security_protocol
         if self.sasl is None and protocol.startswith("SASL_"):
-            raise contradiction("sasl", f"missing, securityProtocol {protocol} needs {{mechanism, directory}}")
+            raise Contradiction("sasl", f"missing, securityProtocol {protocol} needs {{mechanism, directory}}")
         if self.sasl is not None and not protocol.startswith("SASL_"):
-            raise contradiction(
+            raise Contradiction(
                 "sasl", f"found with securityProtocol {protocol}, allowed is SASL_PLAINTEXT or SASL_SSL with it"
             )
         if self.ca_file is not None and not protocol.endswith("SSL"):
-            raise contradiction("caFile", f"found with securityProtocol {protocol}, allowed is SSL or SASL_SSL with it")
+            raise Contradiction("caFile", f"found with securityProtocol {protocol}, allowed is SSL or SASL_SSL with it")
         return self

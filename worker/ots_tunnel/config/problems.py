@@ -6,33 +6,39 @@ Secrets do not belong into a document, but people put them there: what stands wh
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ots_tunnel.config.allowed import Spot
 
 #: Longest part of a value that is repeated.
 MAX_SHOWN = 100
-#: Kinds of our own, beside pydantic's.
+#: Pydantic's kind of an error, where a validator has no exception to raise.
 NOT_ALLOWED = "not_allowed"
-CONTRADICTION = "contradiction"
 _UNKNOWN = ("extra_forbidden", "invalid_key")
 
 
-def not_allowed() -> PydanticCustomError:
+class NotAllowed(ValueError):
     """For validators: the value is none that the field's words allow."""
-    return PydanticCustomError(NOT_ALLOWED, "not allowed")
+
+    def __init__(self) -> None:
+        super().__init__("not allowed")
 
 
-def contradiction(field: str, text: str) -> PydanticCustomError:
-    """For validators of a whole model: `field`, as the document calls it, is wrong beside others.
+class Contradiction(ValueError):
+    """For validators of a whole model: a setting is wrong beside others.
 
     Args:
+        field: as the document calls it.
         text: what was found and what is allowed.
     """
-    return PydanticCustomError(CONTRADICTION, "{field}: {text}", {"field": field, "text": text})
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(f"{field}: {text}")
+        self.field = field
+        self.text = text
 
 
 def describe(error: ValidationError, model: type[BaseModel] | None = None) -> str:
@@ -70,19 +76,19 @@ def shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
-def _clause(item: ErrorDetails, root: Spot | None) -> str:
+def _clause(item: Mapping[str, Any], root: Spot | None) -> str:
     path, spot = _walk(item["loc"], root)
     where = ".".join(map(str, path))
-    if item["type"] == CONTRADICTION:
-        context = item["ctx"]
-        where = ".".join(filter(None, (where, context["field"])))
-        return f"{where}: {context['text']}" if where else str(context["text"])
+    raised = item.get("ctx", {}).get("error")
+    if isinstance(raised, Contradiction):
+        where = ".".join(filter(None, (where, raised.field)))
+        return f"{where}: {raised.text}" if where else raised.text
     if item["type"] in _UNKNOWN:
         parent = _walk(item["loc"][:-1], root)[1]
         names = f", allowed is {', '.join(parent.names) or 'nothing'}" if parent is not None else ""
         # What stands under a name that is none of ours may be anything, a secret too.
         return f"{where}: unknown{names}"
-    if spot is None or item["type"] == "value_error":
+    if spot is None or (item["type"] == "value_error" and not isinstance(raised, NotAllowed)):
         message = item["msg"].removeprefix("Value error, ")
         found = "" if isinstance(item["input"], dict | list) else f", found {shown(item['input'])}"
         return f"{where or 'document'}: {message}{found}"

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, StrictInt, StrictStr, Tag, field_vali
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, Name
-from ots_tunnel.config.problems import NOT_ALLOWED, contradiction, not_allowed, shown
+from ots_tunnel.config.problems import NOT_ALLOWED, Contradiction, NotAllowed, shown
 
 
 class ColumnsConfig(ConfigModel):
@@ -26,14 +26,14 @@ class ColumnsConfig(ConfigModel):
     @model_validator(mode="after")
     def _do_not_contradict(self) -> Self:
         if self.include and self.exclude:
-            raise contradiction("exclude", "found with include, allowed is one of them")
+            raise Contradiction("exclude", "found with include, allowed is one of them")
         gone = sorted(set(self.rename) & set(self.exclude) or set(self.rename) - set(self.include or self.rename))
         if gone:
-            raise contradiction("rename", f"{', '.join(gone)}: left out by {'include' if self.include else 'exclude'}")
+            raise Contradiction("rename", f"{', '.join(gone)}: left out by {'include' if self.include else 'exclude'}")
         targets = [self.rename.get(name, name) for name in {*self.include, *self.rename}]
         for target in sorted(targets):
             if targets.count(target) > 1:
-                raise contradiction("rename", f"{targets.count(target)} columns are called {target!r} after it")
+                raise Contradiction("rename", f"{targets.count(target)} columns are called {target!r} after it")
         return self
 
 
@@ -49,7 +49,7 @@ class BytesValue(ConfigModel):
         try:
             b64decode(text, validate=True)
         except (Base64Error, ValueError):
-            raise not_allowed() from None
+            raise NotAllowed from None
         return text
 
     @property
@@ -106,7 +106,7 @@ class KeyRangeConfig(ConfigModel):
     @model_validator(mode="after")
     def _holds_something(self) -> Self:
         if not self.begin and not self.end:
-            raise contradiction("begin", "empty as end is, allowed is at least one of them, or no range at all")
+            raise Contradiction("begin", "empty as end is, allowed is at least one of them, or no range at all")
         if self.begin and self.end:
             self._begins_before_its_end()
         return self
@@ -115,13 +115,13 @@ class KeyRangeConfig(ConfigModel):
         for begin, end in zip(self.begin, self.end, strict=False):
             (kind, least), (other_kind, most) = _ordered(begin), _ordered(end)
             if kind != other_kind:
-                raise contradiction("end", f"found {other_kind} beside {kind} of begin, a key column has one type")
+                raise Contradiction("end", f"found {other_kind} beside {kind} of begin, a key column has one type")
             if least != most:
                 if least > most:
-                    raise contradiction("end", f"found {_text(end)}, allowed is above {_text(begin)} of begin")
+                    raise Contradiction("end", f"found {_text(end)}, allowed is above {_text(begin)} of begin")
                 return
         if len(self.end) <= len(self.begin):
-            raise contradiction("end", "nothing is between begin and it, allowed is above begin")
+            raise Contradiction("end", "nothing is between begin and it, allowed is above begin")
 
 
 class FilterConfig(ConfigModel):

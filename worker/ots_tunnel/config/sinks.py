@@ -10,12 +10,12 @@ from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, InstanceConfig, NonEmptyPath, TableName, WebUrl
 from ots_tunnel.config.files import FilesSinkConfig
 from ots_tunnel.config.kafka import KafkaSinkConfig
-from ots_tunnel.config.problems import contradiction, looks_secret, not_allowed
+from ots_tunnel.config.problems import Contradiction, NotAllowed, looks_secret
 
 
 def _is_no_secret(path: Any) -> Any:
     if looks_secret(path):
-        raise not_allowed()
+        raise NotAllowed
     return path
 
 
@@ -75,7 +75,7 @@ class SinkConfig(ConfigModel):
             empty = sorted(self.model_fields_set - set(given))
             hint = f" ({', '.join(empty)} without a value counts as none: write {{}})" if empty and not given else ""
             found = ", ".join(given) or "none"
-            raise contradiction("", f"found {found}{hint}, allowed is exactly one of {allowed}")
+            raise Contradiction("", f"found {found}{hint}, allowed is exactly one of {allowed}")
         return self
 
     @property

@@ -1,0 +1,90 @@
+"""The examples of the vendor's documents in Python run as they stand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Settings
+from ots_emulator.thread import EmulatorThread
+from ots_tunnel.tables import TableAdmin
+from tests.integration.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with EmulatorThread(settings=Settings(init_delay=0.01)) as emulator:
+        admin = TableAdmin(emulator.endpoint, INSTANCE, KEYS)
+        admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
+        admin.close()
+        yield Scene(emulator, tmp_path)
+
+
+class Program:
+    """An example that runs; `wait_for` reads on until a line holds a text."""
+
+    def __init__(self, name: str, scene: Scene) -> None:
+        arguments = [scene.emulator.endpoint, INSTANCE, "test-id", "test-secret", SOURCE]
+        command = [sys.executable, str(EXAMPLES / name), *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.lines: list[str] = []
+        self._limit = threading.Timer(50, self.process.kill)
+        self._limit.start()
+
+    def wait_for(self, *texts: str) -> None:
+        missing = set(texts)
+        assert self.process.stdout is not None
+        while missing:
+            line = self.process.stdout.readline()
+            assert line, "".join(self.lines)
+            self.lines.append(line)
+            missing = {text for text in missing if text not in line}
+
+    def stop(self) -> int:
+        self.process.terminate()
+        out, _ = self.process.communicate()
+        self.lines.append(out)
+        return self.process.returncode
+
+    def close(self) -> None:
+        self._limit.cancel()
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def test_the_tunnel_worker(scene: Scene) -> None:
+    scene.put(SOURCE, [row(number) for number in range(20)])
+    program = Program("tunnel_worker.py", scene)
+    try:
+        program.wait_for("user custom value", *(f"'k{number:05}'" for number in range(20)))
+        scene.put(SOURCE, [row(20)])
+        program.wait_for("'k00020'")
+        assert program.stop() == 0, "".join(program.lines)
+    finally:
+        program.close()
+
+
+def test_the_stream_sample(scene: Scene) -> None:
+    scene.put(SOURCE, [row(1)])
+    program = Program("stream_sample.py", scene)
+    try:
+        program.wait_for("begin of Stream")
+        scene.put(SOURCE, [row(number) for number in range(2, 10)])
+        program.wait_for(*(f"'k{number:05}'" for number in range(2, 10)))
+        assert program.stop() == 0, "".join(program.lines)
+    finally:
+        program.close()
+
+    text = "".join(program.lines)
+    assert "'k00001'" not in text, "it was there before"
+    assert "end of Stream" in text
