@@ -66,7 +66,7 @@ format: setup ## Format the code
 	@$(RUN) ruff check --fix operator worker tests
 
 .PHONY: generate
-generate: setup ## Write the generated files anew: protobuf code, CRD, a picture in the README
+generate: setup ## Write the generated files anew: protobuf code, CRD, parts of the README
 	@$(UV) run --isolated --no-project --python 3.11 --with grpcio-tools==1.62.3 --with 'setuptools<81' python tests/golden/generate_proto.py
 	@$(RUN) python -m ots_tunnel_operator.crd
-	@$(RUN) python -m tests.golden.draw_channel_machine
+	@$(RUN) python -m tests.golden.fill_readme

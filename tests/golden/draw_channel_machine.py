@@ -1,20 +1,12 @@
-"""Draw the machine of a channel's connection into the README, from the table that the worker runs on.
-
-    python -m tests.golden.draw_channel_machine
+"""Draw the machine of a channel's connection, from the table that the worker runs on.
 
 What leaves everything as it is is not drawn, and closed connections that report again are drawn once.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol.channel import TRANSITIONS, Outcome, State, Trigger
-
-README = Path(__file__).resolve().parents[2] / "README.md"
-BEGIN, END = "<!-- channel machine: begin -->\n", "<!-- channel machine: end -->\n"
 
 _EVENTS = {
     "Vanished": "vanished",
@@ -49,21 +41,3 @@ def picture() -> str:
 
 def _word(trigger: Trigger) -> str:
     return trigger.name if isinstance(trigger, ChannelStatus) else _EVENTS[trigger.__name__]
-
-
-def drawn(readme: str) -> str:
-    """The README with the picture of now.
-
-    Raises:
-        ValueError: it has no place for it.
-    """
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{README.name} lacks {BEGIN.strip()} or {END.strip()}")
-    return before + begin + picture() + end + after
-
-
-if __name__ == "__main__":
-    README.write_text(drawn(README.read_text()))
-    sys.exit(0)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,6 +62,14 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command; that nobody reads its output any more has an exit code of its own, as in a shell."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
+            sys.exit(128 + signal.SIGPIPE)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -84,4 +95,7 @@ def main() -> None:
         sys.exit(130)
     except TunnelError as error:
         click.echo(f"error: {error}", err=True)
+        sys.exit(exit_code(error))
+    except Exception as error:  # Python would end with 1, which says that tables differ
+        traceback.print_exc()
         sys.exit(exit_code(error))

@@ -44,7 +44,7 @@ class Ending:
 ENDINGS = (
     Ending(0, "done: complete, or drained by a signal"),
     Ending(1, "verify: the tables differ"),
-    Ending(2, "wrong document, option or file of keys; no call was made, no file written", (ConfigError,)),
+    Ending(2, "wrong document, option or file of keys, or a job that must not begin; nothing was touched", (ConfigError,)),
     Ending(11, "no such table, or the tunnel is of another one", (TableNotFound, ObjectNotExist, WrongTable)),
     Ending(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
     Ending(12, "denied: unknown key, wrong signature or no permission", (AuthFailed, PermissionDenied)),
@@ -52,7 +52,7 @@ ENDINGS = (
     Ending(3, "the service refused for good in another way", (ServiceError,)),
     Ending(4, "the sink refused for good: its destination or records", (SinkRejected,)),
     Ending(5, "anything else, such as a service that does not answer", (Exception,)),
-    Ending(130, "interrupted", (KeyboardInterrupt,)),
+    Ending(130, "interrupted; by another signal: 128 and its number, such as 143; `run` drains", (KeyboardInterrupt,)),
 )
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ots_tunnel.cli import COMMANDS, SUMMARIES, cli
+from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, main
 from ots_tunnel.commands.run import leave_message
 from ots_tunnel.config import load_config
 from ots_tunnel.endings import ENDINGS, exit_code
@@ -132,6 +134,41 @@ def test_the_help_lists_every_exit_code() -> None:
     assert len({ending.code for ending in ENDINGS}) == len(ENDINGS)
     for ending in ENDINGS:
         assert re.search(rf"^ +{ending.code} +{re.escape(ending.meaning[:20])}", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), PermissionError(13, "Permission denied", "/keys")])
+def test_an_unexpected_error_is_not_mistaken_for_tables_that_differ(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command()
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setattr("ots_tunnel.commands.config.config", broken)
+    monkeypatch.setattr("sys.argv", ["ots-tunnel", "config"])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == 5
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert str(error) in said.splitlines()[-1]
+
+
+def test_a_reader_who_goes_away_is_not_mistaken_for_tables_that_differ() -> None:
+    gone, output = os.pipe()
+    os.close(gone)
+    with os.fdopen(output, "w") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "ots_tunnel", "config", "--help"],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PYTHONPATH": str(WORKER)},
+        )
+
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
 def test_what_ended_a_worker_is_left_as_one_line(tmp_path: Path) -> None:

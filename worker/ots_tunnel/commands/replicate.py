@@ -45,8 +45,8 @@ def replicate(
     FILE is the JSON file with the sections ots-reader and ots-writer. A run that is stopped goes on where it was when
     the same command is given again; several runs at the same time share the work.
 
-    Ends with 0 when everything up to endTime is copied, 2 when the job must not begin, 3 when the service refuses,
-    4 when the destination refuses, 130 when interrupted.
+    Ends with 0 when everything up to endTime is copied, 2 when the job must not begin. `ots-tunnel --help` lists the
+    exit codes.
     """
     job = load_job(file)
     end = end_of(job.reader.end_time, zone_of(time_zone))

@@ -81,8 +81,7 @@ def verify(context: click.Context, /, file: Path | None, output: str, **options:
     FILE is a worker's document with a tablestore sink, or a replication job's file; without it options name the
     tables. A run that is stopped goes on where it was when the same command is given again.
 
-    Ends with 0 when the tables are equal, 1 when they differ, 2 on wrong options, 3 when the service refuses,
-    130 when interrupted.
+    Ends with 0 when the tables are equal, 1 when they differ. `ots-tunnel --help` lists the exit codes.
     """
     folders = options.pop("reader_credentials"), options.pop("writer_credentials")
     places = _places(

@@ -1,0 +1,47 @@
+"""Write into the README what the code says itself: the machine of a channel's connection, and the exit codes.
+
+    python -m tests.golden.fill_readme
+
+Each part stands between two marks that name it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ots_tunnel.endings import exit_codes
+from tests.golden.draw_channel_machine import picture
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def codes() -> str:
+    """The exit codes as a table."""
+    rows = [("exit code", "meaning"), ("---", "---"), *exit_codes()]
+    return "".join(f"| {code} | {meaning} |\n" for code, meaning in rows)
+
+
+PARTS: Mapping[str, Callable[[], str]] = {"channel machine": picture, "exit codes": codes}
+
+
+def filled(readme: str) -> str:
+    """The README with the parts of now.
+
+    Raises:
+        ValueError: it has no place for one.
+    """
+    for name, part in PARTS.items():
+        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+        before, found, rest = readme.partition(begin)
+        _, ended, after = rest.partition(end)
+        if not (found and ended):
+            raise ValueError(f"{README.name} lacks {begin.strip()} or {end.strip()}")
+        readme = before + begin + part() + end + after
+    return readme
+
+
+if __name__ == "__main__":
+    README.write_text(filled(README.read_text()))
+    sys.exit(0)

@@ -1,0 +1,30 @@
+"""What the README says of the code is what the code says: the machine of a channel, and the exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ots_tunnel.endings import ENDINGS
+from ots_tunnel.protocol.channel import State
+from tests.golden.draw_channel_machine import picture
+from tests.golden.fill_readme import README, codes, filled
+
+
+def test_the_readme_shows_the_code_of_now() -> None:
+    readme = README.read_text()
+    assert filled(readme) == readme, "run: make generate"
+
+
+def test_a_readme_without_a_place_for_a_part_is_refused() -> None:
+    with pytest.raises(ValueError, match="exit codes: begin"):
+        filled(README.read_text().replace("<!-- exit codes: begin -->", ""))
+
+
+def test_every_state_is_drawn() -> None:
+    for state in State:
+        assert f"--> {state.name}" in picture()
+
+
+def test_every_exit_code_is_listed() -> None:
+    for ending in ENDINGS:
+        assert f"\n| {ending.code} | {ending.meaning} |\n" in codes()
