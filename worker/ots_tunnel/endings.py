@@ -44,7 +44,7 @@ class Ending:
 ENDINGS = (
     Ending(0, "done: complete, or drained by a signal"),
     Ending(1, "verify: the tables differ"),
-    Ending(2, "wrong document, option or file of keys, or a job that must not begin; nothing was touched", (ConfigError,)),
+    Ending(2, "wrong document, option or keys, or a job that must not begin; nothing was touched", (ConfigError,)),
     Ending(11, "no such table, or the tunnel is of another one", (TableNotFound, ObjectNotExist, WrongTable)),
     Ending(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
     Ending(12, "denied: unknown key, wrong signature or no permission", (AuthFailed, PermissionDenied)),
