@@ -10,26 +10,24 @@ import sys
 from dataclasses import replace
 
 from ots_tunnel.fence import Guard
-from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Confirmation, Sink
-from ots_tunnel.sinks.tally import Tally
+from ots_tunnel.sinks.wrapping import WrappingSink
 
 #: A slice holds what may be written in this time, seconds: the destination sees no bursts.
 SLICE_SECONDS = 0.25
 
 
-class PacedSink:
+class PacedSink(WrappingSink):
     """Hands a sink at most so many rows per second, over all channels.
 
     Args:
-        sink: opened and closed with this one.
         rows_per_second: at least 1.
         sliced: whether batches may be cut; only for a sink that confirms when `write` returns.
     """
 
     def __init__(self, sink: Sink, rows_per_second: int, *, sliced: bool = True) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self._rows_per_second = rows_per_second
         self._slice_rows = max(1, int(rows_per_second * SLICE_SECONDS)) if sliced else sys.maxsize
         self._rate: RateLimit | None = None
@@ -40,11 +38,7 @@ class PacedSink:
     async def open(self) -> None:
         """Open the sink."""
         self._rate = RateLimit(self._rows_per_second)
-        await self._sink.open()
-
-    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """See `Sink.begin`."""
-        await self._sink.begin(channel_id, channel_type, start)
+        await super().open()
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
         """See `Sink.write`."""
@@ -57,19 +51,3 @@ class PacedSink:
             self._rate.spend(len(records), charged)
             confirmation = await self._sink.write(replace(batch, records=records, head=head), guard)
         return confirmation
-
-    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
-        """See `Sink.checkpointed`."""
-        self._sink.checkpointed(channel_id, token)
-
-    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
-        """See `Sink.end`."""
-        await self._sink.end(channel_id, abandoned=abandoned)
-
-    async def close(self) -> None:
-        """Close the sink."""
-        await self._sink.close()
-
-    def tally(self) -> Tally:
-        """See `Sink.tally`."""
-        return self._sink.tally()

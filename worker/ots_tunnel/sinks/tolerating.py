@@ -17,6 +17,7 @@ from ots_tunnel.sinks import Batch, Confirmation, Sink, both
 from ots_tunnel.sinks.dead_letter import DeadLetter
 from ots_tunnel.sinks.row_change import shown_key
 from ots_tunnel.sinks.tally import Tally
+from ots_tunnel.sinks.wrapping import WrappingSink
 
 if TYPE_CHECKING:
     from ots_tunnel.sinks.dead_letters import DeadLetters
@@ -24,16 +25,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class ToleratingSink:
+class ToleratingSink(WrappingSink):
     """Puts up with refused records.
 
     Args:
-        sink: opened and closed with this one.
         letters: where refused records go; None skips them.
     """
 
     def __init__(self, sink: Sink, letters: DeadLetters | None = None) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self._letters = letters
         self._fresh: set[ChannelId] = set()
         self._tally = Tally()
@@ -45,14 +45,14 @@ class ToleratingSink:
         """See `Sink.open`."""
         if self._letters is not None:
             await self._letters.open()
-        await self._sink.open()
+        await super().open()
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
         """See `Sink.begin`."""
         if self._letters is not None:
             await self._letters.begin(channel_id, channel_type, start)
             self._fresh.add(channel_id)
-        await self._sink.begin(channel_id, channel_type, start)
+        await super().begin(channel_id, channel_type, start)
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
         """See `Sink.write`; refused records count as stored once they are skipped or stored elsewhere."""
@@ -73,7 +73,7 @@ class ToleratingSink:
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""
-        self._sink.checkpointed(channel_id, token)
+        super().checkpointed(channel_id, token)
         if self._letters is not None:
             self._letters.checkpointed(channel_id)
 
@@ -81,20 +81,16 @@ class ToleratingSink:
         """See `Sink.end`."""
         ended = False
         try:
-            await self._sink.end(channel_id, abandoned=abandoned)
+            await super().end(channel_id, abandoned=abandoned)
             ended = True
         finally:
             if self._letters is not None:
                 # Behind a sink that failed nothing is confirmed any more: letters would wait for a checkpoint for ever.
                 await self._letters.end(channel_id, abandoned=abandoned or not ended)
 
-    async def close(self) -> None:
-        """Close the sink."""
-        await self._sink.close()
-
     def tally(self) -> Tally:
         """See `Sink.tally`."""
-        return self._sink.tally() + self._tally
+        return super().tally() + self._tally
 
     async def _take(self, batch: Batch, letters: list[DeadLetter], guard: Guard) -> Confirmation | None:
         first = letters[0]
