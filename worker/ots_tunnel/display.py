@@ -80,7 +80,9 @@ def _bar(work: Shows, stream: TextIO, began: float, stack: contextlib.ExitStack)
     except ImportError:
         return None
     columns = (BarColumn(20), TextColumn("{task.description}"))
-    progress = stack.enter_context(Progress(*columns, console=Console(file=stream), auto_refresh=False))
+    # What others write to standard error meanwhile stands above the bar, in lines as long as they are.
+    console = Console(file=stream, soft_wrap=True)
+    progress = stack.enter_context(Progress(*columns, console=console, auto_refresh=False))
     task = progress.add_task("", total=None)
 
     def draw() -> None:

@@ -10,6 +10,7 @@ import enum
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import TextIO
 
 from pythonjsonlogger.json import JsonFormatter
 
@@ -65,9 +66,18 @@ class JsonLine(JsonFormatter):
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+class StandardError(logging.StreamHandler[TextIO]):
+    """Writes to what `sys.stderr` is at the moment: while a progress bar is shown, lines belong above it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        self.stream = sys.stderr
+        super().emit(record)
+
+
 def set_up_logs(level: str = "INFO") -> None:
     """Write JSON lines from `level` on to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = StandardError()
     handler.setFormatter(JsonLine())
     root = logging.getLogger()
     root.handlers[:] = [handler]
