@@ -13,9 +13,10 @@ from ots_tunnel.errors import ConnectionLost, OwnershipLost, SinkRejected, Tunne
 from ots_tunnel.model import Action, Column
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
+from ots_tunnel.sinks.blocking_writer import SyncTableWriter
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.row_change import Change, change_of
-from ots_tunnel.sinks.table_writer import SyncTableWriter, TableWriter
+from ots_tunnel.sinks.table_writer import TableWriter
 from ots_tunnel.table_calls import RowChange, RowOutcome
 
 NO_PAUSE = Backoff(1e-9, 1.0, 1e-9, 0.0)

@@ -19,7 +19,7 @@ from ots_tunnel.sinks.files.formats import JsonLines
 from ots_tunnel.sinks.files.names import folder_of
 from ots_tunnel.sinks.files.stores import open_store
 from ots_tunnel.sinks.json_form import json_form
-from ots_tunnel.sinks.table_writer import write_backoff
+from ots_tunnel.sinks.retries import write_backoff
 
 #: A file of dead letters is published so soon: the channel's checkpoint waits for it.
 MAX_SECONDS = 5.0

@@ -25,7 +25,7 @@ from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, signature_headers
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import fill_lanes
-from ots_tunnel.sinks.table_writer import write_backoff
+from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody
 

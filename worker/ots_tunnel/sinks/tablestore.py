@@ -13,8 +13,10 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.sinks import Batch, Immediate
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.requests import plan_requests
+from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.row_change import Change, Omissions, change_as_it_is, changes_of, expired_before_ms
-from ots_tunnel.sinks.table_writer import TableWriter, WriteCounts, write_backoff
+from ots_tunnel.sinks.table_requests import WriteCounts
+from ots_tunnel.sinks.table_writer import TableWriter
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport import Transport

@@ -21,7 +21,7 @@ from ots_tunnel.snapshot import SnapshotConfig
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.sinks.table_writer import SyncTableWriter
+    from ots_tunnel.sinks.blocking_writer import SyncTableWriter
     from ots_tunnel.table_calls import RowChange
 
 #: What a task returns: one row per finished split.
@@ -132,7 +132,7 @@ class SplitCopy:
             stored = total
 
     def _writer(self) -> SyncTableWriter:
-        from ots_tunnel.sinks.table_writer import SyncTableWriter
+        from ots_tunnel.sinks.blocking_writer import SyncTableWriter
 
         return SyncTableWriter(
             self._client,

@@ -17,7 +17,7 @@ from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
 from ots_tunnel.sinks.files.formats import format_of
 from ots_tunnel.sinks.files.names import folder_of
 from ots_tunnel.sinks.files.stores import open_store
-from ots_tunnel.sinks.table_writer import write_backoff
+from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
 
 

@@ -22,7 +22,7 @@ from ots_tunnel.sinks.kafka.message import Messages, Origin
 from ots_tunnel.sinks.kafka.producer import ReportingProducer, failure_of
 from ots_tunnel.sinks.kafka.settings import producer_settings
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
-from ots_tunnel.sinks.table_writer import write_backoff
+from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
 
 logger = logging.getLogger(__name__)
