@@ -6,6 +6,7 @@ Every process has a name and an AccessKey id of its own, by which the ledger kno
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -36,6 +37,8 @@ TUNNEL: Final = "chaos"
 INTERVAL, TIMEOUT = 5, 14
 #: Starts of one worker that have a key.
 STARTS = 12
+#: Actions in the log that come before a repeat.
+COMPLAINTS = ("channel_failed", "channel_abandoned", "client_gone", "heartbeat_failed")
 #: Seconds a worker may take to end in order.
 LEAVING = 40
 
@@ -63,6 +66,10 @@ class Crew:
         #: Names and exit codes of processes that had ended by themselves before they were killed or asked to.
         self.ended: list[str] = []
 
+    def name(self, worker: int) -> str:
+        """Name of a worker's latest process."""
+        return name_of(worker, self._starts[worker])
+
     async def start(self, worker: int) -> None:
         """Start a worker, under a new name each time."""
         start = self._starts[worker] = self._starts.get(worker, -1) + 1
@@ -82,7 +89,7 @@ class Crew:
         if process.returncode is None:
             process.kill()
         if await process.wait() != -signal.SIGKILL:
-            self.ended.append(f"{name_of(worker, self._starts[worker])}: {process.returncode}")
+            self.ended.append(f"{self.name(worker)}: {process.returncode}")
 
     def stop(self, worker: int) -> None:
         """Let a worker sleep."""
@@ -93,13 +100,27 @@ class Crew:
         """Let a worker go on."""
         self._send(worker, signal.SIGCONT)
 
+    def complaints(self) -> list[str]:
+        """Why channels and clients were lost, by the workers' own logs; in order of time."""
+        lines = [
+            {**json.loads(text), "who": path.stem}
+            for path in self._folder.glob("w*.log")
+            for text in path.read_text().splitlines()
+            if any(action in text for action in COMPLAINTS)
+        ]
+        lines.sort(key=lambda line: str(line["time"]))
+        return [
+            f"{line['time']} {line['who']} {line['message']} {line.get('channel_id', '')} {line.get('error', '')}"
+            for line in lines
+        ]
+
     async def leave(self) -> list[int]:
         """End all workers in order; their exit codes."""
         for worker, process in self._processes.items():
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
             else:
-                self.ended.append(f"{name_of(worker, self._starts[worker])}: {process.returncode}")
+                self.ended.append(f"{self.name(worker)}: {process.returncode}")
         async with asyncio.timeout(LEAVING):
             return list(await asyncio.gather(*(process.wait() for process in self._processes.values())))
 
@@ -115,7 +136,7 @@ class Crew:
             self._processes[worker].send_signal(number)
 
     def _strike(self, worker: int) -> None:
-        self.strikes.append(Strike(name_of(worker, self._starts[worker]), time.monotonic()))
+        self.strikes.append(Strike(self.name(worker), time.monotonic()))
 
     def _document(self, name: str) -> WorkerConfig:
         keys = self._folder / f"{name}.keys"

@@ -36,6 +36,7 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
         after = await run.compare()
         verdict = await run.judge()
 
+    print(*run.crew.complaints(), sep="\n")
     print(verdict)
     print(f"caught up in {caught_up - stopped:.1f} s, {time.monotonic() - began:.1f} s in all; {comparison}")
     assert verdict.violations == []

@@ -147,6 +147,16 @@ async def test_one_row_of_a_batch_fails(bench: Bench) -> None:
     assert await bench.write(1) == [None]
 
 
+async def test_trouble_may_befall_one_caller_only(bench: Bench) -> None:
+    trouble = {"operation": "BatchWriteRow", "code": "OTSParameterInvalid", "count": 1}
+    await bench.lever("/faults", **trouble, access_key_id="somebody")
+    assert await bench.write(1) == [None]
+
+    await bench.lever("/faults", **trouble, access_key_id="test-id")
+    with pytest.raises(ServiceError):
+        await bench.write(1)
+
+
 async def test_rules_are_listed_and_cleared(bench: Bench) -> None:
     await bench.lever("/faults", operation="ListTunnel", code="OTSServerBusy", latency=0.5)
     async with bench.http.get(bench.emulator.admin_url + "/faults") as answer:

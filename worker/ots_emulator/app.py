@@ -91,7 +91,7 @@ class Application:
         try:
             operation = _operation(path)
             caller = self._caller(path, headers, request.body, now)
-            trouble = self._faults.take(operation.name, now)
+            trouble = self._faults.take(operation.name, caller.access_key_id, now)
             if trouble is not None:
                 await asyncio.sleep(trouble.latency)
                 if trouble.refusal is not None:

@@ -13,6 +13,8 @@ class FaultRule:
 
     operation: str = "*"
     """Name of the call, such as ``ReadRecords``; ``*`` is every call."""
+    access_key_id: str | None = None
+    """Only calls signed with this key; None is every caller."""
     count: int | None = None
     """How many calls; None is without end."""
     until: float | None = None
@@ -69,12 +71,16 @@ class Faults:
         """Answer every call with 503 for a while."""
         self.add(FaultRule(until=now + seconds, code="OTSServerUnavailable", message="Server is not available."))
 
-    def take(self, operation: str, now: float) -> Trouble | None:
+    def take(self, operation: str, access_key_id: str, now: float) -> Trouble | None:
         """Return what befalls a call and use up its share of the rules; None is the usual case."""
         if not self._rules:
             return None
         self._rules = [rule for rule in self._rules if rule.until is None or now < rule.until]
-        matching = [rule for rule in self._rules if rule.operation in ("*", operation)]
+        matching = [
+            rule
+            for rule in self._rules
+            if rule.operation in ("*", operation) and rule.access_key_id in (None, access_key_id)
+        ]
         for rule in matching:
             if rule.count is not None:
                 rule.count -= 1
