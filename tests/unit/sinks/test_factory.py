@@ -8,7 +8,7 @@ import pytest
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.processor import SimpleProcessorFactory
-from ots_tunnel.sinks import open_sink
+from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.factory import load_factory
 from ots_tunnel.sinks.processor import ProcessorSink
 

@@ -17,7 +17,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Action, ChannelId, ChannelType, Column, KeyValue, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import open_sink
+from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.failures import _VERDICTS, Failure, Verdict, is_about_login, is_about_one_record, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin, Login

@@ -8,7 +8,7 @@ from typing import Any
 
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.model import ChannelType, Token
-from ots_tunnel.sinks import open_sink
+from ots_tunnel.sinks.choice import open_sink
 from tests.unit.sinks.files.conftest import CHANNEL, Open, changes, contents
 
 

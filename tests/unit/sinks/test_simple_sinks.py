@@ -15,7 +15,8 @@ from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, open_sink
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.count import CountSink
 from ots_tunnel.sinks.stdout import StdoutSink
 from ots_tunnel.sinks.tablestore import TablestoreSink

@@ -34,7 +34,7 @@ def check(path: Path, document_only: bool) -> None:
 
 async def _look_around(document: WorkerConfig) -> None:
     from ots_tunnel.credentials import FileCredentials
-    from ots_tunnel.sinks import open_sink
+    from ots_tunnel.sinks.choice import open_sink
 
     FileCredentials(document.source.credentials.directory).checked("source.credentials.directory")
     sink = open_sink(document)

@@ -76,7 +76,7 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     from ots_tunnel.preflight import check_tunnel
     from ots_tunnel.server import StatusServer
     from ots_tunnel.settings import WorkerSettings
-    from ots_tunnel.sinks import open_sink
+    from ots_tunnel.sinks.choice import open_sink
     from ots_tunnel.worker import TunnelWorker
 
     source = config.source

@@ -75,7 +75,7 @@ class ToleratingSink(WrappingSink):
         """See `Sink.checkpointed`."""
         super().checkpointed(channel_id, token)
         if self._letters is not None:
-            self._letters.checkpointed(channel_id)
+            self._letters.checkpointed(channel_id, token)
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """See `Sink.end`."""

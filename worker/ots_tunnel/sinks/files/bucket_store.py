@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
-import logging
-import re
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,10 +23,10 @@ from obstore.store import S3Store
 
 from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.sinks.files.bucket_failures import failure_of
+from ots_tunnel.sinks.files.bucket_object import BucketObject
 from ots_tunnel.sinks.files.stores import FileSpoiled
-
-logger = logging.getLogger(__name__)
 
 #: Bytes of one part, the least that stores take; ten thousand parts are the most an object may have.
 PART_BYTES = 5_242_880
@@ -43,50 +41,7 @@ READ_BYTES = 262_144
 #: The credentials' files are looked at again after so long.
 CREDENTIALS_SECONDS = 60
 
-#: How the library tells that a request was denied where its exception does not: what is written part by part, and
-#: lists, fail with one exception for everything.
-_DENIED = re.compile(
-    r"status code: 40[13]\b|lacked (valid authentication|the necessary privileges)"
-    r"|code: (AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch)\b"
-)
-
 _T = TypeVar("_T")
-
-
-class _Object(io.RawIOBase):
-    """A published object as a file."""
-
-    def __init__(self, store: S3Store, path: str, size: int, told: Callable[[Exception], SinkError]) -> None:
-        self._store = store
-        self._told = told
-        self._path = path
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        length = min(len(view), self._size - self._at)
-        if length <= 0:
-            return 0
-        try:
-            view[:length] = obstore.get_range(self._store, self._path, start=self._at, length=length)
-        except BaseError as error:
-            raise self._told(error) from error
-        self._at += length
-        return length
 
 
 class BucketStore:
@@ -151,7 +106,7 @@ class BucketStore:
         """See `FileStore.read`."""
         path = f"{folder}/{name}"
         size = (await self._told(obstore.head_async(self._store, path)))["size"]
-        return io.BufferedReader(_Object(self._store, path, size, self._told_error), READ_BYTES)
+        return io.BufferedReader(BucketObject(self._store, path, size, self._url), READ_BYTES)
 
     async def delete(self, folder: str, names: Sequence[str]) -> None:
         """See `FileStore.delete`."""
@@ -187,16 +142,7 @@ class BucketStore:
         try:
             return await call
         except (BaseError, OSError) as error:
-            raise self._told_error(error) from error
-
-    def _told_error(self, error: Exception) -> SinkError:
-        """What an error of the library means for records: refused for good, or worth another try."""
-        text, line = str(error), f"{self._url}: {_first_line(error)}"
-        if "NoSuchBucket" in text:
-            return SinkRejected("NoSuchBucket", f"{self._url}: the bucket does not exist")
-        if _DENIED.search(text):
-            return SinkRejected("Denied", line)
-        return SinkError(line)
+            raise failure_of(self._url, error) from error
 
     def _provide(self) -> dict[str, Any]:
         credentials = self._credentials()
@@ -206,7 +152,3 @@ class BucketStore:
             "token": credentials.security_token,
             "expires_at": datetime.now(UTC) + timedelta(seconds=CREDENTIALS_SECONDS),
         }
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0][:500]

@@ -1,0 +1,74 @@
+"""The folders of a tunnel's open channels, one `ChannelFiles` each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic
+
+from ots_tunnel.fence import Guard
+from ots_tunnel.model import ChannelId, ChannelType, Token, TunnelId
+from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
+from ots_tunnel.sinks.files.filling import Item
+from ots_tunnel.sinks.files.names import folder_of
+
+
+class ChannelFolders(Generic[Item]):
+    """The part of `Sink` that those who publish files share: all but what of a batch is stored.
+
+    Args:
+        tunnel_id: first part of every folder's name: channels of another tunnel are others.
+    """
+
+    def __init__(self, tunnel_id: TunnelId, files: Files[Item]) -> None:
+        self._tunnel_id = tunnel_id
+        self._files = files
+        #: Of channels that were ended.
+        self._retries = 0
+        self._channels: dict[ChannelId, ChannelFiles[Item]] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._files.store!r})"
+
+    @property
+    def retries(self) -> int:
+        """Tries to publish that failed."""
+        return self._retries + sum(channel.retries for channel in self._channels.values())
+
+    async def open(self) -> None:
+        """See whether files can be stored.
+
+        Raises:
+            SinkRejected, SinkError: they cannot.
+        """
+        await self._files.store.check()
+
+    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
+        """See `Sink.begin`."""
+        channel = ChannelFiles(folder_of(self._tunnel_id, channel_id), channel_type, self._files)
+        await channel.open(start)
+        self._channels[channel_id] = channel
+
+    async def resume(self, batch: Batch, guard: Guard) -> None:
+        """Before the first batch of a channel is written: remove what this replay decides about anew."""
+        await self._channels[batch.channel_id].resume(batch.head or batch.records[0], guard)
+
+    async def store(self, batch: Batch, items: Sequence[Item], guard: Guard) -> Confirmation:
+        """Store what comes of one batch; see `Sink.write`."""
+        head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]
+        # What comes again has to be in a file that a resume replaces.
+        return await channel.write(items, batch.channel_id, head, guard, alone=batch.comes_again)
+
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """See `Sink.checkpointed`."""
+        if channel_id in self._channels:
+            self._channels[channel_id].checkpointed()
+
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        """See `Sink.end`."""
+        channel = self._channels.get(channel_id)
+        if channel is not None:
+            await channel.end(abandoned=abandoned)
+            if self._channels.get(channel_id) is channel:  # it may have been begun again meanwhile
+                del self._channels[channel_id]
+            self._retries += channel.retries
