@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, m
 from pydantic.alias_generators import to_camel
 
 from ots_tunnel.config import describe
-from ots_tunnel.config.base import Endpoint
+from ots_tunnel.config.base import Endpoint, InstanceName, TableName
+from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials, static_credentials
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.instances import region_of
@@ -33,9 +34,9 @@ class TableSection(BaseModel):
 
     endpoint: Endpoint
     """Instance endpoint without a path."""
-    instance_name: str = Field(min_length=1)
+    instance_name: InstanceName
     """Instance name."""
-    table_name: str = Field(min_length=1)
+    table_name: TableName
     """Table."""
     access_id: str = ""
     """AccessKey id; empty where a folder of credentials is given beside the file."""
@@ -73,9 +74,9 @@ class JobFile(BaseModel):
             (region_of(each.endpoint), each.instance_name, each.table_name) for each in (self.reader, self.writer)
         ]
         if places[0] == places[1]:
-            raise ValueError(
-                f"ots-writer.tableName {self.writer.table_name!r} is the source itself: copying a table into itself "
-                "never ends"
+            raise Contradiction(
+                "ots-writer.tableName",
+                f"found {self.writer.table_name!r}, the source itself: copying a table into itself never ends",
             )
         return self
 
@@ -96,7 +97,7 @@ def load_job(path: Path) -> JobFile:
         ConfigError: the file is missing, no JSON, or a field is wrong; each wrong field is named.
     """
     try:
-        document: Any = json.loads(path.read_text())
+        document: Any = json.loads(path.read_text(), object_pairs_hook=_each_once)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except ValueError as error:
@@ -105,6 +106,14 @@ def load_job(path: Path) -> JobFile:
         return JobFile.model_validate(document)
     except ValidationError as error:
         raise ConfigError(f"{path}: {describe(error, JobFile)}") from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} is given twice")
+    return dict(pairs)
 
 
 def credentials_of(section: TableSection, name: str, folder: Path | None) -> CredentialsProvider:

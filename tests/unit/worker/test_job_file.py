@@ -67,6 +67,8 @@ def test_the_samples_file_is_read(tmp_path: Path) -> None:
         ({"writer_batchWriteCount": 0}, "ots-writer.batchWriteCount"),
         ({"reader_endpoint": "zhuoran-high"}, "ots-reader.endpoint"),
         ({"reader_tunnelName": ""}, "ots-reader.tunnelName"),
+        ({"reader_instanceName": "zhuoran high"}, r"ots-reader.instanceName: found 'zhuoran high', allowed is letters"),
+        ({"writer_tableName": "9lives"}, "ots-writer.tableName: found '9lives', allowed is up to 255 letters"),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
@@ -90,7 +92,7 @@ def test_a_destination_that_is_the_source_is_refused(tmp_path: Path, internal: b
         writer_instanceName="zhuoran-high",
         writer_tableName="testSrcTable",
     )
-    with pytest.raises(ConfigError, match="is the source itself"):
+    with pytest.raises(ConfigError, match=r"json: ots-writer\.tableName: found 'testSrcTable', the source itself"):
         load_job(file)
 
 
@@ -114,6 +116,9 @@ def test_other_files_are_no_jobs(tmp_path: Path, text: str, means: bool) -> None
 def test_a_broken_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "x").write_text('{"ots-reader": ')
     with pytest.raises(ConfigError, match="not JSON"):
+        load_job(tmp_path / "x")
+    (tmp_path / "x").write_text('{"ots-reader": {"tableName": "a", "tableName": "b"}}')
+    with pytest.raises(ConfigError, match="x: not JSON: tableName is given twice"):
         load_job(tmp_path / "x")
     with pytest.raises(ConfigError, match="No such file"):
         load_job(tmp_path / "none")

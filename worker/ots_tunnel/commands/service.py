@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from pydantic import ValidationError
 
 from ots_tunnel.client import TunnelClient
+from ots_tunnel.config import InstanceConfig, describe
 from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import Explained, ServiceError, TransportError
+from ots_tunnel.errors import ConfigError, Explained, ServiceError, TransportError
 from ots_tunnel.explanations import Place, explained
 
 Result = TypeVar("Result")
@@ -54,8 +56,14 @@ def with_client(
         table, tunnel: what is asked for, for messages.
 
     Raises:
-        Explained: the service refuses, or does not answer.
+        ConfigError: an option is wrong. Explained: the service refuses, or does not answer.
     """
+    try:
+        InstanceConfig.model_validate(
+            {"endpoint": endpoint, "instance": instance, "credentials": {"directory": credentials}}
+        )
+    except ValidationError as error:
+        raise ConfigError(describe(error, InstanceConfig, "--")) from error
     place = Place(endpoint, instance, str(credentials), table, tunnel)
 
     async def session() -> Result:

@@ -38,6 +38,8 @@ def create(
     """Create tunnel NAME on TABLE and print its id."""
     if (earliest or start_time) and kind != TunnelType.Stream.name:
         raise click.UsageError(f"--earliest and --start-time are for type Stream, not {kind}")
+    if earliest and start_time:
+        raise click.UsageError("--earliest and --start-time name two beginnings: allowed is one of them")
     stream = None
     if kind == TunnelType.Stream.name:
         start_ns = int(start_time.replace(tzinfo=UTC).timestamp()) * 1_000_000_000 if start_time else 0

@@ -41,17 +41,20 @@ class Contradiction(ValueError):
         self.text = text
 
 
-def describe(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+def describe(error: ValidationError, model: type[BaseModel] | None = None, prefix: str = "") -> str:
     """One clause per wrong field: where, what was found, what is allowed, and why.
 
     Args:
         model: of the document; without it the clauses cannot say what is allowed in our words.
+        prefix: stands before every field, such as `--` for options.
     """
     spot = None if model is None else Spot(model)
     items = error.errors(include_url=False)
     # A list counts as too short when its items are wrong: that is one problem, not two.
     inner = {item["loc"][:-1] for item in items}
-    return "; ".join(_clause(item, spot) for item in items if item["type"] != "too_short" or item["loc"] not in inner)
+    return "; ".join(
+        prefix + _clause(item, spot) for item in items if item["type"] != "too_short" or item["loc"] not in inner
+    )
 
 
 def looks_secret(value: object) -> bool:

@@ -105,7 +105,7 @@ def _place_of_options(options: Mapping[str, Any], prefix: str) -> TableAccess:
     try:
         config = TablestoreSinkConfig.model_validate({**options, "credentials": {"directory": options["credentials"]}})
     except ValidationError as error:
-        raise ConfigError(f"--{prefix}{describe(error, TablestoreSinkConfig)}") from error
+        raise ConfigError(describe(error, TablestoreSinkConfig, f"--{prefix}")) from error
     return _access(config, config.table)
 
 
