@@ -15,6 +15,15 @@ from typing import Any, TypeVar, assert_never
 from ots_tunnel.destination import ensure_destination_async
 from ots_tunnel.errors import ObjectAlreadyExist
 from ots_tunnel_operator import KIND, names
+from ots_tunnel_operator.actions import (
+    Action,
+    ApplyObject,
+    CreateTunnel,
+    DeleteObject,
+    EnsureDestination,
+    RecordStatus,
+    ScaleDown,
+)
 from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.faults import Place, destination_incompatible, kube_problem, service_problem
 from ots_tunnel_operator.kube import (
@@ -32,15 +41,6 @@ from ots_tunnel_operator.kube import (
 )
 from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.observe import CALL_ERRORS
-from ots_tunnel_operator.plan import (
-    Action,
-    ApplyObject,
-    CreateTunnel,
-    DeleteObject,
-    EnsureDestination,
-    RecordStatus,
-    ScaleDown,
-)
 from ots_tunnel_operator.world import Resource
 
 logger = logging.getLogger(__name__)

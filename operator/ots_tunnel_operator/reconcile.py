@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from ots_tunnel.config import describe
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel_operator.actions import Plan, Wait
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.conditions import Reason
@@ -25,7 +26,7 @@ from ots_tunnel_operator.kube import TUNNEL, Kube, KubeError
 from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe import Observer
-from ots_tunnel_operator.plan import Plan, Wait, plan
+from ots_tunnel_operator.plan import plan
 from ots_tunnel_operator.report import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource, World

@@ -7,11 +7,11 @@ import logging
 from typing import Any
 
 from ots_tunnel_operator import API_VERSION, KIND, names
+from ots_tunnel_operator.actions import Plan
 from ots_tunnel_operator.conditions import Notice, notices, timestamp
 from ots_tunnel_operator.kube import EVENT, TUNNEL, Kube, KubeError
 from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.plan import Plan
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status import build_status, is_different, is_urgent, merge_patch
 from ots_tunnel_operator.world import Resource, World

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.actions import Plan
 from ots_tunnel_operator.api_status import MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.conditions import build, timestamp
 from ots_tunnel_operator.forecast import base_eta, retention_used
@@ -24,7 +25,7 @@ from ots_tunnel_operator.lag import (
     round_figure,
     round_lag,
 )
-from ots_tunnel_operator.plan import Plan, tunnel_record
+from ots_tunnel_operator.plan import tunnel_record
 from ots_tunnel_operator.snapshot import COMPLETED, Step, application_of
 from ots_tunnel_operator.verdicts import judge
 from ots_tunnel_operator.world import Pod, Table, Tunnel, World, parse_time

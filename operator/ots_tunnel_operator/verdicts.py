@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ots_tunnel.model import Credentials
+from ots_tunnel_operator.actions import Plan
 from ots_tunnel_operator.conditions import Problem, Reason, Verdict
 from ots_tunnel_operator.forecast import retention_ahead
 from ots_tunnel_operator.lag import Lag, count_channels, is_initialised, round_lag
-from ots_tunnel_operator.plan import Plan
 from ots_tunnel_operator.world import Failure, Pod, Table, Tunnel, Unread, World
 
 #: Restarts of one worker after which its end counts as a failure and not as an incident.

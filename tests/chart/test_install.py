@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator import manifests, spark
+from ots_tunnel_operator import spark_rights, worker_deployment, worker_document
 from ots_tunnel_operator.api import TablestoreTunnel
 from tests.chart.conftest import CHART, Helm
 from tests.operator.api_server import ApiServer
@@ -43,8 +43,8 @@ def test_an_object_is_accepted(installed: ApiServer) -> None:
 
 def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
     obj = tunnel()
-    config = manifests.worker_config(obj, "tunnel-1")
-    rendered = [manifests.config_map(obj, config), manifests.deployment(obj, config, "ots-tunnel:1", 2)]
+    config = worker_document.worker_config(obj, "tunnel-1")
+    rendered = [worker_document.config_map(obj, config), worker_deployment.deployment(obj, config, "ots-tunnel:1", 2)]
 
     for document in rendered:
         installed.must(
@@ -56,7 +56,7 @@ def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
 def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
     obj = tunnel(engine__baseData="Spark")
 
-    granted = (spark.service_account(obj), spark.role(obj), spark.role_binding(obj))
+    granted = (spark_rights.service_account(obj), spark_rights.role(obj), spark_rights.role_binding(obj))
 
     for document in granted:
         installed.must("apply", "--server-side", ACCOUNT, "-f", "-", document=document)
@@ -65,7 +65,7 @@ def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
 
 
 def test_the_operator_may_not_grant_more(installed: ApiServer) -> None:
-    role = spark.role(tunnel(engine__baseData="Spark"))
+    role = spark_rights.role(tunnel(engine__baseData="Spark"))
     role["rules"] = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]
 
     done = installed.kubectl("apply", "--server-side", ACCOUNT, "-f", "-", document=role)
@@ -101,7 +101,7 @@ def test_rights_of_the_operator(installed: ApiServer, verb: str, resource: str, 
 
 def test_pods_keep_to_the_restricted_profile(installed: ApiServer, helm: Helm) -> None:
     obj = tunnel()
-    worker = manifests.deployment(obj, manifests.worker_config(obj, "tunnel-1"), "ots-tunnel:1", 1)
+    worker = worker_deployment.deployment(obj, worker_document.worker_config(obj, "tunnel-1"), "ots-tunnel:1", 1)
     operator = next(item for item in helm.template() if item["kind"] == "Deployment")
     namespace = {
         "apiVersion": "v1",

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from kubernetes_validate import validate
 
-from ots_tunnel_operator import spark
+from ots_tunnel_operator import spark_rights
 from ots_tunnel_operator.__main__ import run
 from ots_tunnel_operator.api import TablestoreTunnel
 from tests.chart.conftest import CHART, Helm
@@ -173,7 +173,7 @@ def test_secrets_are_only_read_one_by_one(helm: Helm) -> None:
 def test_the_operator_holds_what_the_driver_gets(helm: Helm) -> None:
     document = tunnel_object(engine__baseData="Spark")
     document["metadata"]["uid"] = "u"
-    granted = spark.role(TablestoreTunnel.from_body(document))["rules"]
+    granted = spark_rights.role(TablestoreTunnel.from_body(document))["rules"]
 
     held = one(helm.template(), "ClusterRole", "ott-ots-tunnel-operator")["rules"]
 

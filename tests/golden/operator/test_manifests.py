@@ -12,7 +12,7 @@ from kubernetes_validate import validate
 
 from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.errors import ConfigError
-from ots_tunnel_operator import manifests, names
+from ots_tunnel_operator import names, worker_deployment, worker_document
 from ots_tunnel_operator.api import TablestoreTunnel
 from tests.operator.objects import tunnel_object
 
@@ -72,8 +72,8 @@ def parsed(**changes: Any) -> TablestoreTunnel:
 
 
 def rendered(obj: TablestoreTunnel) -> tuple[dict[str, Any], dict[str, Any]]:
-    config = manifests.worker_config(obj, "tunnel-1")
-    return manifests.config_map(obj, config), manifests.deployment(obj, config, IMAGE, obj.spec.replicas)
+    config = worker_document.worker_config(obj, "tunnel-1")
+    return worker_document.config_map(obj, config), worker_deployment.deployment(obj, config, IMAGE, obj.spec.replicas)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -100,7 +100,7 @@ def test_the_worker_reads_the_document_as_it_was_meant(case: str, tmp_path: Path
     file = tmp_path / names.WORKER_FILE
     file.write_text(config_map["data"][names.WORKER_FILE])
 
-    assert load_config(file) == manifests.worker_config(obj, "tunnel-1")
+    assert load_config(file) == worker_document.worker_config(obj, "tunnel-1")
 
 
 def config_hash(deployment: dict[str, Any]) -> str:
@@ -153,11 +153,11 @@ def test_what_no_worker_can_do_is_refused_by_name() -> None:
     changes = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}
 
     with pytest.raises(ConfigError, match=r"flights-copy: sink\.tablestore\.table: found .flights., the source"):
-        manifests.worker_config(parsed(**changes), "tunnel-1")
+        worker_document.worker_config(parsed(**changes), "tunnel-1")
 
 
 def test_workers_drain_before_the_kubelet_kills_them() -> None:
     obj = parsed()
-    config: WorkerConfig = manifests.worker_config(obj, "tunnel-1")
+    config: WorkerConfig = worker_document.worker_config(obj, "tunnel-1")
 
     assert config.client.drain_seconds < obj.spec.worker_settings.termination_grace_period_seconds

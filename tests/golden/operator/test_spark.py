@@ -13,7 +13,7 @@ from kubernetes_validate import validate
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.snapshot import PROGRESS_LABEL, load_snapshot_config
-from ots_tunnel_operator import names, spark
+from ots_tunnel_operator import names, snapshot_document, spark_application, spark_rights
 from ots_tunnel_operator.api import TablestoreTunnel
 from tests.operator.objects import tunnel_object
 
@@ -55,16 +55,16 @@ def parsed(**changes: Any) -> TablestoreTunnel:
 
 def supporting(obj: TablestoreTunnel) -> list[dict[str, Any]]:
     return [
-        spark.service_account(obj),
-        spark.role(obj),
-        spark.role_binding(obj),
-        spark.snapshot_config_map(obj, label="tunnel-1"),
-        spark.snapshot_progress_map(obj, label="tunnel-1"),
+        spark_rights.service_account(obj),
+        spark_rights.role(obj),
+        spark_rights.role_binding(obj),
+        snapshot_document.snapshot_config_map(obj, label="tunnel-1"),
+        snapshot_document.snapshot_progress_map(obj, label="tunnel-1"),
     ]
 
 
 def application(obj: TablestoreTunnel) -> dict[str, Any]:
-    return spark.snapshot_application(obj, image=IMAGE)
+    return spark_application.snapshot_application(obj, image=IMAGE)
 
 
 class Readable(yaml.SafeDumper):
@@ -150,10 +150,12 @@ def pruned(value: Any, schema: Any, path: str) -> Any:
 @pytest.mark.parametrize("case", CASES)
 def test_the_driver_reads_the_document_as_it_was_meant(case: str, tmp_path: Path) -> None:
     obj = parsed(**CASES[case])
-    file = tmp_path / spark.SNAPSHOT_FILE
-    file.write_text(spark.snapshot_config_map(obj, label="tunnel-1")["data"][spark.SNAPSHOT_FILE])
+    file = tmp_path / snapshot_document.SNAPSHOT_FILE
+    file.write_text(
+        snapshot_document.snapshot_config_map(obj, label="tunnel-1")["data"][snapshot_document.SNAPSHOT_FILE]
+    )
 
-    assert load_snapshot_config(file) == spark.snapshot_config(obj, label="tunnel-1")
+    assert load_snapshot_config(file) == snapshot_document.snapshot_config(obj, label="tunnel-1")
 
 
 def test_secrets_are_files_only() -> None:
@@ -178,7 +180,7 @@ def test_settings_the_copy_depends_on_win() -> None:
 
 @pytest.mark.parametrize("policy", ["Retain", "Delete"])
 def test_only_under_retain_the_record_outlives_the_object(policy: str) -> None:
-    record = spark.snapshot_progress_map(parsed(**SPARK, deletionPolicy=policy), label="tunnel-1")
+    record = snapshot_document.snapshot_progress_map(parsed(**SPARK, deletionPolicy=policy), label="tunnel-1")
 
     assert ("ownerReferences" in record["metadata"]) == (policy == "Delete")
     assert record["metadata"]["labels"][PROGRESS_LABEL] == "tunnel-1"
@@ -206,4 +208,4 @@ def test_a_sink_that_a_snapshot_cannot_write_is_refused() -> None:
     obj = parsed(sink__tablestore=None, sink__stdout={})
 
     with pytest.raises(ConfigError, match=r"spec\.sink"):
-        spark.snapshot_config_map(obj, label="tunnel-1")
+        snapshot_document.snapshot_config_map(obj, label="tunnel-1")

@@ -10,16 +10,16 @@ import pytest
 
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, TunnelType
 from ots_tunnel.snapshot import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
-from ots_tunnel_operator.conditions import Problem, Reason, timestamp
-from ots_tunnel_operator.plan import (
+from ots_tunnel_operator.actions import (
     ApplyObject,
     CreateTunnel,
     DeleteObject,
     EnsureDestination,
     RecordStatus,
     ScaleDown,
-    plan,
 )
+from ots_tunnel_operator.conditions import Problem, Reason, timestamp
+from ots_tunnel_operator.plan import plan
 from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, World
 from tests.unit.operator.worlds import (
     COPY,

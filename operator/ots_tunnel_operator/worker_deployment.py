@@ -1,21 +1,18 @@
-"""What the operator applies for workers: the document in a ConfigMap and the Deployment that runs it.
+"""The Deployment of the workers.
 
-Pure: an object goes in, a dict for server-side apply comes out. Only fields we mean are in it, and equal input gives
-equal output, so that applying it again changes nothing.
+Pure, as `worker_document`. Only fields we mean are in it.
 """
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
-from pydantic import ValidationError
-
-from ots_tunnel.config import WorkerConfig, describe, dump_config
-from ots_tunnel.errors import ConfigError
-from ots_tunnel_operator import API_VERSION, KIND, names
+from ots_tunnel.config import WorkerConfig
+from ots_tunnel_operator import names
 from ots_tunnel_operator.api import TablestoreTunnel
+from ots_tunnel_operator.children import Manifest, child
 from ots_tunnel_operator.overlay import overlay
+from ots_tunnel_operator.worker_document import config_hash
 
 #: User and group of the worker's process in our images.
 USER_ID = 10001
@@ -24,72 +21,9 @@ _MEBIBYTE = 1024 * 1024
 _IDLE_MEMORY = 128
 
 
-def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
-    """The document of this object's workers.
-
-    Raises:
-        ConfigError: the object asks for something no worker can do; names the field.
-    """
-    source, sink, settings, delivery = obj.spec.source, obj.spec.sink, obj.spec.worker_settings, obj.spec.delivery
-    stream = source.tunnel.stream
-    document: dict[str, Any] = {
-        "source": {
-            "endpoint": source.endpoint,
-            "instance": source.instance,
-            "credentials": {"directory": f"{names.SECRETS_DIRECTORY}/source"},
-            "table": source.table,
-            "tunnel_name": source.tunnel.name,
-            "tunnel_id": tunnel_id,
-            "end_time": stream.end_time if stream else None,
-        },
-        "sink": {"stdout": {}},
-        "client": {
-            "tag_prefix": names.client_tag_prefix(obj.uid),
-            "heartbeat_interval_seconds": settings.heartbeat_interval_seconds,
-            "heartbeat_timeout_seconds": settings.heartbeat_timeout_seconds,
-            "checkpoint_interval_seconds": settings.checkpoint_interval_seconds,
-            "max_parallel_channels": settings.max_parallel_channels,
-            "lanes_per_channel": settings.lanes_per_channel,
-            "memory_budget_bytes": settings.memory_budget_bytes,
-            # the rest of the grace period is for the interpreter to end and the kubelet to notice
-            "drain_seconds": settings.termination_grace_period_seconds * 0.75,
-        },
-        "delivery": {
-            "batch_max_rows": delivery.batch_max_rows,
-            "batch_max_bytes": delivery.batch_max_bytes,
-            "retry": delivery.retry.model_dump(),
-            "on_permanent_error": delivery.on_permanent_error,
-        },
-        "http": {"host": "0.0.0.0", "port": names.WORKER_PORT},
-    }
-    if sink.tablestore is not None:
-        document["sink"] = {
-            "tablestore": {
-                "endpoint": sink.tablestore.endpoint,
-                "instance": sink.tablestore.instance,
-                "credentials": {"directory": f"{names.SECRETS_DIRECTORY}/sink"},
-                "table": sink.tablestore.table,
-            }
-        }
-    try:
-        return WorkerConfig.model_validate(document)
-    except ValidationError as error:
-        raise ConfigError(f"{obj.namespace}/{obj.name}: {describe(error, WorkerConfig)}") from error
-
-
-def config_map(obj: TablestoreTunnel, config: WorkerConfig) -> dict[str, Any]:
-    """ConfigMap `<name>-config` with the worker's document."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": child_metadata(obj, names.config_name(obj.name), names.ROLE_WORKER),
-        "data": {names.WORKER_FILE: dump_config(config)},
-    }
-
-
 def deployment(
     obj: TablestoreTunnel, config: WorkerConfig, image: str, replicas: int, *, pull_policy: str = "IfNotPresent"
-) -> dict[str, Any]:
+) -> Manifest:
     """Deployment `<name>` of the workers.
 
     Args:
@@ -102,10 +36,8 @@ def deployment(
     settings = obj.spec.worker_settings
     template = _pod_template(obj, _container(obj, config, image) | {"imagePullPolicy": pull_policy})
     settle_seconds = 3 * settings.heartbeat_interval_seconds
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": child_metadata(obj, names.deployment_name(obj.name), names.ROLE_WORKER),
+    manifest = child(obj, "apps/v1", "Deployment", names.deployment_name(obj.name), names.ROLE_WORKER)
+    return manifest | {
         "spec": {
             "replicas": replicas,
             # a new pod has its channels after three heartbeats; only then the next old one goes (design rule 19)
@@ -116,24 +48,6 @@ def deployment(
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
             "template": _pinned(obj, config, overlay(template, settings.pod_template)),
         },
-    }
-
-
-def child_metadata(obj: TablestoreTunnel, name: str, role: str, *, owned: bool = True) -> dict[str, Any]:
-    """Metadata of a child: goes with its object unless it is not `owned`."""
-    metadata: dict[str, Any] = {"name": name, "namespace": obj.namespace, "labels": names.labels(obj.name, role)}
-    return metadata | ({"ownerReferences": [owner_reference(obj)]} if owned else {})
-
-
-def owner_reference(obj: TablestoreTunnel) -> dict[str, Any]:
-    """The reference by which a child is garbage-collected with the object."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "name": obj.name,
-        "uid": obj.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
     }
 
 
@@ -153,11 +67,6 @@ def secret_volumes(obj: TablestoreTunnel) -> tuple[list[dict[str, Any]], list[di
         if reference is not None
     ]
     return volumes, mounts
-
-
-def config_hash(config: WorkerConfig) -> str:
-    """What the pod template is annotated with, so that a changed document rolls the pods."""
-    return hashlib.sha256(dump_config(config).encode()).hexdigest()[:16]
 
 
 def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any]) -> dict[str, Any]:

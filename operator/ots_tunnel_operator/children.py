@@ -1,0 +1,38 @@
+"""What every child of an object carries: its labels, and the reference by which it goes with the object. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ots_tunnel_operator import API_VERSION, KIND, names
+from ots_tunnel_operator.api import TablestoreTunnel
+
+#: What server-side apply takes.
+Manifest = dict[str, Any]
+
+
+def child(obj: TablestoreTunnel, api_version: str, kind: str, name: str, role: str) -> Manifest:
+    """A child with nothing but its metadata; `role` is one of `names.ROLE_*`."""
+    return {"apiVersion": api_version, "kind": kind, "metadata": child_metadata(obj, name, role)}
+
+
+def child_metadata(obj: TablestoreTunnel, name: str, role: str) -> dict[str, Any]:
+    """Metadata of a child: it goes with its object."""
+    return {
+        "name": name,
+        "namespace": obj.namespace,
+        "labels": names.labels(obj.name, role),
+        "ownerReferences": [owner_reference(obj)],
+    }
+
+
+def owner_reference(obj: TablestoreTunnel) -> dict[str, Any]:
+    """The reference by which a child is garbage-collected with the object."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "name": obj.name,
+        "uid": obj.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
