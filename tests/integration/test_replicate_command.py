@@ -20,7 +20,10 @@ from click.testing import CliRunner, Result
 from ots_emulator import Settings
 from ots_emulator.thread import EmulatorThread
 from ots_tunnel.cli import cli
+from ots_tunnel.client import TunnelClient
 from ots_tunnel.compare import Comparison, compare_tables
+from ots_tunnel.endings import exit_code
+from ots_tunnel.errors import Explained
 from ots_tunnel.job_file import load_job
 from ots_tunnel.model import Column
 from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
@@ -191,9 +194,53 @@ def invoke(file: Path, *more: str) -> Result:
     return CliRunner().invoke(cli, ["replicate", str(file), *more])
 
 
+def exception_of(result: Result) -> BaseException:
+    assert result.exception is not None, result.output
+    return result.exception
+
+
 def test_a_missing_source_is_named(scene: Scene) -> None:
     result = invoke(job_file(scene, in_seconds(5)))
-    assert "source table 'orders' does not exist" in str(result.exception)
+    assert "there is no table 'orders' in instance 'demo' at http" in str(result.exception)
+    assert exit_code(exception_of(result)) == 11
+
+
+@pytest.mark.parametrize(("section", "code"), [("reader", 12), ("writer", 4)])
+def test_whose_keys_are_denied_is_said(scene: Scene, section: str, code: int) -> None:
+    create_source(scene, 1)
+    refused = exception_of(invoke(job_file(scene, in_seconds(5), **{f"{section}_accessKey": "hush"})))
+
+    assert f"does not accept the AccessKey in ots-{section} (OTSAuthFailed: " in str(refused)
+    assert "correct accessId and accessKey there" in str(refused)
+    assert "hush" not in str(refused)
+    assert exit_code(refused) == code
+
+
+@pytest.mark.parametrize("section", ["reader", "writer"])
+def test_who_does_not_answer_is_said(scene: Scene, section: str) -> None:
+    create_source(scene, 1)
+    refused = exception_of(invoke(job_file(scene, in_seconds(5), **{f"{section}_endpoint": "http://127.0.0.1:9"})))
+
+    assert str(refused).startswith("instance 'demo' at http://127.0.0.1:9 does not answer: ")
+    assert exit_code(refused) == 5
+
+
+async def test_a_tunnel_that_is_deleted_meanwhile_is_named(scene: Scene) -> None:
+    await asyncio.to_thread(create_source, scene, 1)
+    running = asyncio.create_task(job(scene, in_seconds(3600)).run())
+    client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
+    try:
+        async with asyncio.timeout(30):
+            while not await client.list_tunnels(SOURCE):  # noqa: ASYNC110 - the job announces nothing
+                await asyncio.sleep(0.05)
+            await client.delete_tunnel(SOURCE, "copy")
+            with pytest.raises(
+                Explained, match="there is no tunnel 'copy' of table 'orders' in instance 'demo' at"
+            ) as no:
+                await running
+    finally:
+        await client.close()
+    assert exit_code(no.value) == 10
 
 
 def test_a_destination_with_rows_is_left_alone(scene: Scene) -> None:

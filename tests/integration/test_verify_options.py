@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from ots_tunnel.cli import cli
-from ots_tunnel.errors import ConfigError, ServiceError
+from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyType
 from ots_tunnel.tables import KeyColumn
 from tests.integration.verifying import COPY, ROOT, SCHEMA, SOURCE, Scene, row, scene
@@ -62,11 +62,30 @@ def test_other_keys_are_refused_and_named(tmp_path: Path) -> None:
     assert "needed pk STRING, n INTEGER" in str(refused.exception)
 
 
-def test_a_missing_table_is_the_services_word(tables: Scene) -> None:
+def test_a_missing_table_is_named(tables: Scene) -> None:
     refused = tables.verify("--to-table", "nowhere")
 
-    assert isinstance(refused.exception, ServiceError)
-    assert refused.exception.code == "OTSObjectNotExist"
+    assert "there is no table 'nowhere' in instance 'demo' at http" in str(refused.exception)
+    assert "(OTSObjectNotExist: " in str(refused.exception)
+
+
+@pytest.mark.parametrize("option", ["--credentials", "--to-credentials"])
+def test_whose_keys_are_denied_is_said_in_one_line(tables: Scene, tmp_path: Path, option: str) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.mkdir()
+    (wrong / "accessKeyId").write_text("test-id")
+    (wrong / "accessKeySecret").write_text("hush")
+    right = [] if option == "--to-credentials" else ["--to-credentials", str(tables.folder)]
+
+    process = tables.start(option, str(wrong), *right)
+    _, err = process.communicate(timeout=50)
+
+    assert process.returncode == 12, err
+    assert err.startswith(
+        f"error: instance 'demo' at {tables.emulator.endpoint} does not accept the AccessKey in {wrong}"
+    )
+    assert len(err.splitlines()) == 1
+    assert "hush" not in err
 
 
 def test_missing_options_are_named(tmp_path: Path) -> None:
@@ -207,7 +226,7 @@ def test_a_folder_that_takes_no_state_is_noted(tables: Scene, monkeypatch: pytes
     ("arguments", "code", "message"),
     [
         ((), 0, ""),
-        (("--to-table", "nowhere"), 11, "error: OTSObjectNotExist"),
+        (("--to-table", "nowhere"), 11, "error: there is no table 'nowhere'"),
         (("--to-table", SOURCE), 2, "is the source itself"),
     ],
 )

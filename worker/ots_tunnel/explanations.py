@@ -5,14 +5,18 @@ The service's own words are kept, since its support asks for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from ots_tunnel.config import TunnelConfig
 from ots_tunnel.errors import (
     AuthFailed,
+    Explained,
     ObjectNotExist,
     PermissionDenied,
     ServiceError,
+    SinkRejected,
     TableNotFound,
     TransportError,
     TunnelError,
@@ -32,6 +36,7 @@ class Place:
         table, tunnel: names; empty where the call has none.
         tunnel_id: empty where the tunnel is looked up by its name.
         settings: what stands before the names of settings in the document, such as `source.`; `--` for options.
+        names: settings that are called otherwise there.
     """
 
     endpoint: str
@@ -41,6 +46,7 @@ class Place:
     tunnel: str = ""
     tunnel_id: str = ""
     settings: str = "--"
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_source(cls, source: TunnelConfig) -> Place:
@@ -70,7 +76,30 @@ class Place:
 
     def setting(self, name: str) -> str:
         """What a setting is called here."""
-        return f"{self.settings}{name}"
+        return f"{self.settings}{self.called(name)}"
+
+    def called(self, name: str) -> str:
+        """The same without what stands before it."""
+        return self.names.get(name, name)
+
+
+@contextmanager
+def explaining(place: Place, *, destination: bool = False) -> Iterator[None]:
+    """Put what the service refuses inside the block, or that it does not answer, into words.
+
+    Args:
+        destination: who refuses here is whoever keeps the destination.
+
+    Raises:
+        Explained: instead of a ServiceError or TransportError.
+    """
+    try:
+        yield
+    except (ServiceError, TransportError) as error:
+        told = Explained(explained(error, place))
+        if destination and isinstance(error, ServiceError):
+            raise told from SinkRejected(error.code, error.message)
+        raise told from error
 
 
 def explained(error: TunnelError, place: Place) -> str:
@@ -89,8 +118,9 @@ def explained(error: TunnelError, place: Place) -> str:
             return f"there is no table {place.table!r} in {place.where} ({answer}): correct the table or the instance"
         case AuthFailed():
             return (
-                f"{place.where} does not accept the AccessKey in {place.credentials} ({answer}): correct accessKeyId "
-                f"and accessKeySecret there, {place.setting('instance')}, or the clock of this machine"
+                f"{place.where} does not accept the AccessKey in {place.credentials} ({answer}): correct "
+                f"{place.called('accessKeyId')} and {place.called('accessKeySecret')} there, "
+                f"{place.setting('instance')}, or the clock of this machine"
             )
         case PermissionDenied():
             return (

@@ -20,6 +20,7 @@ from ots_tunnel.config.base import Endpoint, InstanceName, TableName
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials, static_credentials
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.explanations import Place
 from ots_tunnel.instances import region_of
 from ots_tunnel.model import Credentials
 
@@ -134,6 +135,21 @@ def credentials_of(section: TableSection, name: str, folder: Path | None) -> Cre
         option = f"--{name.removeprefix('ots-')}-credentials"
         raise ConfigError(f"{name}.accessId and accessKey: empty; allowed are both, or {option} with a folder")
     return static_credentials(Credentials(section.access_id, key))
+
+
+def place_of(section: ReaderSection | WriterSection, name: str, folder: Path | None) -> Place:
+    """What a section asks for, for messages.
+
+    Args:
+        name: of the section.
+        folder: of its keys, where they are not in the file.
+    """
+    tunnel = section.tunnel_name if isinstance(section, ReaderSection) else ""
+    names = {"instance": "instanceName", "table": "tableName"}
+    if folder is None:
+        names |= {"accessKeyId": "accessId", "accessKeySecret": "accessKey"}
+    keys = name if folder is None else str(folder)
+    return Place(section.endpoint, section.instance_name, keys, section.table_name, tunnel, "", f"{name}.", names)
 
 
 def zone_of(name: str | None) -> tzinfo | None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.endings import exit_code
+from ots_tunnel.errors import ConfigError, TunnelError
 from ots_tunnel.model import (
     ChannelId,
     ChannelInfo,
@@ -67,15 +68,16 @@ def test_rows_are_neither_spoilt_nor_missed_unless_allowed(found: Findings, text
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("found", "text", "code"),
     [
-        (Findings(tunnel(TunnelType.Stream), destination_exists=True), "type Stream, needed is BaseAndStream"),
-        (Findings(tunnel(expired=True), destination_exists=True), "has expired"),
+        (Findings(tunnel(TunnelType.Stream), destination_exists=True), "type Stream, needed is BaseAndStream", 2),
+        (Findings(tunnel(expired=True), destination_exists=True), "has expired", 13),
     ],
 )
-def test_a_tunnel_that_does_not_serve_is_refused(found: Findings, text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
+def test_a_tunnel_that_does_not_serve_is_refused(found: Findings, text: str, code: int) -> None:
+    with pytest.raises(TunnelError, match=text) as refused:
         check_start(found, "copy", "t2", merge=True)
+    assert exit_code(refused.value) == code
 
 
 def test_an_end_before_the_tunnel_is_told() -> None:

@@ -62,7 +62,15 @@ def replicate(
             f"replicate needs the package {error.name!r}: install ots-tunnel with the extra cli"
         ) from error
     set_up_logs("WARNING")
-    run = ReplicationJob(job, end, keys, merge=merge, say=lambda text: click.echo(text, err=True), stream=sys.stderr)
+    run = ReplicationJob(
+        job,
+        end,
+        keys,
+        merge=merge,
+        say=lambda text: click.echo(text, err=True),
+        stream=sys.stderr,
+        folders=(reader_credentials, writer_credentials),
+    )
     stopped_by: list[int] = []
 
     async def unless_told() -> None:

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.config import InstanceConfig, describe
 from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import ConfigError, Explained, ServiceError, TransportError
-from ots_tunnel.explanations import Place, explained
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.explanations import Place, explaining
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -69,9 +69,8 @@ def with_client(
     async def session() -> Result:
         client = TunnelClient(endpoint, instance, FileCredentials(credentials))
         try:
-            return await ask(client)
-        except (ServiceError, TransportError) as error:
-            raise Explained(explained(error, place)) from error
+            with explaining(place):
+                return await ask(client)
         finally:
             await client.close()
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TextIO
 
 from ots_tunnel.client import TunnelClient
@@ -21,7 +22,8 @@ from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.destination import ensure_destination_async, refuse_same_table
 from ots_tunnel.display import shown
 from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist, TunnelError
-from ots_tunnel.job_file import JobFile
+from ots_tunnel.explanations import explaining
+from ots_tunnel.job_file import JobFile, place_of
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelDescription, TunnelId, TunnelType
 from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.plan import Findings, check_start, end_warning
@@ -60,6 +62,7 @@ class ReplicationJob:
     Args:
         end: the end time, with a time zone.
         keys: credentials of source and destination.
+        folders: where these are, for messages; None is the job's file.
         merge: see `plan.check_start`.
         say: prints a line for people.
         stream: where progress is shown.
@@ -76,6 +79,7 @@ class ReplicationJob:
         say: Callable[[str], None],
         stream: TextIO,
         settings: WorkerSettings = SETTINGS,
+        folders: tuple[Path | None, Path | None] = (None, None),
     ) -> None:
         self._job = job
         self._end = end
@@ -85,6 +89,8 @@ class ReplicationJob:
         self._settings = settings
         reader, writer = job.reader, job.writer
         self._keys = keys
+        self._from = place_of(reader, "ots-reader", folders[0])
+        self._to = place_of(writer, "ots-writer", folders[1])
         self._client = TunnelClient(reader.endpoint, reader.instance_name, keys[0])
         self._source = TableAdmin(reader.endpoint, reader.instance_name, keys[0])
         self._destination = TableAdmin(writer.endpoint, writer.instance_name, keys[1])
@@ -97,13 +103,14 @@ class ReplicationJob:
         """Copy until the end time; `interrupt` ends it before.
 
         Raises:
-            ConfigError: the job must not begin. ServiceError, TransportError, SinkRejected: it cannot go on.
+            ConfigError: the job must not begin. Explained, SinkRejected: it cannot go on.
         """
         began = time.monotonic()
         try:
             tunnel = await self._prepare()
-            rows, done = await self._copy(tunnel)
-            others = await self._others_are_at_work()
+            with explaining(self._from):
+                rows, done = await self._copy(tunnel)
+                others = await self._others_are_at_work()
         finally:
             await self._client.close()
             await run_blocking(self._source.close)
@@ -122,15 +129,17 @@ class ReplicationJob:
         refuse_same_table(self._source, self._destination, reader.table_name, writer.table_name)
         found = await self._look()
         check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
-        result = await ensure_destination_async(
-            self._source, self._destination, reader.table_name, writer.table_name, create=True
-        )
+        with explaining(self._to, destination=True):
+            result = await ensure_destination_async(
+                self._source, self._destination, reader.table_name, writer.table_name, create=True
+            )
         if result.usable is None:
             problems = "; ".join(map(str, result.problems))
             raise ConfigError(f"destination table {writer.table_name!r} cannot take an equal copy: {problems}")
         made = "created" if result.created else "is there and fits"
         self._say(f"1/4 destination table {writer.table_name} in {writer.instance_name}: {made}")
-        tunnel = found.tunnel or await self._create_tunnel()
+        with explaining(self._from):
+            tunnel = found.tunnel or await self._create_tunnel()
         made = "goes on" if found.tunnel else "created"
         self._say(f"2/4 tunnel {reader.tunnel_name} on {reader.table_name} in {reader.instance_name}: {made}")
         if warning := end_warning(tunnel, self._end):
@@ -138,19 +147,24 @@ class ReplicationJob:
         return tunnel
 
     async def _look(self) -> Findings:
-        reader, writer = self._job.reader, self._job.writer
-        if await run_blocking(self._source.describe, reader.table_name) is None:
-            text = f"source table {reader.table_name!r} does not exist in {reader.instance_name!r}"
-            raise ObjectNotExist("OTSObjectNotExist", text, http_status=404)
-        named = {info.tunnel_name for info in await self._client.list_tunnels(reader.table_name)}
-        tunnel = None
-        if reader.tunnel_name in named:
-            tunnel = await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
-        schema = await run_blocking(self._destination.describe, writer.table_name)
-        if schema is None:
-            return Findings(tunnel, destination_exists=False)
-        empty = await run_blocking(self._destination.is_empty, writer.table_name, schema)
+        writer = self._job.writer
+        with explaining(self._from):
+            tunnel = await self._find_tunnel()
+        with explaining(self._to, destination=True):
+            schema = await run_blocking(self._destination.describe, writer.table_name)
+            if schema is None:
+                return Findings(tunnel, destination_exists=False)
+            empty = await run_blocking(self._destination.is_empty, writer.table_name, schema)
         return Findings(tunnel, destination_exists=True, destination_empty=empty)
+
+    async def _find_tunnel(self) -> TunnelDescription | None:
+        reader = self._job.reader
+        if await run_blocking(self._source.describe, reader.table_name) is None:
+            raise ObjectNotExist("OTSObjectNotExist", "Requested table does not exist.", http_status=404)
+        named = {info.tunnel_name for info in await self._client.list_tunnels(reader.table_name)}
+        if reader.tunnel_name not in named:
+            return None
+        return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
 
     async def _create_tunnel(self) -> TunnelDescription:
         reader = self._job.reader

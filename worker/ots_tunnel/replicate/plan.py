@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, Explained, TunnelExpired
 from ots_tunnel.model import ChannelStatus, TunnelDescription, TunnelType
 
 
@@ -45,7 +45,7 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
         merge: rows that the destination has already may be overwritten, and may be missing.
 
     Raises:
-        ConfigError: says what is wrong, and the ways out.
+        ConfigError: says what is wrong, and the ways out. Explained: the tunnel is expired.
     """
     if found.tunnel is None:
         if found.destination_exists and not found.destination_empty and not merge:
@@ -61,10 +61,11 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
             "give another name"
         )
     if found.tunnel.tunnel.expired:
-        raise ConfigError(
+        text = (
             f"tunnel {tunnel_name!r} has expired: changes are lost that were never copied; delete it and copy into an "
             "empty table"
         )
+        raise Explained(text) from TunnelExpired("OTSTunnelExpired", text)
     behind = not found.destination_exists or found.destination_empty
     if behind and has_moved(found.tunnel) and not merge:
         state = "is empty" if found.destination_exists else "does not exist"

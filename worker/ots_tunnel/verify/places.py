@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from ots_tunnel.config import (
 )
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.job_file import ReaderSection, WriterSection, credentials_of, is_job_file, load_job
+from ots_tunnel.explanations import Place
+from ots_tunnel.job_file import ReaderSection, WriterSection, credentials_of, is_job_file, load_job, place_of
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.verify.state import TablePlace
 
@@ -32,6 +33,8 @@ class TableAccess:
 
     place: TablePlace
     credentials: CredentialsProvider
+    told: Place
+    """The same for messages."""
 
     def client(self, on_retry: RetryListener) -> TableClient:
         """A client for the table's instance."""
@@ -59,15 +62,18 @@ def places_of_file(
         job = load_job(path)
         reader = credentials_of(job.reader, "ots-reader", reader_credentials)
         writer = credentials_of(job.writer, "ots-writer", writer_credentials)
-        return _job_access(job.reader, reader), _job_access(job.writer, writer)
+        return (
+            _job_access(job.reader, reader, place_of(job.reader, "ots-reader", reader_credentials)),
+            _job_access(job.writer, writer, place_of(job.writer, "ots-writer", writer_credentials)),
+        )
     if reader_credentials is not None or writer_credentials is not None:
         raise ConfigError(f"{path}: --reader-credentials and --writer-credentials are for a replication job's file")
     return _places_of_document(path)
 
 
-def _job_access(section: ReaderSection | WriterSection, credentials: CredentialsProvider) -> TableAccess:
+def _job_access(section: ReaderSection | WriterSection, credentials: CredentialsProvider, told: Place) -> TableAccess:
     place = TablePlace(endpoint=section.endpoint.rstrip("/"), instance=section.instance_name, table=section.table_name)
-    return TableAccess(place, credentials)
+    return TableAccess(place, credentials, replace(told, tunnel=""))
 
 
 def _places_of_document(path: Path) -> Places:
@@ -76,7 +82,7 @@ def _places_of_document(path: Path) -> Places:
     if sink is None:
         raise ConfigError(f"{path}: sink: found {config.sink.kind}, allowed is tablestore: only tables are compared")
     _refuse_transform(config, path)
-    return _access(config.source, config.source.table), _access(sink, sink.table)
+    return _access(config.source, config.source.table, "source."), _access(sink, sink.table, "sink.tablestore.")
 
 
 def _refuse_transform(config: WorkerConfig, path: Path) -> None:
@@ -106,11 +112,12 @@ def _place_of_options(options: Mapping[str, Any], prefix: str) -> TableAccess:
         config = TablestoreSinkConfig.model_validate({**options, "credentials": {"directory": options["credentials"]}})
     except ValidationError as error:
         raise ConfigError(describe(error, TablestoreSinkConfig, f"--{prefix}")) from error
-    return _access(config, config.table)
+    return _access(config, config.table, f"--{prefix}")
 
 
-def _access(config: InstanceConfig, table: str) -> TableAccess:
+def _access(config: InstanceConfig, table: str, settings: str) -> TableAccess:
     credentials = FileCredentials(config.credentials.directory)
     credentials()  # missing files are a wrong configuration, not a failed call
     place = TablePlace(endpoint=config.endpoint.rstrip("/"), instance=config.instance, table=table)
-    return TableAccess(place, credentials)
+    told = Place(config.endpoint, config.instance, str(config.credentials.directory), table, settings=settings)
+    return TableAccess(place, credentials, told)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import random
 import time
@@ -14,6 +13,7 @@ from typing import TextIO
 
 from ots_tunnel.display import shown
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.explanations import Place, explaining
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.repeat_notes import RepeatNotes
 from ots_tunnel.table_calls import TableDescription
@@ -76,12 +76,13 @@ class Verification:
 
         Raises:
             ConfigError: the tables cannot be compared, or the state is another comparison's.
-            ServiceError, TransportError: a call failed for good.
+            Explained, ServiceError, TransportError: a call failed for good.
         """
         refuse_same_table(self._source.place, self._destination.place)
         began = time.monotonic()
         async with self._sides() as (source, destination):
-            one, other = await asyncio.gather(source.describe(), destination.describe())
+            one = await _described(source, self._source.told)
+            other = await _described(destination, self._destination.told)
             refuse_other_keys(one, other)
             notes = list(warnings_of(one, other))
             self._state = await self._open_state(one, lambda sampled: cut_tables(source, destination, sampled=sampled))
@@ -178,6 +179,11 @@ class Verification:
             if file is not None:
                 file.write()
             raise
+
+
+async def _described(side: Side, place: Place) -> TableDescription:
+    with explaining(place):
+        return await side.describe()
 
 
 def _nothing() -> None:
