@@ -100,18 +100,15 @@ class Campaign:
         self._complaints = Complaints()
         self.tally = Tally(seed)
 
-    async def run(self, first: int, count: int, *, seconds: float = float("inf")) -> Tally:
-        """Send requests `first` to `first + count`, ending early when the time is over.
+    async def run(self, first: int, count: int) -> Tally:
+        """Send requests `first` to `first + count`.
 
         Raises:
             AssertionError: an answer was unfit, late, or came with a traceback; names seed, number and request.
         """
-        begin = time.monotonic()
         with self._complaints.listening():
             for start in range(first // ROUND * ROUND, first + count, ROUND):
                 await self._round(start, min(start + ROUND, first + count))
-                if time.monotonic() - begin > seconds:
-                    break
         return self.tally
 
     async def _round(self, start: int, end: int) -> None:

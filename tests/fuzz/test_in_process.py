@@ -40,9 +40,9 @@ def check_reach(tally: Tally) -> None:
 
 
 async def test_mutated_requests_are_answered() -> None:
-    tally = await Campaign(seed=1).run(0, 20_000, seconds=25)
+    tally = await Campaign(seed=1).run(0, 8_000)
 
-    assert tally.sent >= 5_000, "the machine is too busy to tell anything"
+    assert tally.sent == 8_000
     check_reach(tally)
     check_memory(tally)
 

@@ -66,7 +66,7 @@ def check_refusal(response: HttpResponse) -> None:
         assert not judge("/", {}, response)
 
 
-async def run_over_http(seed: int, count: int, seconds: float) -> int:
+async def run_over_http(seed: int, count: int) -> int:
     driver = Driver()
     async with driver.emulator:
         wires: list[Wire] = []
@@ -77,16 +77,16 @@ async def run_over_http(seed: int, count: int, seconds: float) -> int:
 
         async with connected(driver.emulator.endpoint) as wire:
             wires.append(wire)
-            return (await Campaign(seed, driver, send).run(0, count, seconds=seconds)).sent
+            return (await Campaign(seed, driver, send).run(0, count)).sent
 
 
 async def test_mutated_requests_over_one_connection_are_answered() -> None:
-    assert await run_over_http(101, 2_000, 8) >= 500
+    assert await run_over_http(101, 1_000) == 1_000
 
 
 @pytest.mark.long
 async def test_many_mutated_requests_over_one_connection_are_answered() -> None:
-    assert await run_over_http(102, 50_000, 1e9) == 50_000
+    assert await run_over_http(102, 50_000) == 50_000
 
 
 HEAD = b"POST /ListTable HTTP/1.1\r\nhost: e\r\n"

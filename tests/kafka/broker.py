@@ -19,6 +19,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -169,6 +170,20 @@ class Broker:
         )
         admin = self._admin()
         admin.create_acls([rule])[rule].result(STARTING)
+        # It is agreed by then, and in force when the broker itself knows it.
+        asked = AclBindingFilter(
+            rule.restype,
+            rule.name,
+            rule.resource_pattern_type,
+            rule.principal,
+            rule.host,
+            rule.operation,
+            rule.permission_type,
+        )
+        give_up_at = time.monotonic() + STARTING
+        while not admin.describe_acls(asked).result(STARTING):
+            assert time.monotonic() < give_up_at, "the rule does not come into force"
+            time.sleep(0.02)
 
     def set_password(self, password: str) -> None:
         """Change what SCRAM-SHA-256 asks for."""
