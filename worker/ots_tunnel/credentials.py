@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Self
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials
+
+logger = logging.getLogger(__name__)
 
 #: Seconds between two looks at the files: every request asks, and a look costs as much as its signature.
 LOOK_INTERVAL = 1.0
@@ -48,6 +51,7 @@ class FileCredentials:
         self._next_look = float("-inf")
         self._stamp: tuple[int, ...] = ()
         self._credentials: Credentials | None = None
+        self._told = ""
 
     def checked(self, field: str) -> Self:
         """These, once the files are there: missing ones are a wrong document, not a failed call.
@@ -65,23 +69,44 @@ class FileCredentials:
         return self
 
     def __call__(self) -> Credentials:
-        """The credentials as the files say now.
+        """The credentials as the files say now, or said last: files that are being replaced by hand end nobody's work.
 
         Raises:
-            ConfigError: a file is missing or empty; names the file.
+            ConfigError: a file is missing or empty, and always was; names the file.
         """
         now = self._clock()
         if self._credentials is not None and now < self._next_look:
             return self._credentials
         self._next_look = now + self._interval
+        try:
+            self._credentials = self._read_pair()
+        except ConfigError as error:
+            if self._credentials is None:
+                raise
+            self._tell(str(error))
+        else:
+            self._told = ""
+        return self._credentials
+
+    def _read_pair(self) -> Credentials:
         stamp = self._current_stamp()
-        # Until nothing was swapped meanwhile: the id of one pair with the secret of another is refused.
-        while self._credentials is None or stamp != self._stamp:
-            self._credentials = Credentials(
+        if self._credentials is not None and stamp == self._stamp:
+            return self._credentials
+        while True:
+            pair = Credentials(
                 self._read("accessKeyId"), self._read("accessKeySecret"), self._read_optional("securityToken")
             )
-            self._stamp, stamp = stamp, self._current_stamp()
-        return self._credentials
+            read, stamp = stamp, self._current_stamp()
+            if read == stamp:  # the id of one pair with the secret of another would be refused
+                self._stamp = stamp
+                return pair
+
+    def _tell(self, error: str) -> None:
+        """Once for every trouble; whether the former pair still serves, the service says."""
+        if error != self._told:
+            self._told = error
+            text = "credentials cannot be read, the former ones stay"
+            logger.warning(text, extra={"action": "login_unreadable", "error": error})
 
     def _current_stamp(self) -> tuple[int, ...]:
         return tuple(self._modified(name) for name in ("accessKeyId", "accessKeySecret", "securityToken"))

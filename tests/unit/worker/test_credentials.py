@@ -68,6 +68,21 @@ def test_a_swap_between_two_files_never_mixes_two_pairs(secret: Secret) -> None:
     assert Swapped(secret.folder)() == Credentials("id2", "secret2", None)
 
 
+def test_a_file_that_is_gone_for_a_moment_leaves_the_former_pair(
+    secret: Secret, caplog: pytest.LogCaptureFixture
+) -> None:
+    credentials = FileCredentials(secret.folder, interval=0.0)
+    first = credentials()
+
+    secret.swap(accessKeyId="id2", accessKeySecret="")
+    assert credentials() is credentials() is first
+    secret.swap(accessKeyId="id2", accessKeySecret="secret2")
+    assert credentials() == Credentials("id2", "secret2", None)
+
+    assert [record.getMessage() for record in caplog.records] == ["credentials cannot be read, the former ones stay"]
+    assert vars(caplog.records[0])["error"] == f"{secret.folder}/accessKeySecret: missing or empty"
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "accessKeyId").write_text("id")
 
