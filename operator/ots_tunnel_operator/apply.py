@@ -6,8 +6,6 @@ An action that fails ends the pass: what follows it relies on it.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar, assert_never
@@ -24,23 +22,14 @@ from ots_tunnel_operator.actions import (
     RecordStatus,
     ScaleDown,
 )
+from ots_tunnel_operator.calls import CALL_ERRORS
+from ots_tunnel_operator.children import is_owned
 from ots_tunnel_operator.conditions import Problem, Reason
+from ots_tunnel_operator.drift import digest, is_current, version
 from ots_tunnel_operator.faults import Place, destination_incompatible, kube_problem, service_problem
-from ots_tunnel_operator.kube import (
-    CONFIG_MAP,
-    DEPLOYMENT,
-    SPARK_APPLICATION,
-    TUNNEL,
-    Kube,
-    KubeError,
-    Manifest,
-    NameConflict,
-    is_owned,
-    kind_of,
-    merged,
-)
+from ots_tunnel_operator.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Manifest, kind_of
+from ots_tunnel_operator.kube import Kube, KubeError, NameConflict
 from ots_tunnel_operator.memory import Memory
-from ots_tunnel_operator.observe import CALL_ERRORS
 from ots_tunnel_operator.world import Resource
 
 logger = logging.getLogger(__name__)
@@ -153,10 +142,10 @@ class Applier:
     async def _apply_object(self, manifest: Manifest) -> bool:
         kind, metadata = kind_of(manifest), manifest["metadata"]
         existing = await self._kube.get(kind, metadata["namespace"], metadata["name"])
-        key, digest = (kind.kind, metadata["name"]), _digest(manifest)
+        key, wanted = (kind.kind, metadata["name"]), digest(manifest)
         if existing is not None:
             self._refuse_foreign(existing, manifest)
-            if self._memory.applied.get(key) == (digest, _version(existing)) or _is_current(existing, manifest):
+            if self._memory.applied.get(key) == (wanted, version(existing)) or is_current(existing, manifest):
                 return False
         try:
             applied = await self._kube.apply(manifest)
@@ -164,7 +153,7 @@ class Applier:
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
-        self._memory.applied[key] = (digest, _version(applied))
+        self._memory.applied[key] = (wanted, version(applied))
         self._log("applied_object", kind=kind.kind, object=metadata["name"])
         return True
 
@@ -213,28 +202,3 @@ def _spark_missing(namespace: str) -> Problem:
         "spec.engine.baseData Spark: the cluster does not know SparkApplication: install the kubeflow spark-operator "
         f"(helm chart spark-operator) with spark.jobNamespaces={{{namespace}}}, or use engine Workers in a new object",
     )
-
-
-def _digest(manifest: Manifest) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-def _version(existing: Mapping[str, Any]) -> str:
-    """What changes whenever somebody changes what we apply: the generation, where a kind has one."""
-    metadata = existing["metadata"]
-    return f"{metadata.get('uid')}/{metadata.get('generation') or metadata.get('resourceVersion')}"
-
-
-def _is_current(existing: Mapping[str, Any], manifest: Manifest) -> bool:
-    """Whether applying would change nothing.
-
-    Where the manifest carries a hash of itself, others complete the object with defaults and the hash decides.
-    """
-    annotation = (manifest["metadata"].get("annotations") or {}).get(names.ANNOTATION_RENDERED_HASH)
-    owned = bool(manifest["metadata"].get("ownerReferences"))
-    if owned != bool(existing["metadata"].get("ownerReferences")):
-        return False
-    if annotation is None:
-        return merged(existing, manifest)
-    found = existing["metadata"].get("annotations") or {}
-    return bool(found.get(names.ANNOTATION_RENDERED_HASH) == annotation)

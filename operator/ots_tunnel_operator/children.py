@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.api import TablestoreTunnel
-
-#: What server-side apply takes.
-Manifest = dict[str, Any]
+from ots_tunnel_operator.kinds import Manifest
 
 
 def child(obj: TablestoreTunnel, api_version: str, kind: str, name: str, role: str) -> Manifest:
@@ -36,3 +35,16 @@ def owner_reference(obj: TablestoreTunnel) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def is_owned(existing: Mapping[str, Any], uid: str, labels: Mapping[str, str]) -> bool:
+    """Whether an object that exists belongs to the object with this uid.
+
+    An owner reference says so; objects that outlive their owner (kept under Retain) carry our labels instead.
+    """
+    metadata = existing.get("metadata", {})
+    owners = metadata.get("ownerReferences") or ()
+    if any(owner.get("uid") == uid for owner in owners):
+        return True
+    found = metadata.get("labels") or {}
+    return not owners and bool(labels) and all(found.get(key) == value for key, value in labels.items())

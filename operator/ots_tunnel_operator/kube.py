@@ -1,7 +1,7 @@
 """The Kubernetes API as plain dictionaries: get, list, apply, patch, delete.
 
 Server-side apply under our own field manager for everything the operator renders; an object of the same
-name that is not ours is never touched (`NameConflict`). Only this module knows the API's URLs.
+name that is not ours is never touched (`NameConflict`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
-from urllib.parse import quote, urlencode
+from typing import Self
+from urllib.parse import urlencode
 
 import aiohttp
 from kubernetes.aio.client.api_client import ApiClient
@@ -19,10 +18,8 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
 from ots_tunnel.errors import ConfigError, TunnelError
-from ots_tunnel_operator import API_VERSION, KIND, PLURAL
+from ots_tunnel_operator.kinds import Kind, Manifest, kind_of
 from ots_tunnel_operator.names import FIELD_MANAGER
-
-Manifest = dict[str, Any]
 
 #: Seconds one call to the API server may take.
 CALL_SECONDS = 30.0
@@ -43,65 +40,6 @@ class KubeError(TunnelError):
 
 class NameConflict(TunnelError):
     """An object of the name we need exists and is not ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """Where a kind of object lives in the API."""
-
-    api_version: str
-    kind: str
-    plural: str
-
-    @property
-    def root(self) -> str:
-        """Path of the group and version."""
-        return f"/api/{self.api_version}" if "/" not in self.api_version else f"/apis/{self.api_version}"
-
-    def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
-        """Path of one object, or of the collection where no name is given."""
-        parts = [self.root, "namespaces", quote(namespace), self.plural]
-        parts += [quote(part) for part in (name, subresource) if part]
-        return "/".join(parts)
-
-
-TUNNEL = Kind(API_VERSION, KIND, PLURAL)
-SECRET = Kind("v1", "Secret", "secrets")
-CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
-POD = Kind("v1", "Pod", "pods")
-EVENT = Kind("v1", "Event", "events")
-SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
-DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
-ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
-ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
-LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
-SPARK_APPLICATION = Kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", "sparkapplications")
-
-KINDS: Mapping[tuple[str, str], Kind] = {
-    (kind.api_version, kind.kind): kind
-    for kind in (
-        TUNNEL,
-        SECRET,
-        CONFIG_MAP,
-        POD,
-        EVENT,
-        SERVICE_ACCOUNT,
-        DEPLOYMENT,
-        ROLE,
-        ROLE_BINDING,
-        LEASE,
-        SPARK_APPLICATION,
-    )
-}
-
-
-def kind_of(manifest: Mapping[str, Any]) -> Kind:
-    """The kind of a rendered object.
-
-    Raises:
-        KeyError: a kind the operator has no business with.
-    """
-    return KINDS[manifest["apiVersion"], manifest["kind"]]
 
 
 class Kube:
@@ -216,37 +154,3 @@ def _document(status: int, data: bytes, call: str) -> Manifest:
     if status >= 400:
         raise KubeError(status, str(document.get("reason") or status), str(document.get("message") or call))
     return dict(document)
-
-
-def is_owned(existing: Mapping[str, Any], uid: str, labels: Mapping[str, str]) -> bool:
-    """Whether an object that exists belongs to the object with this uid.
-
-    An owner reference says so; objects that outlive their owner (kept under Retain) carry our labels instead.
-    """
-    metadata = existing.get("metadata", {})
-    owners = metadata.get("ownerReferences") or ()
-    if any(owner.get("uid") == uid for owner in owners):
-        return True
-    found = metadata.get("labels") or {}
-    return not owners and bool(labels) and all(found.get(key) == value for key, value in labels.items())
-
-
-def merged(existing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether every field of `wanted` is in `existing` already, so that applying it would change nothing."""
-    return _covers(existing, wanted)
-
-
-def _covers(existing: Any, wanted: Any) -> bool:
-    if isinstance(wanted, Mapping):
-        return isinstance(existing, Mapping) and all(_covers(existing.get(key), wanted[key]) for key in wanted)
-    if isinstance(wanted, list | tuple):
-        if not wanted:
-            return not existing
-        return (
-            isinstance(existing, list)
-            and len(existing) == len(wanted)
-            and all(_covers(have, want) for have, want in zip(existing, wanted, strict=True))
-        )
-    if wanted in (None, "", {}):
-        return existing in (None, "", {}, [])
-    return bool(existing == wanted)

@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel_operator.kube import LEASE, Kube, KubeError
+from ots_tunnel_operator.kinds import LEASE
+from ots_tunnel_operator.kube import Kube, KubeError
 
 logger = logging.getLogger(__name__)
 

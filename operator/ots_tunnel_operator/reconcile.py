@@ -22,7 +22,8 @@ from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.conditions import Reason
 from ots_tunnel_operator.faults import internal_problem, kube_problem, shortened
-from ots_tunnel_operator.kube import TUNNEL, Kube, KubeError
+from ots_tunnel_operator.kinds import TUNNEL
+from ots_tunnel_operator.kube import Kube, KubeError
 from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe import Observer

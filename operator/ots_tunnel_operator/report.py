@@ -9,7 +9,8 @@ from typing import Any
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.actions import Plan
 from ots_tunnel_operator.conditions import Notice, notices, timestamp
-from ots_tunnel_operator.kube import EVENT, TUNNEL, Kube, KubeError
+from ots_tunnel_operator.kinds import EVENT, TUNNEL
+from ots_tunnel_operator.kube import Kube, KubeError
 from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.settings import Settings

@@ -15,7 +15,8 @@ from ots_tunnel.snapshot import (
     dump_snapshot_config,
 )
 from ots_tunnel_operator.api import TablestoreTunnel
-from ots_tunnel_operator.children import Manifest, child
+from ots_tunnel_operator.children import child
+from ots_tunnel_operator.kinds import Manifest
 from ots_tunnel_operator.names import ROLE_SNAPSHOT, SECRETS_DIRECTORY, snapshot_config_name, snapshot_name
 
 #: File of the driver's document in its ConfigMap.

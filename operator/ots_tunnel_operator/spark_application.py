@@ -11,7 +11,8 @@ import json
 from typing import Final
 
 from ots_tunnel_operator.api import TablestoreTunnel
-from ots_tunnel_operator.children import Manifest, child
+from ots_tunnel_operator.children import child
+from ots_tunnel_operator.kinds import Manifest
 from ots_tunnel_operator.names import (
     ANNOTATION_RENDERED_HASH,
     ROLE_SNAPSHOT,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ots_tunnel_operator.api import TablestoreTunnel
-from ots_tunnel_operator.children import Manifest, child
+from ots_tunnel_operator.children import child
+from ots_tunnel_operator.kinds import Manifest
 from ots_tunnel_operator.names import ROLE_SNAPSHOT, spark_account_name
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"

@@ -10,7 +10,8 @@ from typing import Any
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api import TablestoreTunnel
-from ots_tunnel_operator.children import Manifest, child
+from ots_tunnel_operator.children import child
+from ots_tunnel_operator.kinds import Manifest
 from ots_tunnel_operator.overlay import overlay
 from ots_tunnel_operator.worker_document import config_hash
 

@@ -15,7 +15,8 @@ from ots_tunnel.config import WorkerConfig, describe, dump_config
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api import TablestoreTunnel
-from ots_tunnel_operator.children import Manifest, child
+from ots_tunnel_operator.children import child
+from ots_tunnel_operator.kinds import Manifest
 
 
 def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:

@@ -76,6 +76,13 @@ class Resource:
         """status.snapshot."""
         return self.status.get("snapshot") or {}
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the destination or the tunnel is still to be made or adopted."""
+        needs_tunnel = self.spec.wire_type is not None and not self.recorded_tunnel.get("id")
+        has_destination = self.spec.sink.tablestore is not None
+        return needs_tunnel or (has_destination and not self.recorded_destination.get("ensuredTime"))
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

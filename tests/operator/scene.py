@@ -13,7 +13,8 @@ from ots_emulator.thread import EmulatorThread
 from ots_tunnel.model import Action, Column, Credentials, KeyType
 from ots_tunnel.tables import KeyColumn, RowWrite, TableAdmin, TableSchema
 from ots_tunnel_operator.deletion import Deleter
-from ots_tunnel_operator.kube import TUNNEL, Kube
+from ots_tunnel_operator.kinds import TUNNEL
+from ots_tunnel_operator.kube import Kube
 from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, competitor, eldest, identity

@@ -11,7 +11,7 @@ import pytest
 from ots_emulator.thread import EmulatorThread
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
-from ots_tunnel_operator.kube import TUNNEL
+from ots_tunnel_operator.kinds import TUNNEL
 from tests.operator.api_server import ApiServer
 from tests.operator.scene import KEYS, SETTINGS, Scene, fill, open_scene, table_admin
 

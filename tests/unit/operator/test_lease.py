@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator import lease as lease_module
-from ots_tunnel_operator.kube import Kind, KubeError
+from ots_tunnel_operator.kinds import Kind
+from ots_tunnel_operator.kube import KubeError
 from ots_tunnel_operator.lease import Lease
 
 #: Instead of 15, 10 and 2 seconds.

@@ -12,7 +12,8 @@ import pytest
 
 from ots_tunnel.errors import ConnectError, TunnelError, service_error
 from ots_tunnel.model import Stage, TunnelDescription
-from ots_tunnel_operator.kube import Kind, Kube
+from ots_tunnel_operator.kinds import Kind
+from ots_tunnel_operator.kube import Kube
 from ots_tunnel_operator.memory import Instance, Memory
 from ots_tunnel_operator.observe import Observer
 from ots_tunnel_operator.world import Failure, Resource, Table, Tunnel, World

@@ -1,0 +1,72 @@
+"""The kinds of objects that the operator has to do with, and where each lives in the Kubernetes API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from ots_tunnel_operator import API_VERSION, KIND, PLURAL
+
+#: An object as the API has it.
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Where a kind of object lives in the API."""
+
+    api_version: str
+    kind: str
+    plural: str
+
+    @property
+    def root(self) -> str:
+        """Path of the group and version."""
+        return f"/api/{self.api_version}" if "/" not in self.api_version else f"/apis/{self.api_version}"
+
+    def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
+        """Path of one object, or of the collection where no name is given."""
+        parts = [self.root, "namespaces", quote(namespace), self.plural]
+        parts += [quote(part) for part in (name, subresource) if part]
+        return "/".join(parts)
+
+
+TUNNEL = Kind(API_VERSION, KIND, PLURAL)
+SECRET = Kind("v1", "Secret", "secrets")
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
+POD = Kind("v1", "Pod", "pods")
+EVENT = Kind("v1", "Event", "events")
+SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
+DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
+ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
+ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
+LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
+SPARK_APPLICATION = Kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", "sparkapplications")
+
+KINDS: Mapping[tuple[str, str], Kind] = {
+    (kind.api_version, kind.kind): kind
+    for kind in (
+        TUNNEL,
+        SECRET,
+        CONFIG_MAP,
+        POD,
+        EVENT,
+        SERVICE_ACCOUNT,
+        DEPLOYMENT,
+        ROLE,
+        ROLE_BINDING,
+        LEASE,
+        SPARK_APPLICATION,
+    )
+}
+
+
+def kind_of(manifest: Mapping[str, Any]) -> Kind:
+    """The kind of a rendered object.
+
+    Raises:
+        KeyError: a kind the operator has no business with.
+    """
+    return KINDS[manifest["apiVersion"], manifest["kind"]]
