@@ -1,4 +1,4 @@
-"""Write into the README what the code says itself: the machine of a channel's connection, and the exit codes.
+"""Write into the README what the code says itself: the machine of a channel's connection, exit codes, settings.
 
     python -m tests.golden.fill_readme
 
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
 from ots_tunnel.endings import exit_codes
 from tests.golden.draw_channel_machine import picture
 
@@ -19,11 +20,35 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 def codes() -> str:
     """The exit codes as a table."""
-    rows = [("exit code", "meaning"), ("---", "---"), *exit_codes()]
-    return "".join(f"| {code} | {meaning} |\n" for code, meaning in rows)
+    rows = (f"| {code} | {meaning} |\n" for code, meaning in exit_codes())
+    return "| exit code | meaning |\n|---|---|\n" + "".join(rows)
 
 
-PARTS: Mapping[str, Callable[[], str]] = {"channel machine": picture, "exit codes": codes}
+def settings() -> str:
+    """Settings that are plain values, by their section, with their defaults."""
+    rows = ["| section | settings |", "|---|---|"]
+    for section, model in SECTIONS.items():
+        plain = {
+            field.alias: field.default
+            for field in model.model_fields.values()
+            if isinstance(field.default, int | float | str)
+        }
+        rows.append(f"| `{section}` | {', '.join(f'`{name}: {_shown(value)}`' for name, value in plain.items())} |")
+    return "\n".join(rows) + "\n"
+
+
+def _shown(value: object) -> str:
+    return value or '""' if isinstance(value, str) else str(value)
+
+
+SECTIONS: Mapping[str, type[ConfigModel]] = {
+    "client": ClientConfig,
+    "delivery": DeliveryConfig,
+    "delivery.retry": RetryConfig,
+    "http": HttpConfig,
+}
+
+PARTS: Mapping[str, Callable[[], str]] = {"channel machine": picture, "exit codes": codes, "settings": settings}
 
 
 def filled(readme: str) -> str:

@@ -1,4 +1,4 @@
-"""What the README says of the code is what the code says: the machine of a channel, and the exit codes."""
+"""What the README says of the code is what the code says: the machine of a channel, exit codes, settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from ots_tunnel.endings import ENDINGS
 from ots_tunnel.protocol.channel import State
 from tests.golden.draw_channel_machine import picture
-from tests.golden.fill_readme import README, codes, filled
+from tests.golden.fill_readme import README, codes, filled, settings
 
 
 def test_the_readme_shows_the_code_of_now() -> None:
@@ -28,3 +28,9 @@ def test_every_state_is_drawn() -> None:
 def test_every_exit_code_is_listed() -> None:
     for ending in ENDINGS:
         assert f"\n| {ending.code} | {ending.meaning} |\n" in codes()
+
+
+def test_settings_stand_there_with_their_defaults() -> None:
+    assert "`heartbeatIntervalSeconds: 10`" in settings()
+    assert "`onPermanentError: Fail`" in settings()
+    assert '`tagPrefix: ""`' in settings()

@@ -1,7 +1,8 @@
 """JSON logs on standard error, set up once by a command.
 
 A line has a stable sentence and fixed keys: `action`, `tunnel_id`, `client_id`, `channel_id`, `request_id`, `rows`,
-`bytes`, `duration`, `error`. Row contents, keys and tokens never appear.
+`bytes`, `duration`, `error`. Row contents and tokens never appear, nor do keys but that of a record that was refused
+for good: somebody has to find it.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
+from ots_tunnel.errors import SinkRejected
 from ots_tunnel.key_range import KeyBounds
-from ots_tunnel.model import Action
+from ots_tunnel.model import Action, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.spans import CellSpan, join_row, rename_cell, scan_row
 
@@ -64,7 +65,8 @@ class Transform:
         """The records that pass, in their order, changed where they have to be.
 
         Raises:
-            CodecError: a record is malformed. SinkRejected: a bound does not fit the table's key.
+            CodecError: a record is malformed. SinkRejected: a filter does not fit the table's key, or two columns of
+                a record would become one.
         """
         passed = []
         for record in records:
@@ -82,8 +84,7 @@ class Transform:
             return False
         if not self.key_prefixes:
             return True
-        key = dict(record.primary_key)
-        return all(_begins(key.get(name), prefix) for name, prefix in self.key_prefixes.items())
+        return _begins(record.primary_key, self.key_prefixes)
 
     def _changed(self, record: Record, omitted: Omitted) -> Record | None:
         if record.action is Action.DELETE or not (self.include or self.exclude or self.rename):
@@ -93,11 +94,23 @@ class Transform:
         omitted.cells += len(span.cells) - len(kept)
         if record.action is Action.UPDATE and span.cells and not kept:
             return None
-        if len(kept) == len(span.cells) and not any(cell.name in self.rename for cell in kept):
+        moved = {cell.name for cell in kept if cell.name in self.rename}
+        if len(kept) == len(span.cells) and not moved:
             return record
+        self._refuse_meetings(moved, {cell.name for cell in kept} - moved)
         cells = [self._renamed(cell) for cell in kept]
         body = join_row(span.key, span.key_checksums, cells, delete=span.delete_marker, sequence=span.sequence)
         return Record(record.action, body, record.origin)
+
+    def _refuse_meetings(self, moved: Iterable[bytes], others: Iterable[bytes]) -> None:
+        """Two columns under one name would overwrite each other."""
+        for name in moved:
+            if (new := self.rename[name]) in others:
+                raise SinkRejected(
+                    "ColumnName",
+                    f"delivery.columns.rename: a record has {new.decode()!r} beside {name.decode()!r}, which becomes "
+                    f"{new.decode()!r}: exclude or rename one of them",
+                )
 
     def _keeps(self, name: bytes) -> bool:
         return name not in self.exclude and (self.include is None or name in self.include)
@@ -107,5 +120,18 @@ class Transform:
         return (cell.raw, cell.checksum) if name is None else rename_cell(cell, name)
 
 
-def _begins(value: object, prefix: str) -> bool:
-    return isinstance(value, str) and value.startswith(prefix)
+def _begins(primary_key: PrimaryKey, prefixes: Mapping[str, str]) -> bool:
+    key = dict(primary_key)
+    for name in prefixes:
+        # Every row of the table has these columns with these types: nothing would ever pass.
+        if name not in key:
+            raise SinkRejected(
+                "KeyPrefix",
+                f"delivery.filter.keyPrefix: found {name!r}, allowed are the key's columns {', '.join(key)}",
+            )
+        if not isinstance(key[name], str):
+            kind = type(key[name]).__name__
+            raise SinkRejected(
+                "KeyPrefix", f"delivery.filter.keyPrefix: key column {name!r} holds {kind}, a beginning is of str"
+            )
+    return all(str(key[name]).startswith(prefix) for name, prefix in prefixes.items())

@@ -21,7 +21,7 @@ class ColumnsConfig(ConfigModel):
     exclude: tuple[Name, ...] = ()
     """All but these."""
     rename: dict[Name, Name] = Field(default_factory=dict)
-    """Name at the source: name at the sink."""
+    """Name at the source: name at the sink. A record that has both, under the new name, ends the worker."""
 
     @model_validator(mode="after")
     def _do_not_contradict(self) -> Self:
@@ -130,6 +130,6 @@ class FilterConfig(ConfigModel):
     actions: tuple[Literal["PUT", "UPDATE", "DELETE"], ...] = Field(default=("PUT", "UPDATE", "DELETE"), min_length=1)
     """Kinds of change."""
     key_prefix: dict[Name, str] = Field(default_factory=dict)
-    """Key column: text its value has to begin with. A key column that is no text does not match."""
+    """Key column, which holds texts: how its value has to begin."""
     key_range: KeyRangeConfig | None = None
     """Part of the table, in the order of its key."""
