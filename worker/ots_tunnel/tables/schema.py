@@ -1,0 +1,48 @@
+"""What a table is and what is written to it, in the vocabulary of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ots_tunnel.model import Action, Column, KeyType, PrimaryKey
+
+#: Deviation of a table whose creator names none, in seconds (tablestore-api 2.4).
+DEFAULT_DEVIATION = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """One column of the primary key."""
+
+    name: str
+    type: KeyType
+    auto_increment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """What a table is: keys in order, predefined columns, and its options (tablestore-api 2.4).
+
+    `ttl_seconds` -1 means for ever. `deviation_seconds` is how far a cell's version may lie from the server's time.
+    `defined_columns` are (name, type) with the service's type names, such as ``("price", "DOUBLE")``.
+    """
+
+    name: str
+    keys: tuple[KeyColumn, ...]
+    defined_columns: tuple[tuple[str, str], ...] = ()
+    ttl_seconds: int = -1
+    max_versions: int = 1
+    deviation_seconds: int = DEFAULT_DEVIATION
+    allow_update: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RowWrite:
+    """One row change in the vocabulary of the model; deletions carry no columns."""
+
+    action: Action
+    primary_key: PrimaryKey
+    columns: tuple[Column, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"RowWrite({self.action.name}, {len(self.columns)} columns)"

@@ -1,0 +1,102 @@
+"""The vendor's SDK: imported here and nowhere else, connected, and its errors translated."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import urllib3.exceptions
+
+from ots_tunnel.errors import (
+    CodecError,
+    ConnectError,
+    ConnectionLost,
+    ReadTimeout,
+    TransportError,
+    TunnelError,
+    service_error,
+)
+from ots_tunnel.model import Credentials
+from ots_tunnel.tables.pool import POOL_THREADS
+
+__all__ = ["ERRORS", "connect", "sdk", "translate"]
+
+
+@contextlib.contextmanager
+def _quiet_import() -> Iterator[None]:
+    """Silence what the SDK says about its compiled codec, which exists for one Python version only.
+
+    It says it twice by a warning and twice through two loggers; the pure codec then does the work.
+    """
+    loggers = [logging.getLogger(name) for name in ("tablestore.encoder", "tablestore.decoder")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="OTS C\\+\\+ SDK extension", category=ImportWarning)
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+with _quiet_import():
+    import tablestore as sdk
+    from tablestore.retry import DefaultRetryPolicy
+
+# The SDK logs every refused call as an error, and below this level formats each request with its rows and headers,
+# whether anybody reads that or not. Whatever goes wrong reaches our callers as an exception.
+_SDK_LOGGER = logging.getLogger("ots_tunnel.tables.sdk")
+_SDK_LOGGER.setLevel(logging.CRITICAL)
+
+#: Seconds a connection may take to open and an answer to arrive.
+SOCKET_TIMEOUT = 15.0
+
+#: Retries inside the SDK for throttling and read errors, some three seconds in all; callers have their own loops.
+MAX_RETRIES = 4
+
+#: What a call of the SDK may raise.
+ERRORS = (sdk.OTSServiceError, sdk.OTSClientError, urllib3.exceptions.HTTPError, OSError)
+
+
+def connect(endpoint: str, instance: str, credentials: Credentials) -> Any:
+    """The SDK's client of an instance; it opens connections when it is first called."""
+    policy = DefaultRetryPolicy()
+    policy.max_retry_times = MAX_RETRIES
+    client = sdk.OTSClient(
+        endpoint,
+        credentials.access_key_id,
+        credentials.access_key_secret,
+        instance,
+        sts_token=credentials.security_token,
+        socket_timeout=SOCKET_TIMEOUT,
+        logger_name=_SDK_LOGGER.name,
+        max_connection=POOL_THREADS,
+        retry_policy=policy,
+    )
+    # the pool of connections would try four times, SOCKET_TIMEOUT each, in one of few threads
+    client.connection.pool.connection_pool_kw["retries"] = False
+    return client
+
+
+def translate(error: Exception) -> TunnelError:
+    """The package's error for what the SDK, urllib3 or the socket raised."""
+    match error:
+        case sdk.OTSServiceError():
+            return service_error(error.code, error.message, error.request_id or "", error.http_status)
+        case sdk.OTSClientError():
+            return CodecError(f"the SDK refused a request or an answer: {error}")
+        case urllib3.exceptions.MaxRetryError() if error.reason is not None:
+            return translate(error.reason)
+        case urllib3.exceptions.NewConnectionError() | urllib3.exceptions.ConnectTimeoutError():
+            return ConnectError(str(error))
+        case urllib3.exceptions.ReadTimeoutError():
+            return ReadTimeout(str(error))
+        case urllib3.exceptions.ProtocolError():
+            return ConnectionLost(str(error))
+        case _:
+            return TransportError(str(error))
