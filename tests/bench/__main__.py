@@ -2,8 +2,8 @@
 
     python -m tests.bench [--rounds N] [--only count copy ...] [--quick] [--profile] [--output bench.json]
 
-The emulator has one core, the worker another. CPU seconds are those of the worker's process tree, as the slope between
-two sizes, so that the start does not count; rows per second also wait for the emulator.
+The emulator has one core, the worker another. CPU seconds are those of the worker's process between two points of one
+run, so that the start does not count; rows per second also wait for the emulator.
 """
 
 from __future__ import annotations

@@ -7,11 +7,10 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tests.bench.sides import Job, Programs, Side
 from tests.bench.stand import DEADLINE, POLL, Stand, Tunnel
@@ -20,13 +19,12 @@ ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What one run took: CPU of the process tree with user and system time, wall time until the last checkpoint."""
+class Point(NamedTuple):
+    """How far a worker was at a moment: rows, seconds of wall time, CPU seconds of the process."""
 
-    cpu_seconds: float
+    rows: int
     seconds: float
-    resident_mb: float
+    cpu_seconds: float
 
 
 @dataclass(slots=True)
@@ -36,6 +34,8 @@ class Report:
     Args:
         busy_seconds: from the first callback to the end of the last; only the vendor's programs know it.
         sent, delayed: per record, in microseconds, see `processors.latency`.
+        marked, last: how far it was after `Job.mark` rows, and in the end.
+        resident_mb: at most; the worker does not say it, it is looked at.
     """
 
     rows: int = 0
@@ -43,6 +43,9 @@ class Report:
     busy_seconds: float = 0.0
     sent: list[int] = field(default_factory=list)
     delayed: list[int] = field(default_factory=list)
+    marked: Point | None = None
+    last: Point | None = None
+    resident_mb: float = 0.0
 
 
 def report_of(lines: Iterable[str]) -> Report:
@@ -56,6 +59,8 @@ def report_of(lines: Iterable[str]) -> Report:
         report.touched += document.get("touched", 0)
         report.sent += document.get("sent", ())
         report.delayed += document.get("delayed", ())
+        if "marked" in document:
+            report.marked, report.last = Point(*document["marked"]), Point(*document["last"])
     return report
 
 
@@ -85,9 +90,7 @@ class Lab:
             command[1:2] = ["-m", "cProfile", "-o", str(profile), "-m"]
         return Consumer(side, ["taskset", "--cpu-list", str(self.core), *command], folder)
 
-    async def measure(
-        self, side: Side, table: str, rows: int, job: Job, *, profile: Path | None = None
-    ) -> tuple[Usage, Report]:
+    async def measure(self, side: Side, table: str, rows: int, job: Job, *, profile: Path | None = None) -> Report:
         """One run over the first `rows` changes of a table.
 
         Raises:
@@ -95,18 +98,17 @@ class Lab:
         """
         tunnel = await self.stand.create_tunnel(table, rows)
         channels = await self.stand.channels(tunnel)
-        began = time.monotonic()
         with self.consumer(side, tunnel, job, profile=profile) as consumer:
             async with asyncio.timeout(DEADLINE):
                 while not await self.stand.is_finished(tunnel, channels):
                     consumer.check()
                     await asyncio.sleep(POLL)
-            seconds = time.monotonic() - began
             resident_mb = consumer.most_resident_mb()
-            cpu_seconds = await consumer.end()
+            await consumer.end()
         report = consumer.report()
+        report.resident_mb = resident_mb
         check_count(side, job, rows, report)
-        return Usage(cpu_seconds, seconds, resident_mb), report
+        return report
 
 
 def check_count(side: Side, job: Job, rows: int, report: Report) -> None:
@@ -138,7 +140,6 @@ class Consumer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        # Not by asyncio, whose own wait for the child would take the resource usage away.
         output, errors = (path.open("wb") for path in self._outputs)
         with output, errors:
             self._process = subprocess.Popen(
@@ -170,21 +171,17 @@ class Consumer:
             status = self.process.returncode
             raise RuntimeError(f"{self._side} ended by itself with status {status}: {self._text()[-2000:]}")
 
-    async def end(self) -> float:
-        """Let it leave in order; the CPU seconds of the process and all its descendants.
+    async def end(self) -> None:
+        """Let it leave in order.
 
         Raises:
             RuntimeError: it failed.
         """
         self.check()
         self.process.send_signal(signal.SIGTERM)
-        # Only a parent that waits learns the usage exactly.
-        async with asyncio.timeout(60):
-            _, status, usage = await asyncio.to_thread(os.wait4, self.process.pid, 0)
-        self.process.returncode = os.waitstatus_to_exitcode(status)
-        if self.process.returncode:
-            raise RuntimeError(f"{self._side} ended with status {self.process.returncode}: {self._text()[-2000:]}")
-        return usage.ru_utime + usage.ru_stime
+        status = await asyncio.to_thread(self.process.wait, 60)
+        if status:
+            raise RuntimeError(f"{self._side} ended with status {status}: {self._text()[-2000:]}")
 
     def report(self) -> Report:
         """What it said about its work."""
@@ -200,7 +197,7 @@ class Consumer:
         return self._memory("VmRSS:")
 
     def most_resident_mb(self) -> float:
-        """At most so far; a child's ru_maxrss also counts what its parent had when it forked."""
+        """At most so far."""
         return self._memory("VmHWM:")
 
     def _memory(self, name: str) -> float:

@@ -1,4 +1,4 @@
-"""From runs to figures: slopes between two sizes, medians, quantiles, and the rows of `bench.json`."""
+"""From runs to figures: what lies between two points of a run, medians, quantiles, and the rows of `bench.json`."""
 
 from __future__ import annotations
 
@@ -7,35 +7,45 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from tests.bench.consumers import Usage
+from tests.bench.consumers import Point, Report
 
 MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One run of the small and one of the large size; what both have, such as the start, cancels out."""
+class Stretch:
+    """One run from its mark to its end: the start, and what is compiled on the way, lie before it."""
 
-    small_rows: int
-    large_rows: int
-    small: Usage
-    large: Usage
+    begin: Point
+    end: Point
+    resident_mb: float
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """The stretch of a run that had a mark.
+
+        Raises:
+            RuntimeError: the worker did not say when it was there, or it was its end.
+        """
+        if report.marked is None or report.last is None or report.last.rows <= report.marked.rows:
+            raise RuntimeError(f"there is nothing between the mark {report.marked} and the end {report.last}")
+        return cls(report.marked, report.last, report.resident_mb)
 
     @property
     def rows(self) -> int:
-        return self.large_rows - self.small_rows
+        return self.end.rows - self.begin.rows
 
     @property
     def cpu_per_million(self) -> float:
         """CPU seconds per million rows."""
-        return (self.large.cpu_seconds - self.small.cpu_seconds) / self.rows * MILLION
+        return (self.end.cpu_seconds - self.begin.cpu_seconds) / self.rows * MILLION
 
     @property
     def rows_per_second(self) -> float:
         """Rows per second of wall time; includes waiting for the emulator."""
-        return self.rows / max(self.large.seconds - self.small.seconds, 1e-3)
+        return self.rows / max(self.end.seconds - self.begin.seconds, 1e-3)
 
 
 @dataclass(frozen=True, slots=True)

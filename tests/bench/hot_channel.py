@@ -127,5 +127,5 @@ class HotChannel:
 
     async def _theirs(self, side: Side) -> float:
         job = Job("count", delay_ms=REQUEST_MS, delay_rows=REQUEST_ROWS)
-        _, report = await self.lab.measure(side, TABLE, ROWS, job)
+        report = await self.lab.measure(side, TABLE, ROWS, job)
         return report.busy_seconds

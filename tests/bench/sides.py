@@ -67,6 +67,7 @@ class Job:
         copy_endpoint: where it is, None for the source's instance; only ours has it.
         lanes: requests in flight per channel; the vendor's workers have one.
         delay_ms: what each `delay_rows` rows take in a callback of the vendor's.
+        mark: rows after which time and CPU are remembered; 0 means not at all.
     """
 
     mode: str
@@ -77,6 +78,7 @@ class Job:
     lanes: int = 1
     delay_ms: int = 0
     delay_rows: int = 0
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,8 @@ def their_flags(side: Side, job: Job) -> dict[str, object]:
         flags["copy_to"] = job.copy
     if job.delay_ms:
         flags |= {"delay": f"{job.delay_ms}ms", "delay_rows": job.delay_rows}
+    if job.mark:
+        flags["mark"] = job.mark
     if beat.longest_pause is not None:
         flags["idle"] = f"{int(beat.longest_pause * 1000)}ms"
     return flags
@@ -134,7 +138,8 @@ def our_command(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[s
     """`ots-tunnel run` with the settings of the comparison."""
     document = folder / "worker.yaml"
     document.write_text(dump_config(our_document(endpoint, tunnel, job, folder)))
-    return [sys.executable, "-m", "ots_tunnel", "run", "--config", str(document)]
+    program = ["tests.bench.marked", str(job.mark)] if job.mark else ["ots_tunnel"]
+    return [sys.executable, "-m", *program, "run", "--config", str(document)]
 
 
 def our_document(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> WorkerConfig:

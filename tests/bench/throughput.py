@@ -1,7 +1,7 @@
-"""The four kinds of work: count, one column, every column, copy; CPU as the slope between two sizes.
+"""The four kinds of work: count, one column, every column, copy; CPU between a mark and the end of a run.
 
 Java needs a million rows before its compiler is done, half as many where it also writes them. A side that is cheaper
-per row gets more of them, so that the slope stands out of the noise.
+per row gets more of them, so that they stand out of the noise.
 """
 
 from __future__ import annotations
@@ -9,20 +9,22 @@ from __future__ import annotations
 import pstats
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import median
 
 from tests.bench.consumers import Lab
-from tests.bench.figures import Figure, Pair
+from tests.bench.figures import Figure, Stretch
 from tests.bench.sides import Job, Side
 
 SOURCE, COPIED = "changes", "copied"
+#: Rows at the mark, rows in all.
 Sizes = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One kind of work: what our side has to be better by, per peer, and the sizes of the runs."""
+    """One kind of work: what our side has to be better by, per peer, and how long the runs are."""
 
     job: Job
     words: str
@@ -70,8 +72,8 @@ WORKS = (
 
 def scaled(sizes: Sizes, divisor: int) -> Sizes:
     """The sizes of a shorter run."""
-    small, large = sizes
-    return small // divisor, large // divisor
+    mark, rows = sizes
+    return mark // divisor, rows // divisor
 
 
 @dataclass
@@ -87,17 +89,16 @@ class Throughput:
     settings: str
     say: Callable[[str], None]
     divisor: int = 1
-    _pairs: dict[tuple[str, Side], list[Pair]] = field(default_factory=lambda: defaultdict(list))
+    _found: dict[tuple[str, Side], list[Stretch]] = field(default_factory=lambda: defaultdict(list))
 
     async def prepare(self) -> None:
         """Fill the sources, make the destinations."""
         for source in dict.fromkeys(work.source for work in self.works):
             marks = {
-                mark
+                scaled(work.sizes[side], self.divisor)[1]
                 for work in self.works
                 if work.source == source
                 for side in work.sides
-                for mark in scaled(work.sizes[side], self.divisor)
             }
             self.say(f"writing {max(marks):,} changes into table {source}")
             await self.lab.stand.create_source(source, marks)
@@ -110,11 +111,11 @@ class Throughput:
         """Everything once, one side right after the other."""
         for work in self.works:
             for side in work.sides:
-                pair = await self._pair(work, side)
-                self._pairs[work.name, side].append(pair)
+                stretch = await self._run(work, side)
+                self._found[work.name, side].append(stretch)
                 self.say(
-                    f"round {number}: {work.name}, {side}: {pair.cpu_per_million:.2f} CPU s per million rows, "
-                    f"{pair.rows_per_second:,.0f} rows/s"
+                    f"round {number}: {work.name}, {side}: {stretch.cpu_per_million:.2f} CPU s per million rows, "
+                    f"{stretch.rows_per_second:,.0f} rows/s"
                 )
 
     async def check_copies(self) -> None:
@@ -133,12 +134,12 @@ class Throughput:
         """CPU beside every peer; rate and memory beside the peers at their best."""
         found = []
         for work in self.works:
-            ours = self._pairs[work.name, Side.OURS]
+            ours = self._found[work.name, Side.OURS]
             for side, goal in work.goals.items():
-                theirs = self._pairs[work.name, side]
+                theirs = self._found[work.name, side]
                 found.append(Figure(self._name(work, "CPU", side), *_medians(ours, theirs, _cpu), "CPU s/M rows", goal))
             for side in (Side.JAVA, Side.GO):
-                theirs, name = self._pairs[work.name, side], self._name(work, "rate", side)
+                theirs, name = self._found[work.name, side], self._name(work, "rate", side)
                 found.append(Figure(name, *_medians(ours, theirs, _rate), "rows/s", less_is_better=False))
                 name = self._name(work, "memory", side)
                 found.append(Figure(name, *_medians(ours, theirs, _memory), "MB resident at most"))
@@ -148,33 +149,30 @@ class Throughput:
         """Print where our worker spends its time, so many lines for each work."""
         for work in self.works:
             output = self.lab.folder / f"{work.name}.profile"
-            job = work.job if work.job.mode != "copy" else Job("copy", copy=_COPIES[Side.OURS])
-            rows = scaled(work.sizes[Side.OURS], self.divisor)[1]
-            await self.lab.measure(Side.OURS, work.source, rows, job, profile=output)
+            await self._run(work, Side.OURS, profile=output)
             print(f"\nprofile of our worker, {work.words}: top {lines} by own time")
             pstats.Stats(str(output)).sort_stats("tottime").print_stats(lines)
 
     def _name(self, work: Work, what: str, side: Side) -> str:
         return f"{work.words}, {what}, beside {side} ({self.settings})"
 
-    async def _pair(self, work: Work, side: Side) -> Pair:
-        job = work.job if work.job.mode != "copy" else Job("copy", copy=_COPIES[side])
-        sizes = scaled(work.sizes[side], self.divisor)
-        small, large = [(await self.lab.measure(side, work.source, rows, job))[0] for rows in sizes]
-        return Pair(*sizes, small, large)
+    async def _run(self, work: Work, side: Side, profile: Path | None = None) -> Stretch:
+        mark, rows = scaled(work.sizes[side], self.divisor)
+        job = replace(work.job, mark=mark, copy=_COPIES[side] if work.job.mode == "copy" else "")
+        return Stretch.of(await self.lab.measure(side, work.source, rows, job, profile=profile))
 
 
-def _cpu(pair: Pair) -> float:
-    return pair.cpu_per_million
+def _cpu(stretch: Stretch) -> float:
+    return stretch.cpu_per_million
 
 
-def _rate(pair: Pair) -> float:
-    return pair.rows_per_second
+def _rate(stretch: Stretch) -> float:
+    return stretch.rows_per_second
 
 
-def _memory(pair: Pair) -> float:
-    return pair.large.resident_mb
+def _memory(stretch: Stretch) -> float:
+    return stretch.resident_mb
 
 
-def _medians(ours: list[Pair], theirs: list[Pair], measure: Callable[[Pair], float]) -> tuple[float, float]:
+def _medians(ours: list[Stretch], theirs: list[Stretch], measure: Callable[[Stretch], float]) -> tuple[float, float]:
     return median(map(measure, ours)), median(map(measure, theirs))

@@ -19,6 +19,8 @@
 // the end of the last one. -mode count only counts, undecoded does so with the SDK's NeedBinaryRecord, column and all
 // read one column or every column and count them as T, -mode copy writes the rows into the table -copy-to, -mode latency
 // adds "sent" and "delayed" to the last line: per record its column "sent", and how many microseconds ago that was.
+// -mark=N adds "marked" and "last": [records, seconds since the first callback, CPU seconds] after N records and in the
+// end.
 // -heartbeat, -timeout (whole seconds on the wire), -checkpoint, -delay (holds every batch back, or with -delay-rows
 // every so many rows of it), -idle, -reconnect and -duration are Go durations, such as 500ms.
 //

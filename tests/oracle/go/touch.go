@@ -18,8 +18,19 @@ const touchedColumn, sentColumn = "amount", "sent"
 type gathered struct {
 	touched       atomic.Int64
 	lock          sync.Mutex
-	first, last   time.Time
+	first         time.Time
+	marked, last  point
 	sent, delayed []int64
+}
+
+// point is how far the callbacks were at a moment: records, seconds since the first one, CPU of the process.
+type point struct {
+	rows         int64
+	seconds, cpu float64
+}
+
+func (p point) String() string {
+	return fmt.Sprintf("[%d, %.4f, %.4f]", p.rows, p.seconds, p.cpu)
 }
 
 func (g *gathered) begin() {
@@ -30,10 +41,17 @@ func (g *gathered) begin() {
 	}
 }
 
-func (g *gathered) end() {
+// end remembers how far it is, and how far it was after mark records where that is above 0.
+func (g *gathered) end(seen, mark int64) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	g.last = time.Now()
+	if seen < g.last.rows {
+		return // another channel's callback was quicker to come here
+	}
+	g.last = point{seen, time.Since(g.first).Seconds(), cpuSeconds()}
+	if g.marked.rows == 0 && mark > 0 && seen >= mark {
+		g.marked = g.last
+	}
 }
 
 // pause is how long a batch of so many rows takes.
@@ -97,7 +115,10 @@ func (g *gathered) takeLatencies(records []*tunnel.Record) error {
 func (g *gathered) text() string {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	text := fmt.Sprintf(", \"touched\": %d, \"busySeconds\": %.4f", g.touched.Load(), g.last.Sub(g.first).Seconds())
+	text := fmt.Sprintf(", \"touched\": %d, \"busySeconds\": %.4f", g.touched.Load(), g.last.seconds)
+	if g.marked.rows > 0 {
+		text += fmt.Sprintf(", \"marked\": %v, \"last\": %v", g.marked, g.last)
+	}
 	if g.sent != nil {
 		sent, _ := json.Marshal(g.sent)
 		delayed, _ := json.Marshal(g.delayed)

@@ -22,7 +22,7 @@ import (
 type work struct {
 	account
 	tunnel, table, mode, copyTo, output string
-	rows                                int64
+	rows, mark                          int64
 	duration, delay, interval, timeout  time.Duration
 	reconnect, checkpoint, idle         time.Duration
 	delayRows                           int
@@ -37,6 +37,7 @@ func workFrom(arguments []string) *work {
 	flags.StringVar(&w.copyTo, "copy-to", "", "destination table of copy")
 	flags.StringVar(&w.output, "output", "", "file of JSON lines (default: standard output)")
 	flags.Int64Var(&w.rows, "rows", 0, "end after so many records, 0 means on SIGTERM")
+	flags.Int64Var(&w.mark, "mark", 0, "remember time and CPU after so many records, 0 means not at all")
 	flags.DurationVar(&w.duration, "duration", 0, "end after so long, 0 means on SIGTERM")
 	flags.DurationVar(&w.delay, "delay", 0, "how long every batch takes")
 	flags.IntVar(&w.delayRows, "delay-rows", 0, "rows of a batch that take a delay each, 0 means all of them one")
@@ -176,8 +177,9 @@ func (c *consumer) process(ctx *tunnel.ChannelContext, records []*tunnel.Record)
 	if err != nil {
 		return err
 	}
-	c.end()
-	if seen := c.seen.Add(int64(ctx.RecordCount)); c.rows > 0 && seen >= c.rows {
+	seen := c.seen.Add(int64(ctx.RecordCount))
+	c.end(seen, c.mark)
+	if c.rows > 0 && seen >= c.rows {
 		c.once.Do(func() { close(c.done) })
 	}
 	return nil

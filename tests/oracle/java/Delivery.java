@@ -40,11 +40,11 @@ final class Delivery implements IChannelProcessor {
     private final long delayRows;
     private final long rows;
     private final CountDownLatch end;
-    private final Gathered gathered = new Gathered();
+    private final Gathered gathered;
     private boolean finished;
 
     Delivery(Clients clients, PrintStream lines, String mode, SyncClient copies, String copyTo, Duration delay,
-            long delayRows, long rows, CountDownLatch end) {
+            long delayRows, long rows, long mark, CountDownLatch end) {
         this.clients = clients;
         this.lines = lines;
         this.mode = mode;
@@ -54,6 +54,7 @@ final class Delivery implements IChannelProcessor {
         this.delayRows = delayRows;
         this.rows = rows;
         this.end = end;
+        gathered = new Gathered(mark);
     }
 
     long seen() {
@@ -80,8 +81,8 @@ final class Delivery implements IChannelProcessor {
             case "copy" -> copy(records);
             default -> { } // they are counted anyway
         }
-        gathered.end();
         long total = seen.addAndGet(records.size());
+        gathered.end(total);
         if (rows > 0 && total >= rows) {
             end.countDown();
         }

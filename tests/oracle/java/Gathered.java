@@ -2,6 +2,8 @@ package oracle;
 
 import com.alicloud.openservices.tablestore.model.RecordColumn;
 import com.alicloud.openservices.tablestore.model.StreamRecord;
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -17,7 +19,21 @@ final class Gathered {
     private final List<Long> delayed = new ArrayList<>();
     private long touched;
     private long first;
-    private long last;
+    private final long mark;
+    private Point marked = new Point(0, 0, 0);
+    private Point last = marked;
+
+    /** How far the callbacks were at a moment: records, nanoseconds since the first one, CPU of the process. */
+    private record Point(long rows, long time, long cpu) {
+        String text() {
+            return String.format(Locale.ROOT, "[%d, %.4f, %.4f]", rows, time / 1e9, cpu / 1e9);
+        }
+    }
+
+    /** Remembers how far it was after `mark` records, where that is above 0. */
+    Gathered(long mark) {
+        this.mark = mark;
+    }
 
     synchronized void begin() {
         if (first == 0) {
@@ -25,8 +41,18 @@ final class Gathered {
         }
     }
 
-    synchronized void end() {
-        last = System.nanoTime();
+    synchronized void end(long seen) {
+        if (seen < last.rows) {
+            return; // another channel's callback was quicker to come here
+        }
+        last = new Point(seen, System.nanoTime() - first, cpu());
+        if (marked.rows == 0 && mark > 0 && seen >= mark) {
+            marked = last;
+        }
+    }
+
+    private static long cpu() {
+        return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
     }
 
     /** Reads one column of every record. */
@@ -78,7 +104,10 @@ final class Gathered {
 
     /** The part of the last line that is about all this. */
     synchronized String text() {
-        String text = String.format(Locale.ROOT, ", \"touched\": %d, \"busySeconds\": %.4f", touched, (last - first) / 1e9);
+        String text = String.format(Locale.ROOT, ", \"touched\": %d, \"busySeconds\": %.4f", touched, last.time / 1e9);
+        if (marked.rows > 0) {
+            text += ", \"marked\": " + marked.text() + ", \"last\": " + last.text();
+        }
         return sent.isEmpty() ? text : text + ", \"sent\": " + sent + ", \"delayed\": " + delayed;
     }
 }

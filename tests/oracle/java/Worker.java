@@ -39,6 +39,7 @@ final class Worker {
     private final String copyTo;
     private final String output;
     private final long rows;
+    private final long mark;
     private final long pool;
     private final Duration duration;
     private final Duration delay;
@@ -58,6 +59,7 @@ final class Worker {
         copyTo = flags.text("copy-to", "");
         output = flags.text("output", "");
         rows = flags.number("rows", 0);
+        mark = flags.number("mark", 0);
         pool = flags.number("pool", 0);
         duration = flags.duration("duration", "0");
         delay = flags.duration("delay", "0");
@@ -84,7 +86,8 @@ final class Worker {
         Clients clients = new Clients(account.tunnels(account.configuration()));
         String tunnelId = tunnelId(clients.client());
         try (PrintStream lines = lines()) {
-            Delivery delivery = new Delivery(clients, lines, mode, copies(), copyTo, delay, delayRows, rows, end);
+            Delivery delivery = new Delivery(clients, lines, mode, copies(), copyTo, delay, delayRows, rows, mark,
+                    end);
             TunnelWorkerConfig config = config(delivery);
             TunnelWorker worker = new TunnelWorker(tunnelId, clients.client(), config);
             long begin = System.nanoTime();

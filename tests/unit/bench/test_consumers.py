@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.consumers import Report, check_count, report_of
+from tests.bench.consumers import Point, Report, check_count, report_of
+from tests.bench.marked import Marks
 from tests.bench.sides import Job, Side
 
 
@@ -12,6 +13,31 @@ def test_the_last_line_of_a_vendors_program() -> None:
     line = '{"rows": 7, "seconds": 1.5, "cpuSeconds": 1, "touched": 3, "busySeconds": 0.5, "sent": [1], "delayed": [2]}'
 
     assert report_of(["Picked up JAVA_OPTIONS", line]) == Report(7, 3, 0.5, [1], [2])
+
+
+def test_how_far_a_vendors_program_was() -> None:
+    report = report_of(['{"rows": 7, "seconds": 1.5, "marked": [3, 0.5, 0.25], "last": [7, 1.5, 1.25]}'])
+
+    assert (report.marked, report.last) == (Point(3, 0.5, 0.25), Point(7, 1.5, 1.25))
+
+
+def test_ours_says_it_likewise() -> None:
+    marks = Marks(3)
+    for rows in (2, 4, 7):
+        marks.confirmed(rows)
+    report = report_of([marks.line()])
+
+    assert report.marked is not None
+    assert report.last is not None
+    assert (report.marked.rows, report.last.rows) == (4, 7)
+    assert 0 < report.marked.cpu_seconds <= report.last.cpu_seconds
+
+
+def test_a_mark_that_was_not_reached_is_not_said() -> None:
+    marks = Marks(3)
+    marks.confirmed(2)
+
+    assert marks.line() == ""
 
 
 def test_the_lines_of_ours_are_added_up() -> None:

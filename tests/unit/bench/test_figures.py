@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.consumers import Usage
-from tests.bench.figures import Figure, Pair, quantile, windows
+from tests.bench.consumers import Point, Report
+from tests.bench.figures import Figure, Stretch, quantile, windows
 
 
-def pair(start: float, cpu: float, seconds: float = 2.0) -> Pair:
+def stretch(start: float, cpu: float, seconds: float = 2.0) -> Stretch:
     """A worker that takes `start` CPU seconds before its first row and `cpu` per million of them."""
-    return Pair(100_000, 300_000, Usage(start + cpu * 0.1, 1.0, 30.0), Usage(start + cpu * 0.3, 1.0 + seconds, 40.0))
+    marked, last = Point(100_000, 1.0, start + cpu * 0.1), Point(300_000, 1.0 + seconds, start + cpu * 0.3)
+    return Stretch.of(Report(marked=marked, last=last, resident_mb=40.0))
 
 
 def test_the_start_does_not_count() -> None:
-    assert pair(0.1, 2.5).cpu_per_million == pytest.approx(2.5)
-    assert pair(7.0, 2.5).cpu_per_million == pytest.approx(2.5)
+    assert stretch(0.1, 2.5).cpu_per_million == pytest.approx(2.5)
+    assert stretch(7.0, 2.5).cpu_per_million == pytest.approx(2.5)
 
 
 def test_the_rate_is_that_of_the_additional_rows() -> None:
-    assert pair(1, 1, seconds=4).rows_per_second == pytest.approx(50_000)
+    assert stretch(1, 1, seconds=4).rows_per_second == pytest.approx(50_000)
+
+
+@pytest.mark.parametrize("report", [Report(), Report(marked=Point(5, 1, 1), last=Point(5, 1, 1))])
+def test_without_a_mark_there_is_nothing_to_measure(report: Report) -> None:
+    with pytest.raises(RuntimeError, match="nothing between"):
+        Stretch.of(report)
 
 
 @pytest.mark.parametrize(("goal", "met"), [(None, None), (2, True), (2.1, False)])

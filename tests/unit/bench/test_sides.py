@@ -56,5 +56,11 @@ def test_what_makes_a_side(side: Side, part: str, tmp_path: Path) -> None:
     assert part in command(side, Job("count", BEAT), tmp_path)
 
 
+@pytest.mark.parametrize("side", [side for side in Side if side is not Side.OURS])
+def test_the_vendors_workers_have_a_mark_where_ours_has_one(side: Side, tmp_path: Path) -> None:
+    assert "-mark=5" in command(side, Job("count", mark=5), tmp_path)
+    assert command(Side.OURS, Job("count", mark=5), tmp_path)[1:4] == ["-m", "tests.bench.marked", "5"]
+
+
 def test_go_by_default_is_run_as_it_is(tmp_path: Path) -> None:
     assert command(Side.GO_DEFAULT, Job("count"), tmp_path)[0] == "/go"

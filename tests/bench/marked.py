@@ -1,0 +1,59 @@
+"""Our worker's command, which says in the end how far it was after so many rows, as the vendor's programs do.
+
+python -m tests.bench.marked ROWS run --config worker.yaml
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ots_tunnel import cli, metrics
+from ots_tunnel.model import ChannelType
+from tests.bench.consumers import Point
+
+
+class Marks:
+    """The moment at which `rows` were confirmed, and the last one."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._began = 0.0
+        self.marked: Point | None = None
+        self.last: Point | None = None
+
+    def confirmed(self, rows: int) -> None:
+        """So many rows have been confirmed by now."""
+        now = time.monotonic()
+        self._began = self._began or now
+        self.last = Point(rows, now - self._began, time.process_time())
+        if self.marked is None and rows >= self._rows:
+            self.marked = self.last
+
+    def line(self) -> str:
+        """What is printed; empty where the rows did not come."""
+        return "" if self.marked is None else json.dumps({"marked": self.marked, "last": self.last})
+
+
+def watch(marks: Marks) -> None:
+    """Tell `marks` of every page that a worker of this process confirms."""
+
+    class Watched(metrics.WorkerMetrics):
+        def confirmed(self, channel_type: ChannelType, actions: Mapping[int, int], size_bytes: int) -> None:
+            super().confirmed(channel_type, actions, size_bytes)
+            marks.confirmed(self.rows_total)
+
+    module: Any = metrics
+    module.WorkerMetrics = Watched  # the command imports it when it is called
+
+
+if __name__ == "__main__":
+    found = Marks(int(sys.argv.pop(1)))
+    watch(found)
+    try:
+        cli.main()
+    finally:
+        print(found.line(), flush=True)

@@ -1,0 +1,58 @@
+"""The README's table of speed, from `bench.json`: ours beside the vendor's workers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+BENCH = Path(__file__).resolve().parents[2] / "bench.json"
+_NAME = re.compile(r"(?P<work>.+), beside (?P<peer>Java|Go), (?P<how>best|default|undecoded) \(.*\)")
+_HOW = {"best": "peers at their best", "default": "peers by default", "undecoded": "Go leaves the records undecoded"}
+_HEADERS = ("work", "unit", "ours", "Java", "Go", "times better", "goal", "met")
+#: Shown without a goal, too: it explains the one that has.
+_SHOWN = "latency"
+
+
+def speed() -> str:
+    """The table of the last run that was kept."""
+    return table(json.loads(BENCH.read_text()))
+
+
+def table(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The rows of `bench.json` that have a goal beside a peer, Java and Go in one line."""
+    lines: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for document in documents:
+        found = _NAME.fullmatch(document["name"])
+        if found is not None and (document["goal"] is not None or found["work"].startswith(_SHOWN)):
+            lines.setdefault((found["work"], found["how"]), {})[found["peer"]] = document
+    rows = [_HEADERS, ("---",) * len(_HEADERS), *(_row(*place, peers) for place, peers in lines.items())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(work: str, how: str, peers: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    any_peer = next(iter(peers.values()))
+    java, go = peers.get("Java"), peers.get("Go")
+    return (
+        f"{work}; {_HOW[how]}",
+        any_peer["unit"],
+        _number(any_peer["ours"]),
+        _number(java and java["peer"]),
+        _number(go and go["peer"]),
+        *(_both(java, go, field) for field in ("ratio", "goal", "met")),
+    )
+
+
+def _both(java: Mapping[str, Any] | None, go: Mapping[str, Any] | None, field: str) -> str:
+    found = [peer[field] for peer in (java, go) if peer is not None]
+    if all(value is None for value in found):
+        return ""
+    words = [{True: "yes", False: "**no**"}[value] if field == "met" else _number(value) for value in found]
+    return words[0] if len({*words}) == 1 and field == "met" else " / ".join(words)
+
+
+def _number(value: float | None) -> str:
+    """Three digits are more than two runs have in common."""
+    return "" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,0 +1,36 @@
+"""The README's table of speed: which rows of bench.json it has, and what of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.bench.figures import Figure
+from tests.bench.readme import table
+
+SETTINGS = "(4 channels, 200 rows per write)"
+
+
+def documents() -> list[dict[str, Any]]:
+    figures = [
+        Figure(f"count, CPU, beside Java, best {SETTINGS}", 0.25, 2.0, "CPU s/M rows", 5),
+        Figure(f"count, CPU, beside Go, best {SETTINGS}", 0.25, 1234.0, "CPU s/M rows", 10_000),
+        Figure(f"count, CPU, beside Go, undecoded {SETTINGS}", 0.25, 0.5, "CPU s/M rows", 1.3),
+        Figure(f"count, rate, beside Go, best {SETTINGS}", 3, 4, "rows/s"),
+        Figure(f"latency, p50, beside Java, best {SETTINGS}", 3, 4, "ms"),
+        Figure(f"latency, p50, beside Go, best {SETTINGS}", 3, 6, "ms"),
+    ]
+    return [*(figure.document() for figure in figures), {"name": "the emulator's own", "goal": 3, "met": True}]
+
+
+def test_java_and_go_stand_in_one_line() -> None:
+    lines = table(documents()).splitlines()
+
+    assert lines[2:] == [
+        "| count, CPU; peers at their best | CPU s/M rows | 0.25 | 2 | 1,234 | 8 / 4,936 | 5 / 10,000 | yes / **no** |",
+        "| count, CPU; Go leaves the records undecoded | CPU s/M rows | 0.25 |  | 0.5 | 2 | 1.3 | yes |",
+        "| latency, p50; peers at their best | ms | 3 | 4 | 6 | 1.33 / 2 |  |  |",
+    ]
+
+
+def test_every_line_has_a_place_for_everything() -> None:
+    assert len({line.count("|") for line in table(documents()).splitlines()}) == 1
