@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from ots_tunnel.calls import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
 from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.errors import CodecError
+from ots_tunnel.instances import check_place
 from ots_tunnel.model import (
     Channel,
     ChannelId,
@@ -74,6 +75,9 @@ class TunnelClient:
         credentials: a pair, or what is asked before every try.
         transport: None makes one that keeps connections alive; it is closed with the client.
         on_retry: told the operation and the error of every repeated call.
+
+    Raises:
+        ConfigError: endpoint, instance or credentials can be none.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class TunnelClient:
         on_retry: RetryListener | None = None,
         caller: ServiceCaller | None = None,
     ) -> None:
+        check_place(endpoint, instance)
         self.endpoint = endpoint
         self.instance = instance
         self.credentials = provider_of(credentials)
@@ -222,6 +227,9 @@ class SyncTunnelClient:
         endpoint: `http(s)://host[:port]`.
         credentials: a pair, or what is asked before every try.
         transport: None makes one that keeps connections alive; it is closed with the client.
+
+    Raises:
+        ConfigError: endpoint, instance or credentials can be none.
     """
 
     def __init__(
@@ -231,6 +239,7 @@ class SyncTunnelClient:
         credentials: CredentialsProvider | Credentials,
         transport: SendsBlocking | None = None,
     ) -> None:
+        check_place(endpoint, instance)
         self.endpoint = endpoint
         self.instance = instance
         self.credentials = provider_of(credentials)

@@ -26,7 +26,14 @@ def static_credentials(credentials: Credentials) -> CredentialsProvider:
 
 
 def provider_of(credentials: CredentialsProvider | Credentials) -> CredentialsProvider:
-    """What gives these credentials: a pair gives itself."""
+    """What gives these credentials: a pair gives itself.
+
+    Raises:
+        ConfigError: they are neither.
+    """
+    if not isinstance(credentials, Credentials) and not callable(credentials):
+        kind = type(credentials).__name__
+        raise ConfigError(f"credentials: found {kind}, allowed are Credentials, or what returns them when called")
     return static_credentials(credentials) if isinstance(credentials, Credentials) else credentials
 
 

@@ -1,8 +1,28 @@
-"""Which instance an endpoint belongs to; pure."""
+"""Which instance an endpoint belongs to, and what both may look like; pure."""
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
+
+from ots_tunnel.errors import ConfigError
+
+ENDPOINT = r"^https?://[^/?#\s]+/?$"
+ENDPOINT_WORDS = "http(s)://host[:port] without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com"
+INSTANCE = r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"
+INSTANCE_WORDS = "letters, digits and hyphens, not at either end"
+
+
+def check_place(endpoint: str, instance: str) -> None:
+    """Refuse what can be no instance, rather than look for a host of that name.
+
+    Raises:
+        ConfigError: names the argument.
+    """
+    if not re.match(ENDPOINT, endpoint):
+        raise ConfigError(f"endpoint: found {endpoint!r}, allowed is {ENDPOINT_WORDS}")
+    if not re.match(INSTANCE, instance):
+        raise ConfigError(f"instance: found {instance!r}, allowed is {INSTANCE_WORDS}")
 
 
 def region_of(endpoint: str) -> str:

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.problems import NotAllowed
+from ots_tunnel.instances import ENDPOINT, ENDPOINT_WORDS, INSTANCE, INSTANCE_WORDS
 
 
 class ConfigModel(BaseModel):
@@ -56,15 +57,11 @@ WebUrl = Annotated[
 ]
 Endpoint = Annotated[
     str,
-    Field(pattern=r"^https?://[^/?#\s]+/?$"),
+    Field(pattern=ENDPOINT),
     AfterValidator(_without_login),
-    Words("http(s)://host[:port] without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com"),
+    Words(ENDPOINT_WORDS),
 ]
-InstanceName = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$", max_length=64),
-    Words("letters, digits and hyphens, not at either end"),
-]
+InstanceName = Annotated[str, Field(pattern=INSTANCE, max_length=64), Words(INSTANCE_WORDS)]
 TableName = Annotated[
     str,
     Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=255),
