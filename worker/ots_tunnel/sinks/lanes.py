@@ -18,6 +18,11 @@ async def fill_lanes(lanes: int, following: Callable[[], Request | None], stop: 
     Raises:
         Exception: what a request raised; the others are cancelled.
     """
+    if lanes == 1:
+        # One after the other needs no task for each, nor the rounds of the loop that waiting for tasks takes.
+        while not stop() and (only := following()) is not None:
+            await only
+        return
     running: set[asyncio.Task[None]] = set()
     try:
         while not stop():
