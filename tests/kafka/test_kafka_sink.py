@@ -234,8 +234,7 @@ async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
 ) -> None:
     async with opened(broker, topic) as sink:
         await sink.write(batch([record(1, 1)]), Guard())
-        assert sink._producer is not None
-        sink._producer.fatal = Failure(name, "broken", fatal=True)
+        (await sink._connections.ready()).fatal = Failure(name, "broken", fatal=True)
         if name == "_FENCED":
             await asyncio.gather(*(sink.write(batch([record(key, 2)]), Guard()) for key in range(3)))
         else:
@@ -247,7 +246,7 @@ async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ots_tunnel.sinks.kafka.sink.ASK_DEADLINE", 1.5)
+    monkeypatch.setattr("ots_tunnel.sinks.kafka.connections.ASK_DEADLINE", 1.5)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -333,10 +332,10 @@ async def test_a_strange_certificate_is_not_trusted(broker: Broker, topic: str) 
 
 async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(broker, topic) as ready:
-        settings = {**ready._settings, "queue.buffering.max.messages": 7}
+        settings = {**ready._connections._settings, "queue.buffering.max.messages": 7}
     async with opened(broker, topic) as sink:
         await sink.close()
-        monkeypatch.setattr(sink, "_settings", settings)
+        monkeypatch.setattr(sink._connections, "_settings", settings)
         await asyncio.gather(
             sink.write(batch(counted(100, 3)), Guard()),
             sink.write(batch(record(1000 + key, number) for number in range(3) for key in range(100)), Guard()),

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig, load_config
+from ots_tunnel.config import KafkaSinkConfig, WorkerConfig, load_config
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Action, ChannelId, ChannelType, Column, KeyValue, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.choice import open_sink
-from ots_tunnel.sinks.kafka import KafkaSink
+from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import _VERDICTS, Failure, Verdict, is_about_login, is_about_one_record, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin, Login
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
@@ -301,10 +301,10 @@ def test_a_login_that_vanishes_for_a_moment_is_kept(tmp_path: Path, caplog: pyte
         (tmp_path / name).write_text("hush")
     sasl = {"mechanism": "PLAIN", "directory": tmp_path}
     config = kafka(securityProtocol="SASL_SSL", sasl=sasl)
-    sink = KafkaSink(config, Origin("i", "t", "n"), retry=RetryConfig(), deadline=10)
-    sink._login = FileLogin(tmp_path, clock=lambda: float("inf"))
+    connections = Connections(config, deadline=10, ask_pause=lambda: 0.0)
+    connections._login = FileLogin(tmp_path, clock=lambda: float("inf"))
 
     (tmp_path / "password").unlink()
-    assert not sink._refresh_login()
+    assert not connections.refresh_login()
     assert "the login cannot be read" in caplog.text
     assert "hush" not in caplog.text
