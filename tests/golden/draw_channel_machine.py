@@ -1,4 +1,4 @@
-"""Draw the machine of a channel's connection, from the table that the worker runs on.
+"""Draw the machines of a channel's connection and of the client, from the tables that the worker runs on.
 
 What leaves everything as it is is not drawn, and closed connections that report again are drawn once.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol.channel import TRANSITIONS, Outcome, State, Trigger
+from ots_tunnel.protocol.lifecycle import CLIENT_TRANSITIONS, ClientState
 
 _EVENTS = {
     "Vanished": "vanished",
@@ -36,6 +37,17 @@ def picture() -> str:
     for (state, following, outcome), words in edges.items():
         does = f" / {_OUTCOMES[outcome]}" if outcome in _OUTCOMES else ""
         lines.append(f"    {state.name} --> {following.name}: {', '.join(words)}{does}")
+    return "```mermaid\n" + "\n".join(lines) + "\n```\n"
+
+
+def client_picture() -> str:
+    """The machine of the worker as a client, as a Mermaid diagram."""
+    lines = ["stateDiagram-v2", "    [*] --> READY"]
+    lines += [f"    {state.name}: {state.value}" for state in ClientState]
+    lines += [
+        f"    {state.name} --> {following.name}: {event.value}"
+        for (state, event), following in CLIENT_TRANSITIONS.items()
+    ]
     return "```mermaid\n" + "\n".join(lines) + "\n```\n"
 
 

@@ -1,4 +1,4 @@
-"""Write into the README what the code says itself: the machine of a channel's connection, exit codes, settings.
+"""Write into the README what the code says itself: both machines, exit codes, settings.
 
     python -m tests.golden.fill_readme
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
 from ots_tunnel.endings import exit_codes
-from tests.golden.draw_channel_machine import picture
+from tests.golden.draw_channel_machine import client_picture, picture
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -48,7 +48,12 @@ SECTIONS: Mapping[str, type[ConfigModel]] = {
     "http": HttpConfig,
 }
 
-PARTS: Mapping[str, Callable[[], str]] = {"channel machine": picture, "exit codes": codes, "settings": settings}
+PARTS: Mapping[str, Callable[[], str]] = {
+    "channel machine": picture,
+    "client machine": client_picture,
+    "exit codes": codes,
+    "settings": settings,
+}
 
 
 def filled(readme: str) -> str:

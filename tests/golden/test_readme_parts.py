@@ -1,4 +1,4 @@
-"""What the README says of the code is what the code says: the machine of a channel, exit codes, settings."""
+"""What the README says of the code is what the code says: both machines, exit codes, settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 from ots_tunnel.endings import ENDINGS
 from ots_tunnel.protocol.channel import State
-from tests.golden.draw_channel_machine import picture
+from ots_tunnel.protocol.lifecycle import ClientState
+from tests.golden.draw_channel_machine import client_picture, picture
 from tests.golden.fill_readme import README, codes, filled, settings
 
 
@@ -23,6 +24,11 @@ def test_a_readme_without_a_place_for_a_part_is_refused() -> None:
 def test_every_state_is_drawn() -> None:
     for state in State:
         assert f"--> {state.name}" in picture()
+
+
+def test_every_state_of_the_client_is_drawn() -> None:
+    for state in ClientState:
+        assert f"--> {state.name}" in client_picture()
 
 
 def test_every_exit_code_is_listed() -> None:

@@ -20,6 +20,7 @@ from ots_tunnel.budget import ByteBudget
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import ChannelId, ChannelStatus
 from ots_tunnel.progress import ChannelProgress
+from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState, after
 
 #: Rates are means over about so many seconds.
 WINDOW = 15.0
@@ -61,6 +62,7 @@ class WorkerStatus:
     ) -> None:
         self.tunnel_id = tunnel_id
         self.client_tag = client_tag
+        self.state = ClientState.READY
         self.client_id: str | None = None
         self.last_heartbeat: float | None = None
         self.draining = False
@@ -82,6 +84,14 @@ class WorkerStatus:
         """A heartbeat of the present client was answered."""
         return self.last_heartbeat is not None
 
+    def happened(self, event: ClientEvent) -> None:
+        """Something happened to the client.
+
+        Raises:
+            InvalidTransition: it cannot, in this state.
+        """
+        self.state = after(self.state, event)
+
     def sample(self) -> None:
         """Fill the windows of the rates, also while nobody asks for them; called at every heartbeat."""
         self._rows.sample()
@@ -96,6 +106,7 @@ class WorkerStatus:
         now = self.wall()
         return {
             "tunnelId": self.tunnel_id,
+            "state": self.state.value,
             "clientId": self.client_id,
             "clientTag": self.client_tag,
             "time": iso_time(now),

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable
 
 from ots_tunnel.budget import ByteBudget
 from ots_tunnel.client import TunnelClient
-from ots_tunnel.errors import AuthFailed, TunnelError
+from ots_tunnel.errors import AuthFailed, InvalidTransition, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import ClientId
 from ots_tunnel.pipeline import Shared
 from ots_tunnel.protocol.compiled import CODEC
+from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.settings import WorkerSettings
@@ -61,6 +62,7 @@ class TunnelWorker:
         self._preflight = preflight
         self._metrics = metrics or WorkerMetrics(settings.tunnel_name)
         self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
+        self._begun = False
         self._stop = asyncio.Event()
         self._session: Session | None = None
         self._running: asyncio.Task[SessionEnd] | None = None
@@ -78,7 +80,11 @@ class TunnelWorker:
 
         Raises:
             ServiceError: the tunnel is not to be had. SinkRejected: the sink refused records for good.
+            InvalidTransition: it was run before; whoever goes on makes a new worker.
         """
+        if self._begun:
+            raise InvalidTransition(self.status.state.value, "a second run")
+        self._begun = True
         settings = self._settings
         self.status.budget = ByteBudget(settings.memory_budget_bytes)
         parallel = settings.max_parallel_channels
@@ -100,8 +106,11 @@ class TunnelWorker:
                     return
         except TunnelError as error:
             self.status.error = f"{type(error).__name__}: {error}"
+            self.status.happened(ClientEvent.REFUSED)
             raise
         finally:
+            if self.status.state is not ClientState.ENDED:
+                self.status.happened(ClientEvent.STOPPED)
             await self._sink.close()
 
     def drain(self) -> None:
@@ -177,6 +186,7 @@ class TunnelWorker:
                 await self._wait(self._reconnect_pause())
             else:
                 self.status.error = None
+                self.status.happened(ClientEvent.CONNECTED)
                 logger.info("connected", extra={**self._extra("connected"), "client_id": client_id, "codec": CODEC})
                 return client_id
             finally:
@@ -204,6 +214,7 @@ class TunnelWorker:
             raise session.fatal
         if end is SessionEnd.GONE or end is SessionEnd.TIMED_OUT:
             logger.warning("client lost: %s", end.value, extra={**self._extra("client_gone"), "client_id": client_id})
+            self.status.happened(ClientEvent.LOST)
             await self._wait(self._reconnect_pause())
             return True
         return False

@@ -40,6 +40,7 @@ def test_the_document_is_what_the_operator_reads() -> None:
 
     assert document == {
         "tunnelId": "tid",
+        "state": "ready",
         "clientId": None,
         "clientTag": "uid-pod",
         "time": "2023-11-14T22:15:00.000Z",

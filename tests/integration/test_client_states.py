@@ -1,0 +1,51 @@
+"""A worker as a client of its tunnel: ready, started, ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.errors import InvalidTransition, TunnelNotFound
+from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
+from ots_tunnel.sinks.count import CountSink
+from tests.integration.scene import TABLE, Scene, until
+
+
+@pytest.fixture
+async def scene() -> Scene:
+    scene = Scene(Emulator(settings=Settings(init_delay=0.0)))
+    await scene.create_table()
+    await scene.create_tunnel()
+    return scene
+
+
+async def test_it_is_ready_again_without_its_client_and_ended_when_drained(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = scene.worker(CountSink())
+    seen = [worker.status.state]
+    happened = worker.status.happened
+
+    def seeing(event: ClientEvent) -> None:
+        happened(event)
+        seen.append(worker.status.state)
+
+    monkeypatch.setattr(worker.status, "happened", seeing)
+    async with scene.running(worker):
+        await until(lambda: worker.status.is_ready, what="the first client")
+        scene.emulator.expire_clients("demo", scene.tunnel_id)
+        await until(lambda: len(seen) == 4, what="the second client")
+        assert worker.status.document()["state"] == "started"
+
+    assert [state.value for state in seen] == ["ready", "started", "ready", "started", "ended"]
+
+
+async def test_it_ends_when_it_is_refused_and_is_not_run_again(scene: Scene) -> None:
+    worker = scene.worker(CountSink())
+    await scene.client.delete_tunnel(TABLE, "t")
+
+    with pytest.raises(TunnelNotFound):
+        await worker.run()
+    assert worker.status.state is ClientState.ENDED
+    with pytest.raises(InvalidTransition, match="no transition from ended on a second run"):
+        await worker.run()

@@ -1,0 +1,56 @@
+"""State machine of a worker as a client of its tunnel: ready, started, ended.
+
+A worker whose client is lost becomes ready again and connects a new one; one that has ended is not used again.
+Source: tunnel-protocol 5.2.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from ots_tunnel.errors import InvalidTransition
+
+
+class ClientState(enum.Enum):
+    """Whether the service knows a client of this worker."""
+
+    READY = "ready"
+    STARTED = "started"
+    ENDED = "ended"
+
+
+class ClientEvent(enum.Enum):
+    """What happens to a client."""
+
+    CONNECTED = "connected"
+    LOST = "unknown to the service, or silent for too long"
+    STOPPED = "told to stop, or complete"
+    REFUSED = "refused for good"
+
+
+#: What is missing cannot happen.
+CLIENT_TRANSITIONS: Final[Mapping[tuple[ClientState, ClientEvent], ClientState]] = MappingProxyType(
+    {
+        (ClientState.READY, ClientEvent.CONNECTED): ClientState.STARTED,
+        (ClientState.READY, ClientEvent.STOPPED): ClientState.ENDED,
+        (ClientState.READY, ClientEvent.REFUSED): ClientState.ENDED,
+        (ClientState.STARTED, ClientEvent.LOST): ClientState.READY,
+        (ClientState.STARTED, ClientEvent.STOPPED): ClientState.ENDED,
+        (ClientState.STARTED, ClientEvent.REFUSED): ClientState.ENDED,
+    }
+)
+
+
+def after(state: ClientState, event: ClientEvent) -> ClientState:
+    """The state after an event.
+
+    Raises:
+        InvalidTransition: it cannot happen in this state.
+    """
+    try:
+        return CLIENT_TRANSITIONS[state, event]
+    except KeyError:
+        raise InvalidTransition(state.value, event.value) from None
