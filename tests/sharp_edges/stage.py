@@ -25,13 +25,13 @@ from ots_tunnel.model import (
     Token,
     TunnelId,
 )
-from ots_tunnel.pipeline import Shared
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.shared import Shared
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
 from ots_tunnel.status import WorkerStatus
 

@@ -18,11 +18,12 @@ from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelE
 from ots_tunnel.failures import first_error
 from ots_tunnel.fence import ChannelFence, Fence
 from ots_tunnel.model import FINISHED, Channel, ChannelId, Checkpoint, ClientId, Token, TunnelId
-from ots_tunnel.pipeline import Pipeline, Shared
+from ots_tunnel.pipeline import Pipeline
 from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
 from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.shared import Shared
 from ots_tunnel.status import ChannelView, WorkerStatus
 
 logger = logging.getLogger(__name__)

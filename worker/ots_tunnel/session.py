@@ -29,10 +29,10 @@ from ots_tunnel.failures import first_error
 from ots_tunnel.fence import Fence, boottime
 from ots_tunnel.model import Channel, ChannelId, ClientId
 from ots_tunnel.model import ChannelStatus as Status
-from ots_tunnel.pipeline import Shared
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.assignment import merge
 from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.shared import Shared
 from ots_tunnel.status import WorkerStatus
 
 logger = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ from ots_tunnel.client import Page, TunnelClient
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.failures import first_error
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, ClientId, Stage, Token, TunnelId
-from ots_tunnel.pipeline import next_idle_attempt
 from ots_tunnel.protocol.backoff import IDLE_READ
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.read_ahead import next_idle_attempt
 
 #: Whom the service sees; no client of this name is connected.
 CLIENT = ClientId("ots-tunnel-tail")

@@ -17,12 +17,12 @@ from ots_tunnel.errors import AuthFailed, InvalidTransition, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import ClientId
-from ots_tunnel.pipeline import Shared
 from ots_tunnel.protocol.compiled import CODEC
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.settings import WorkerSettings
+from ots_tunnel.shared import Shared
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.tally import TallyCollector
 from ots_tunnel.status import WorkerStatus

@@ -13,12 +13,14 @@ from ots_tunnel.client import Page
 from ots_tunnel.errors import ConnectionLost, SinkRejected
 from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, Column, SequenceInfo, Token
-from ots_tunnel.pipeline import Pipeline, Shared, next_idle_attempt
+from ots_tunnel.pipeline import Pipeline
 from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol.backoff import TICK, TRICKLE
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
+from ots_tunnel.read_ahead import next_idle_attempt
+from ots_tunnel.shared import Shared
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
 
 pytestmark = pytest.mark.looptime
@@ -389,7 +391,7 @@ async def test_a_page_that_is_written_is_not_held_while_the_next_one_is_awaited(
         return only
 
     made, confirmed, shared = pipeline(script, slots=asyncio.Semaphore(slots) if slots else None)
-    made._read = read
+    made._ahead._read = read
     run = asyncio.create_task(made.run())
     await asyncio.wait_for(asked.wait(), 10)
     await until(lambda: confirmed == ["t1"])
