@@ -10,20 +10,25 @@ import sys
 from types import ModuleType
 from typing import Final
 
+from ots_tunnel.errors import ConfigError
+
 VARIABLE: Final = "OTS_TUNNEL_CODEC"
 CHOICES: Final = ("auto", "compiled", "python")
 
 
 def _load(choice: str) -> ModuleType | None:
     if choice not in CHOICES:
-        raise ImportError(f"{VARIABLE}: found {choice!r}, allowed are {', '.join(CHOICES)}")
+        raise ConfigError(f"{VARIABLE}: found {choice!r}, allowed are {', '.join(CHOICES)}")
     if choice == "python" or sys.byteorder != "little":
         return None
     try:
         from ots_tunnel.protocol import _native
-    except ImportError:
+    except ImportError as error:
         if choice == "compiled":
-            raise
+            raise ConfigError(
+                f"{VARIABLE}: found {choice!r}, but the package was built without a compiler ({error}): allowed are "
+                "auto and python"
+            ) from error
         return None
     return _native
 

@@ -1,0 +1,77 @@
+"""Which codec a worker uses: the compiled one where it was built, else Python's, and the log says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Emulator
+from ots_tunnel.compare import compare_tables
+from ots_tunnel.model import TunnelType
+from ots_tunnel.protocol.compiled import native
+from tests.integration.run_process import command, document, ended, line_with, said, start
+from tests.integration.scene import COPY, TABLE, Scene
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with Emulator() as emulator:
+        scene = Scene(emulator)
+        await scene.create_table()
+        await scene.create_table(table=COPY)
+        await scene.put([f"k{number}" for number in range(300)], [1, 2])
+        await scene.create_tunnel(TunnelType.BaseData)
+        yield scene
+
+
+def not_built(directory: Path) -> dict[str, str]:
+    """An environment in which the twin cannot be imported, as where there was no compiler."""
+    (directory / "sitecustomize.py").write_text("import sys\nsys.modules['ots_tunnel.protocol._native'] = None\n")
+    return {"PYTHONPATH": str(directory)}
+
+
+@pytest.mark.parametrize("codec", ["Python", "compiled", "not built"])
+async def test_tables_are_copied_with_either_and_the_log_says_which(scene: Scene, tmp_path: Path, codec: str) -> None:
+    if native is None and codec == "compiled":
+        pytest.skip("the package was built without a compiler")
+    sink = (
+        f"tablestore: {{endpoint: {scene.emulator.endpoint}, instance: demo, table: {COPY}, "
+        f"credentials: {{directory: {tmp_path}}}}}"
+    )
+    path = document(scene, tmp_path, sink)
+    environment = not_built(tmp_path) if codec == "not built" else {"OTS_TUNNEL_CODEC": codec.lower()}
+
+    process = await start(path, "--exit-when-complete", environment=environment)
+    line = await line_with(process, "connected")
+    left = await ended(process, path)
+
+    assert line["codec"] == ("Python" if codec == "not built" else codec)
+    assert left.code == 0, left
+    async with asyncio.timeout(20):
+        comparison = await compare_tables(scene.table, TABLE, scene.table, COPY)
+    assert (comparison.equal, comparison.rows) == (True, 300)
+    assert {entry.get("level") for entry in left.lines} == {"INFO"}, "the fall-back is silent"
+
+
+@pytest.mark.parametrize("asked", [("run", "--config"), ("config", "check")])
+async def test_a_wrong_choice_is_named(scene: Scene, tmp_path: Path, asked: tuple[str, ...]) -> None:
+    path = document(scene, tmp_path)
+
+    code, _, errors = await said(await command(*asked, str(path), environment={"OTS_TUNNEL_CODEC": "fast"}))
+
+    assert code == 2
+    assert "OTS_TUNNEL_CODEC: found 'fast', allowed are auto, compiled, python" in errors
+    assert "Traceback" not in errors
+
+
+async def test_a_twin_that_is_asked_for_and_missing_is_no_fall_back(scene: Scene, tmp_path: Path) -> None:
+    path = document(scene, tmp_path)
+    environment = {**not_built(tmp_path), "OTS_TUNNEL_CODEC": "compiled"}
+
+    code, _, errors = await said(await command("run", "--config", str(path), environment=environment))
+
+    assert code == 2
+    assert "OTS_TUNNEL_CODEC: found 'compiled', but the package was built without a compiler" in errors
