@@ -51,6 +51,7 @@ def _read_all(consumer: Consumer, topic: str) -> list[Read]:
         if message is None:
             continue
         assert message.error() is None, message.error()
+        assert message.offset() == reached[message.partition()], "the reader left something out"
         reached[message.partition()] = message.offset() + 1
         headers = {name: value.decode() for name, value in message.headers()}
         found.append(Read(message.partition(), message.key(), json.loads(message.value()), headers))

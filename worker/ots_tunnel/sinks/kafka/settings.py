@@ -40,6 +40,10 @@ def producer_settings(config: KafkaSinkConfig, deadline: float) -> dict[str, Any
         "security.protocol": config.security_protocol,
         "enable.idempotence": True,
         "acks": "all",
+        # A broker that does not lead yet refuses a partition's first request, and may take the second one, whose
+        # sequence numbers it has nothing to compare with. The first one's repetition is then told as stored without
+        # being so (confluentinc/librdkafka#4134).
+        "max.in.flight.requests.per.connection": 1,
         "message.timeout.ms": give_up,
         "request.timeout.ms": give_up,
         # the Java client's choice: its producers and ours put a key into the same partition
