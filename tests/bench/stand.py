@@ -31,6 +31,7 @@ from ots_tunnel.model import (
     ClientId,
     Column,
     Credentials,
+    KeyColumn,
     KeyType,
     PrimaryKey,
     SequenceInfo,
@@ -42,7 +43,7 @@ from ots_tunnel.model import (
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import TableClient
-from ots_tunnel.tables import AsyncTableAdmin, KeyColumn, TableSchema
+from ots_tunnel.tables import AsyncTableAdmin, TableSchema
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 CHANNELS = 4

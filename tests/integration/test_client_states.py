@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ots_emulator import Emulator, Settings
+from ots_emulator.faults import FaultRule
 from ots_tunnel.errors import InvalidTransition, TunnelNotFound
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.sinks.count import CountSink
@@ -38,6 +39,16 @@ async def test_it_is_ready_again_without_its_client_and_ended_when_drained(
         assert worker.status.document()["state"] == "started"
 
     assert [state.value for state in seen] == ["ready", "started", "ready", "started", "ended"]
+
+
+async def test_what_keeps_heartbeats_from_being_answered_is_shown_meanwhile(scene: Scene) -> None:
+    async with scene.running(worker := scene.worker(CountSink())):
+        await until(lambda: worker.status.is_ready, what="the first heartbeat")
+        scene.emulator.faults.add(FaultRule("Heartbeat", code="OTSAuthFailed", message="Signature mismatch."))
+        await until(lambda: worker.status.document()["error"] is not None, what="the error")
+        assert worker.status.document()["error"].startswith("AuthFailed: OTSAuthFailed: Signature mismatch.")
+        scene.emulator.faults.clear()
+        await until(lambda: worker.status.document()["error"] is None, what="the answer")
 
 
 async def test_it_ends_when_it_is_refused_and_is_not_run_again(scene: Scene) -> None:

@@ -28,8 +28,8 @@ from ots_tunnel.errors import (
     ObjectNotExist,
     ServerUnavailable,
 )
-from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyType
-from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, KeyColumn, RowWrite, TableAdmin, TableSchema
+from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyColumn, KeyType
+from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, RowWrite, TableAdmin, TableSchema
 
 SOURCE = TableSchema(
     "orders",

@@ -12,8 +12,8 @@ import pytest
 from ots_emulator import EmulatorThread, Settings
 from ots_tunnel import Credentials, StreamConfig, SyncTunnelClient, TunnelClient, TunnelType
 from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, TunnelNotFound
-from ots_tunnel.model import KeyType
-from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+from ots_tunnel.model import KeyColumn, KeyType
+from ots_tunnel.tables import TableAdmin, TableSchema
 
 KEYS = Credentials("test-id", "test-secret")
 Clients = type[TunnelClient] | type[SyncTunnelClient]

@@ -18,8 +18,7 @@ from click.testing import CliRunner
 
 from ots_tunnel.cli import cli
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.model import KeyType
-from ots_tunnel.tables import KeyColumn
+from ots_tunnel.model import KeyColumn, KeyType
 from tests.integration.verifying import COPY, ROOT, SCHEMA, SOURCE, Scene, row, scene
 
 DOCUMENT = """

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from ots_emulator import EmulatorThread, Settings
-from ots_tunnel.model import Action, Column, Credentials, KeyType, Marker
+from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, Marker
 from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_rows, encode_row
 from ots_tunnel.table_calls import RangePage, RowChange
 from ots_tunnel.table_client import SyncTableClient, TableClient
-from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+from ots_tunnel.tables import TableAdmin, TableSchema
 
 KEYS = Credentials("test-id", "test-secret")
 LOW, HIGH = (("id", Marker.INF_MIN),), (("id", Marker.INF_MAX),)

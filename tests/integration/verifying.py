@@ -17,11 +17,11 @@ from ots_emulator import Settings
 from ots_emulator.thread import EmulatorThread
 from ots_tunnel.cli import cli
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.model import Action, Column, Credentials, KeyType, PrimaryKey
+from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import SyncTableClient
-from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+from ots_tunnel.tables import TableAdmin, TableSchema
 
 ROOT = Path(__file__).parents[2]
 INSTANCE, SOURCE, COPY = "demo", "orders", "orders_copy"

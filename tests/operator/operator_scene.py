@@ -12,8 +12,8 @@ import yaml
 
 from ots_emulator import EmulatorThread
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyType
-from ots_tunnel.tables import KeyColumn, RowWrite, TableAdmin, TableSchema
+from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyColumn, KeyType
+from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from tests.operator.crash_proxy import CrashProxy, Moment, emulator, kubernetes
 from tests.operator.kube_api import KubeApi
 from tests.operator.objects import tunnel_object

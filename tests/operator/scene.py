@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ots_emulator.thread import EmulatorThread
-from ots_tunnel.model import Action, Column, Credentials, KeyType
-from ots_tunnel.tables import KeyColumn, RowWrite, TableAdmin, TableSchema
+from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType
+from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kinds import TUNNEL
 from ots_tunnel_operator.kube import Kube

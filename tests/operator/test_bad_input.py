@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import KeyType
-from ots_tunnel.tables import KeyColumn, TableSchema
+from ots_tunnel.model import KeyColumn, KeyType
+from ots_tunnel.tables import TableSchema
 from tests.operator.api_server import ApiServer
 from tests.operator.end_state import Document, difference, end_state
 from tests.operator.kube_api import Refused

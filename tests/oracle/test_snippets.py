@@ -13,8 +13,8 @@ import pytest
 
 from ots_emulator import EmulatorThread
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
-from ots_tunnel.model import Credentials, KeyType
-from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+from ots_tunnel.model import Credentials, KeyColumn, KeyType
+from ots_tunnel.tables import TableAdmin, TableSchema
 
 pytestmark = pytest.mark.oracle
 SECRET = "hush-hush"

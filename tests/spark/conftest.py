@@ -15,12 +15,12 @@ import pytest
 
 from ots_emulator import EmulatorThread
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.model import Action, Column, Credentials, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_rows, encode_row
 from ots_tunnel.spark.progress import ClusterAccess
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import SyncTableClient
-from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.spark.config_maps import ConfigMapServer, serving
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from ots_emulator.cells import key_cells
 from ots_emulator.changelog import ChangeLog, Partition
-from ots_emulator.keys import Key, KeyColumn, KeySchema, read_primary_key
+from ots_emulator.keys import Key, KeySchema, read_primary_key
 from ots_emulator.store import Table
 from ots_emulator.traits import DefinedColumn, TableOptions, TableTraits
 from ots_emulator.tunnels import BaseSlice, Client, Tunnel, TunnelChannel
-from ots_tunnel.model import ChannelStatus, KeyType, StreamConfig, TunnelType
+from ots_tunnel.model import ChannelStatus, KeyColumn, KeyType, StreamConfig, TunnelType
 
 Document = dict[str, Any]
 Kept = Table | Partition | Tunnel | TunnelChannel | Client

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ots_emulator.refusal import Refusal, request_invalid
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import KeyType, KeyValue, Marker, PrimaryKey
+from ots_tunnel.model import KeyColumn, KeyType, KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import decode_key_cells, decode_primary_key, decode_value, encode_primary_key
 
 _U32 = struct.Struct("<I")
@@ -61,15 +60,6 @@ TOP: Final = _Top()
 Key = tuple[Any, ...]
 BOTTOM_KEY: Final[Key] = ()
 TOP_KEY: Final[Key] = (TOP,)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyColumn:
-    """One column of a table's primary key."""
-
-    name: str
-    type: KeyType
-    auto_increment: bool = False
 
 
 class KeySchema:

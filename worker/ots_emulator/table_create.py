@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ots_emulator.keys import KeyColumn
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.rowcheck import check_name
 from ots_emulator.traits import DefinedColumn, TableTraits
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import KeyType
+from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import decode_value
 

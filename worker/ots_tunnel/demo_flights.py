@@ -22,8 +22,8 @@ from pathlib import Path
 
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import ConfigError, SinkError, TunnelError
-from ots_tunnel.model import Action, Column, Credentials, KeyType, PrimaryKey
-from ots_tunnel.tables import KeyColumn, RowWrite, TableAdmin, TableSchema
+from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, PrimaryKey
+from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 
 #: Rows of the data set.
 FLIGHTS = 336_776

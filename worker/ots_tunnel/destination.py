@@ -19,7 +19,8 @@ from ots_tunnel.errors import (
     TransportError,
 )
 from ots_tunnel.instances import region_of
-from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema, run_blocking
+from ots_tunnel.model import KeyColumn
+from ots_tunnel.tables import TableAdmin, TableSchema, run_blocking
 
 #: The greatest deviation a table can have, INT64_MAX / 1000000 seconds: any version is accepted (tablestore-api 2.5).
 ANY_DEVIATION = 9_223_372_036_854

@@ -94,6 +94,15 @@ class Stage(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """One column of a table's primary key."""
+
+    name: str
+    type: KeyType
+    auto_increment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Credentials:
     """An AccessKey pair, with a token where it is temporary. Never printed."""
 

@@ -153,7 +153,9 @@ class Session:
                 # The rest of the timeout is best used for trying again soon.
                 pause = min(pause, self._settings.early_spacing)
                 logger.warning("heartbeat failed", extra={**self._extra("heartbeat_failed"), "error": str(error)})
+                self._say(error)
             else:
+                self._say(None)
                 self._fence.heartbeat_answered(sent_at)
                 self._status.last_heartbeat = self._status.wall()
                 if self._draining and all_over:
@@ -216,6 +218,11 @@ class Session:
         self.fatal = self.fatal or error
         self._status.error = f"{type(error).__name__}: {error}"
         self.drain()
+
+    def _say(self, error: TunnelError | None) -> None:
+        """What a heartbeat met, to be seen until one is answered; what ends the worker stays."""
+        if self.fatal is None:
+            self._status.error = None if error is None else f"{type(error).__name__}: {error}"
 
     async def _watch_completion(self) -> None:
         """Find out whether the tunnel is complete; with an end time it may become incomplete again by a hand-over."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import Action, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer import decode_primary_key, encode_primary_key
 from ots_tunnel.protocol.spans import check_header, join_row, scan_row
@@ -58,15 +58,6 @@ class KeyRange:
 
     def __repr__(self) -> str:
         return f"KeyRange(location={self.location!r})"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyColumn:
-    """A primary key column of a schema."""
-
-    name: str
-    type: KeyType
-    auto_increment: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ots_emulator.changelog import HOUR_US, ChangeLog
-from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, KeyColumn, KeySchema
-from ots_tunnel.model import Action, Column, KeyType, Marker, SequenceInfo
+from ots_emulator.keys import BOTTOM_KEY, TOP_KEY, KeySchema
+from ots_tunnel.model import Action, Column, KeyColumn, KeyType, Marker, SequenceInfo
 from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
 from ots_tunnel.protocol.tunnel_pb2 import ReadRecordsResponse
 

@@ -13,6 +13,7 @@ from ots_tunnel.model import (
     Checkpoint,
     ClientId,
     Credentials,
+    KeyColumn,
     KeyType,
     Stage,
     StreamConfig,
@@ -22,7 +23,7 @@ from ots_tunnel.model import (
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.tables import KeyColumn, TableSchema
+from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.conditions import timestamp
 from ots_tunnel_operator.settings import Settings

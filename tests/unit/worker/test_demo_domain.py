@@ -8,11 +8,11 @@ from itertools import islice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ots_emulator.keys import KeyColumn, KeySchema
+from ots_emulator.keys import KeySchema
 from ots_emulator.store import Table
 from ots_emulator.traits import TableOptions
 from ots_tunnel.demo_changes import COLUMNS, WEIGHTS, ChangeKind, DemoChange, changes
-from ots_tunnel.model import Action, CellOp, Column, KeyType, PrimaryKey
+from ots_tunnel.model import Action, CellOp, Column, KeyColumn, KeyType, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.spans import scan_row
 

@@ -10,8 +10,8 @@ import pytest
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.destination import ANY_DEVIATION, check_destination, planned_schema, refuse_same_table
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.model import Credentials, KeyType
-from ots_tunnel.tables import KeyColumn, TableAdmin, TableSchema
+from ots_tunnel.model import Credentials, KeyColumn, KeyType
+from ots_tunnel.tables import TableAdmin, TableSchema
 
 SOURCE = TableSchema(
     "orders",

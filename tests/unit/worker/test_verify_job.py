@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ots_tunnel.compare import compare_tables
 from ots_tunnel.errors import ConfigError, ConnectionLost
-from ots_tunnel.model import Column, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import Column, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.table_calls import KeyColumn, KeyRange, RangePage, StreamDescription, TableDescription
+from ots_tunnel.table_calls import KeyRange, RangePage, StreamDescription, TableDescription
 from ots_tunnel.verify.comparison import Comparison
 from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
 from ots_tunnel.verify.recheck import MOST_SUSPECTS, READ_ONE_BY_ONE

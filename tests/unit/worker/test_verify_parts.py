@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from ots_tunnel.display import duration, shown
 from ots_tunnel.errors import ConfigError, ConnectionLost
-from ots_tunnel.model import Column, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import Column, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.spans import RowSpan, scan_row
 from ots_tunnel.repeat_notes import RepeatNotes
-from ots_tunnel.table_calls import KeyColumn, StreamDescription, TableDescription
+from ots_tunnel.table_calls import StreamDescription, TableDescription
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison, Difference
 from ots_tunnel.verify.display import MeterPicture, meter_line, seconds_left

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ots_tunnel.model import Action, Column, KeyType, PrimaryKey
+from ots_tunnel.model import Action, Column, KeyColumn, PrimaryKey
 
 #: Deviation of a table whose creator names none, in seconds (tablestore-api 2.4).
 DEFAULT_DEVIATION = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class KeyColumn:
-    """One column of the primary key."""
-
-    name: str
-    type: KeyType
-    auto_increment: bool = False
 
 
 @dataclass(frozen=True, slots=True)

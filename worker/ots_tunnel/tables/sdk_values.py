@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ots_tunnel.model import Action, CellOp, Column, KeyType
-from ots_tunnel.tables.schema import KeyColumn, RowWrite, TableSchema
+from ots_tunnel.model import Action, CellOp, Column, KeyColumn, KeyType
+from ots_tunnel.tables.schema import RowWrite, TableSchema
 from ots_tunnel.tables.sdk import sdk
 
 _KEY_TYPES = {"INTEGER": KeyType.INTEGER, "STRING": KeyType.STRING, "BINARY": KeyType.BINARY}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.instances import region_of
-from ots_tunnel.table_calls import KeyColumn, TableDescription
+from ots_tunnel.model import KeyColumn
+from ots_tunnel.table_calls import TableDescription
 from ots_tunnel.verify.state import TablePlace
 
 
