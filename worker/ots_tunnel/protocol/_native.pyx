@@ -14,7 +14,7 @@ from cpython.float cimport PyFloat_FromDouble
 from cpython.long cimport PyLong_FromLongLong
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
 ctypedef unsigned char byte
@@ -312,8 +312,8 @@ cdef class Column:
         return Column, (self.name, self.value, self.timestamp_ms, self.op)
 
 
-cdef inline Column _column(const Cell* cell, Column before):
-    """The column of a cell, None where it is malformed."""
+cdef inline Column _column(const Cell* cell, Column before, str name):
+    """The column of a cell, None where it is malformed; `name` is None where it is not known yet."""
     if cell.op == 0 and not cell.has_value:
         return None
     cdef object value = None
@@ -322,7 +322,7 @@ cdef inline Column _column(const Cell* cell, Column before):
         if value is _MALFORMED:
             return None
     cdef Column column = Column.__new__(Column)
-    column.name = _name(cell.name, cell.name_size)
+    column.name = _name(cell.name, cell.name_size) if name is None else name
     column.value = value
     column.op = _ops[cell.op]
     if cell.has_timestamp:
@@ -443,7 +443,7 @@ cdef class Record:
                 if at < 0 or not _is_sound(&cell):
                     return None
                 crc = TABLES[0][crc ^ cell.checksum]
-                column = _column(&cell, column)
+                column = _column(&cell, column, None)
                 if column is None:
                     return None
                 columns.append(column)
@@ -458,7 +458,8 @@ cdef class Record:
         """
         cdef const byte* data = self._data()
         cdef Py_ssize_t at = _scan_key(data, self._size), size = self._size
-        cdef bytes wanted = name.encode()
+        cdef Py_ssize_t wanted_size = 0
+        cdef const char* wanted = PyUnicode_AsUTF8AndSize(name, &wanted_size)
         cdef Cell cell
         cdef Column column
         if at < 0:
@@ -470,11 +471,9 @@ cdef class Record:
             at = _scan_cell(data, at, size, &cell)
             if at < 0:
                 return self._python().column(name)
-            if cell.name_size == PyBytes_GET_SIZE(wanted) and not memcmp(
-                cell.name, PyBytes_AS_STRING(wanted), cell.name_size
-            ):
+            if cell.name_size == wanted_size and not memcmp(cell.name, wanted, wanted_size):
                 try:
-                    column = _column(&cell, None) if _is_sound(&cell) else None
+                    column = _column(&cell, None, name) if _is_sound(&cell) else None
                 except UnicodeDecodeError:
                     column = None
                 return column if column is not None else self._python().column(name)
