@@ -329,6 +329,8 @@ def test_any_setting_of_another_kind_is_named_in_our_words(tmp_path: Path, path:
         ("source.credentials.accessKeySecret", "hush"),
         ("source.endpoint", "https://user:hush@shop.example"),
         ("sink.http.url", "https://user:hush@shop.example/in"),
+        ("sink.http.url", "ftp://shop.example/in?token=hush&more"),
+        ("source.endpoint", "https://shop.example?token=hush"),
         ("sink.http", {"url": "https://shop.example", "hmacSecretFile": "whsec_hush"}),
         ("sink.kafka", KAFKA | {"sasl": "hush"}),
         ("sink.kafka", KAFKA | {"password": "hush"}),

@@ -63,7 +63,7 @@ def looks_secret(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as it may be repeated: no collections, no user names and passwords of an address."""
+    """A value as it may be repeated: no collections; of an address neither user name and password nor its query."""
     match value:
         case None:
             return "nothing"
@@ -76,6 +76,7 @@ def shown(value: object) -> str:
     if looks_secret(value):
         return "a secret"
     text = re.sub(r"//[^/@\s]*@", "//***@", str(value) if isinstance(value, int | float) else repr(str(value)))
+    text = re.sub(r"(//[^?\s]*\?)[^\s']*", r"\1***", text)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
