@@ -51,10 +51,11 @@ test-long: setup ## The long runs: many seeds, many kills (up to two hours)
 	@$(RUN) python -m tests.suite --long
 
 .PHONY: bench
-bench: setup ## Measure worker and emulator; writes bench.json
+bench: setup ## Measure worker and emulator; writes bench.json and the README's table
 	@$(RUN) python -m tests.bench
 	@$(RUN) python -m tests.bench.emulator
 	@$(RUN) python -m tests.bench.emulator_durable
+	@$(RUN) python -m tests.golden.fill_readme
 
 .PHONY: lint
 lint: setup ## Lint, format, types, import contracts, generated files

@@ -1,4 +1,4 @@
-"""Write into the README what the code says itself: both machines, exit codes, settings.
+"""Write into the README what the code says itself: both machines, exit codes, settings, and what was measured.
 
     python -m tests.golden.fill_readme
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
 from ots_tunnel.endings import exit_codes
+from tests.bench.readme import speed
 from tests.golden.draw_channel_machine import client_picture, picture
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -53,6 +54,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "client machine": client_picture,
     "exit codes": codes,
     "settings": settings,
+    "speed": speed,
 }
 
 
