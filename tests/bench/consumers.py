@@ -10,21 +10,14 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
+from tests.bench.marked import Point
 from tests.bench.sides import Job, Programs, Side
 from tests.bench.stand import DEADLINE, POLL, Stand, Tunnel
 
 ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-class Point(NamedTuple):
-    """How far a worker was at a moment: rows, seconds of wall time, CPU seconds of the process."""
-
-    rows: int
-    seconds: float
-    cpu_seconds: float
 
 
 @dataclass(slots=True)
