@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tests.bench.consumers import Point, Report
+from tests.bench.consumers import Report
+from tests.bench.marked import Point
 
 MILLION = 1_000_000
 

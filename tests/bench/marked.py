@@ -1,6 +1,8 @@
 """Our worker's command, which says in the end how far it was after so many rows, as the vendor's programs do.
 
 python -m tests.bench.marked ROWS run --config worker.yaml
+
+Nothing is imported here that the worker does not import itself: its memory is measured, too.
 """
 
 from __future__ import annotations
@@ -9,11 +11,18 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ots_tunnel import cli, metrics
 from ots_tunnel.model import ChannelType
-from tests.bench.consumers import Point
+
+
+class Point(NamedTuple):
+    """How far a worker was at a moment: rows, seconds of wall time, CPU seconds of the process."""
+
+    rows: int
+    seconds: float
+    cpu_seconds: float
 
 
 class Marks:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.consumers import Point, Report, check_count, report_of
-from tests.bench.marked import Marks
+from tests.bench.consumers import Report, check_count, report_of
+from tests.bench.marked import Marks, Point
 from tests.bench.sides import Job, Side
 
 

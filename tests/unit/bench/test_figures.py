@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.consumers import Point, Report
+from tests.bench.consumers import Report
 from tests.bench.figures import Figure, Stretch, quantile, windows
+from tests.bench.marked import Point
 
 
 def stretch(start: float, cpu: float, seconds: float = 2.0) -> Stretch:
