@@ -4,18 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
-from typing import TextIO
+from collections.abc import Iterable
+from typing import Protocol
 
+from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.sinks.json_form import json_form
+
+
+class Lines(Protocol):
+    """Where lines go."""
+
+    def writelines(self, lines: Iterable[str], /) -> None:
+        """Take them, or at least keep them until `flush`."""
+        ...
+
+    def flush(self) -> None:
+        """Let go of what is kept."""
+        ...
+
+
+class Unbuffered:
+    """Standard output; what it did not take is not kept, since it comes again."""
+
+    def writelines(self, lines: Iterable[str], /) -> None:
+        """Write all of them."""
+        left = memoryview("".join(lines).encode())
+        while left:
+            left = left[os.write(sys.stdout.fileno(), left) :]
+
+    def flush(self) -> None:
+        """Nothing is kept."""
 
 
 class StdoutSink(Immediate):
     """Prints one line per record."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
+    def __init__(self, stream: Lines | None = None) -> None:
+        self._stream = stream or Unbuffered()
         self._turn = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -28,7 +56,7 @@ class StdoutSink(Immediate):
         """Print every record.
 
         Raises:
-            OwnershipLost: the guard forbids to send.
+            OwnershipLost: the guard forbids to send. SinkRejected: nobody reads any more. SinkError: no room.
         """
         lines = [
             json.dumps(json_form(record, batch.channel_id), ensure_ascii=False, separators=(",", ":")) + "\n"
@@ -43,5 +71,10 @@ class StdoutSink(Immediate):
         """Standard output stays open: it is not ours."""
 
     def _print(self, lines: list[str]) -> None:
-        self._stream.writelines(lines)
-        self._stream.flush()
+        try:
+            self._stream.writelines(lines)
+            self._stream.flush()
+        except BrokenPipeError as error:
+            raise SinkRejected("BrokenPipe", "sink.stdout: nobody reads standard output any more") from error
+        except OSError as error:
+            raise SinkError(f"sink.stdout: {error.strerror}") from error

@@ -1,0 +1,65 @@
+"""`run` into a standard output that takes nothing any more."""
+
+from __future__ import annotations
+
+import os
+import sys
+from asyncio.subprocess import PIPE, Process, create_subprocess_exec
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Emulator
+from ots_tunnel.model import TunnelType
+from tests.integration.run_process import ROOT, TERMINATION_LOG, document, ended, line_with
+from tests.integration.scene import Scene
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with Emulator() as emulator:
+        scene = Scene(emulator)
+        await scene.create_table()
+        await scene.put([f"k{number}" for number in range(20)])
+        await scene.create_tunnel(TunnelType.BaseData)
+        yield scene
+
+
+async def started(path: Path, output: int) -> Process:
+    """`run` that writes into a file descriptor, which is closed here."""
+    log = path.parent / TERMINATION_LOG
+    log.touch()
+    try:
+        return await create_subprocess_exec(
+            *(sys.executable, "-m", "ots_tunnel", "run", "--config", str(path), "--termination-log", str(log)),
+            stdout=output,
+            stderr=PIPE,
+            env={"PYTHONPATH": str(ROOT / "worker")},
+        )
+    finally:
+        os.close(output)
+
+
+async def test_a_reader_who_goes_away_ends_the_worker(scene: Scene, tmp_path: Path) -> None:
+    path = document(scene, tmp_path, "stdout: {}")
+    gone, output = os.pipe()
+    os.close(gone)
+
+    left = await ended(await started(path, output), path)
+
+    assert left.code == 4, left
+    assert left.error == "SinkRejected: BrokenPipe: sink.stdout: nobody reads standard output any more"
+    assert left.last_words == f"{left.error}\n"
+
+
+async def test_a_full_disk_is_tried_again_and_said_in_words(scene: Scene, tmp_path: Path) -> None:
+    path = document(scene, tmp_path, "stdout: {}")
+
+    process = await started(path, os.open("/dev/full", os.O_WRONLY))
+    line = await line_with(process, "channel_failed")
+    process.terminate()
+
+    assert line["error"] == "SinkError: sink.stdout: No space left on device"
+    assert "exc_info" not in line
+    assert (await ended(process, path)).code == 0
