@@ -43,7 +43,7 @@ class Ending:
 #: The first one that an error is an instance of counts.
 ENDINGS = (
     Ending(0, "done: complete, or drained by a signal"),
-    Ending(1, "verify: the tables differ"),
+    Ending(1, "verify and demo: the tables differ"),
     Ending(2, "wrong document, option or keys, or a job that must not begin; nothing was touched", (ConfigError,)),
     Ending(11, "no such table, or the tunnel is of another one", (TableNotFound, ObjectNotExist, WrongTable)),
     Ending(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
