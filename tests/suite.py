@@ -76,7 +76,7 @@ CLUSTER = Stage(
     ),
     may_lack=True,
 )
-FAST = Stage("fast", "unit, golden, property, integration, the vendor's own clients", marks=f"not ({HEAVY})", workers=2)
+FAST = Stage("fast", "unit, golden, property, integration, the vendor's own clients", marks=f"not ({HEAVY})", workers=4)
 API = Stage(
     "api",
     "the operator on a real API server; PySpark in a local session",
