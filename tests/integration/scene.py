@@ -127,6 +127,9 @@ async def until(condition: Callable[[], bool], seconds: float = 10, what: str = 
 class Scene:
     """One table and one tunnel of an emulator, and workers on it."""
 
+    #: Seconds that workers may run.
+    patience = 40
+
     def __init__(self, emulator: Emulator) -> None:
         self.emulator = emulator
         self.transport = InProcessTransport(emulator.handle)
@@ -168,7 +171,7 @@ class Scene:
     @asynccontextmanager
     async def running(self, *workers: TunnelWorker) -> AsyncIterator[None]:
         """Workers run inside the block and are drained after it."""
-        async with asyncio.timeout(40), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(self.patience), asyncio.TaskGroup() as tasks:
             for worker in workers:
                 tasks.create_task(worker.run())
             try:

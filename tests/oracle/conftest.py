@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from ots_emulator import Emulator, Settings
+from tests.integration.scene import Scene
 from tests.oracle.go_program import GoUnavailable, build_go_worker
 from tests.oracle.java_program import JavaUnavailable, build_java_worker
 
@@ -26,3 +29,10 @@ def java_worker() -> Path:
         return build_java_worker()
     except JavaUnavailable as reason:
         pytest.skip(f"the vendor's Java worker cannot be built: {reason}")
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    """A table and a tunnel of an emulator that answers over HTTP."""
+    async with Emulator(settings=Settings(page_rows=50, init_delay=0.01)) as emulator:
+        yield Scene(emulator)

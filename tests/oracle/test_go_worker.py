@@ -6,52 +6,38 @@ import asyncio
 import itertools
 import json
 import os
-import time
-from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from ots_emulator import Emulator, Settings
 from ots_emulator.faults import FaultRule
-from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, Checkpoint, ClientId, Stage, TunnelType
+from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Stage
 from ots_tunnel.protocol.http import HttpRequest
 from tests.integration.scene import TABLE, Scene, until
 from tests.oracle.consumers import Crew, check_monotonic, crew_of
+from tests.oracle.counters import (
+    HAND_OVER,
+    KEYS,
+    check_once_in_order,
+    delivered,
+    everything_stored,
+    held_by,
+    shares,
+    stored_checkpoint,
+    streaming,
+    writing,
+)
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
-
-KEYS = [f"k{number:03}" for number in range(200)]
-#: A hand-over takes some heartbeats of both sides; ours are 5 s apart.
-HAND_OVER = 60
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    async with Emulator(settings=Settings(page_rows=50, init_delay=0.01)) as emulator:
-        yield Scene(emulator)
 
 
 @pytest.fixture
 async def crew(scene: Scene, go_worker: Path, tmp_path: Path) -> AsyncIterator[Crew]:
     async with crew_of(scene, go_worker, tmp_path) as crew:
         yield crew
-
-
-async def delivered(crew: Crew, scene: Scene, seconds: float = 30) -> None:
-    """Wait until everything written has been delivered."""
-    expected = set(scene.everything())
-    await until(lambda: expected <= set(crew.delivered.records()), seconds, "everything delivered")
-
-
-def check_once_in_order(crew: Crew, scene: Scene) -> None:
-    """Without a fault: everything exactly once, and in order even across hand-overs and splits."""
-    assert sorted(crew.delivered.records()) == sorted(scene.everything())
-    check_monotonic(crew.delivered.arrivals)
 
 
 async def test_tunnel_checklist_11_go_reads_base_data_splits_and_a_merge_exactly(scene: Scene, crew: Crew) -> None:
@@ -88,24 +74,6 @@ def statuses(scene: Scene) -> list[ChannelStatus]:
     return [channel.status for channel in scene.channels().values()]
 
 
-@asynccontextmanager
-async def writing(scene: Scene) -> AsyncIterator[None]:
-    """Inside the block a counter per key goes up."""
-    stop = asyncio.Event()
-
-    async def write() -> None:
-        number = max((number for _, number in scene.everything()), default=1)
-        while not stop.is_set():
-            number += 1
-            await scene.put(KEYS, [number])
-            await asyncio.sleep(0.1)
-
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(write())
-        yield
-        stop.set()
-
-
 async def test_tunnel_checklist_11_go_workers_share_a_tunnel_and_hand_channels_over(scene: Scene, crew: Crew) -> None:
     await scene.create_table(partitions=4)
     await scene.put(KEYS)
@@ -135,31 +103,6 @@ async def test_tunnel_checklist_11_go_workers_share_a_tunnel_and_hand_channels_o
     check_once_in_order(crew, scene)
     changes = {pair for names in crew.delivered.owners().values() for pair in itertools.pairwise(names)}
     assert {("first", "second"), ("second", "third")} <= changes
-
-
-def shares(scene: Scene) -> list[int]:
-    """How many channels each client holds, the idlest first."""
-    return sorted(Counter(scene.owners()).values())
-
-
-def held_by(scene: Scene, tag: str) -> int:
-    """Channels of clients whose id names `tag`; the vendor's clients are those that do not."""
-    return sum(("ours" in owner) == (tag == "ours") for owner in scene.owners())
-
-
-async def everything_stored(scene: Scene) -> None:
-    """Wait until the checkpoints of all channels are behind everything written so far."""
-    now_ns = time.time_ns()
-    tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
-    await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "checkpoints stored")
-
-
-async def streaming(scene: Scene, partitions: int = 2) -> None:
-    """A stream tunnel over an empty table."""
-    await scene.create_table(partitions=partitions)
-    await scene.put(KEYS)
-    scene.written.clear()
-    await scene.create_tunnel(TunnelType.Stream)
 
 
 async def test_tunnel_checklist_11_go_connects_again_after_a_single_410(scene: Scene, crew: Crew) -> None:
@@ -292,10 +235,6 @@ async def test_tunnel_checklist_11_go_and_ours_notice_a_foreign_checkpoint(
     assert after.sequence_number > stored.sequence_number + 100
     page = await scene.client.read_records(*ids, after.token)
     assert page.records == []
-
-
-async def stored_checkpoint(scene: Scene, channel_id: ChannelId) -> Checkpoint:
-    return await scene.client.get_checkpoint(scene.tunnel_id, ClientId("somebody"), channel_id)
 
 
 @pytest.mark.parametrize(("end", "code"), [("deleted", 10), ("expired", 13)])

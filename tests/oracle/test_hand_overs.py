@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from ots_emulator import Emulator, Settings
 from tests.integration.scene import Scene, until
 from tests.oracle.consumers import Consumer, Crew, check_monotonic, crew_of
-from tests.oracle.test_go_worker import (
+from tests.oracle.counters import (
     HAND_OVER,
     KEYS,
+    check_in_order_per_hold,
+    check_nothing_skipped,
     check_once_in_order,
     delivered,
     everything_stored,
@@ -27,7 +28,7 @@ from tests.oracle.test_go_worker import (
     streaming,
     writing,
 )
-from tests.oracle.test_java_worker import BEAT, check_in_order_per_hold, check_nothing_skipped
+from tests.oracle.test_java_worker import BEAT
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds the vendor's worker
 
@@ -51,12 +52,6 @@ def vendor(request: pytest.FixtureRequest) -> Vendor:
     if request.param == "go":
         return Vendor(request.getfixturevalue("go_worker"), {}, stores_at_the_end=True)
     return Vendor(request.getfixturevalue("java_worker"), BEAT, stores_at_the_end=False)
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    async with Emulator(settings=Settings(page_rows=50, init_delay=0.01)) as emulator:
-        yield Scene(emulator)
 
 
 @pytest.fixture

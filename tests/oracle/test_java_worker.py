@@ -13,17 +13,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from ots_emulator import Emulator, Settings
 from ots_emulator.faults import FaultRule
 from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Marker, Stage
 from ots_tunnel.protocol.http import HttpRequest
 from ots_tunnel.protocol.plainbuffer import decode_rows
 from tests.integration.scene import COPY, TABLE, Scene, until
-from tests.oracle.consumers import Crew, check_monotonic, crew_of
-from tests.oracle.java_program import quickest_command
-from tests.oracle.test_go_worker import (
+from tests.oracle.consumers import Crew, crew_of
+from tests.oracle.counters import (
     HAND_OVER,
     KEYS,
+    check_in_order_per_hold,
+    check_nothing_skipped,
     check_once_in_order,
     delivered,
     everything_stored,
@@ -32,17 +32,12 @@ from tests.oracle.test_go_worker import (
     streaming,
     writing,
 )
+from tests.oracle.java_program import quickest_command
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
 
 #: Quick: the heartbeats below what the SDK's setter allows (see Worker.java), the others at their least.
 BEAT = {"heartbeat": "1s", "timeout": "6s", "idle": "200ms", "checkpoint": "200ms"}
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    async with Emulator(settings=Settings(page_rows=50, init_delay=0.01)) as emulator:
-        yield Scene(emulator)
 
 
 @pytest.fixture
@@ -142,20 +137,6 @@ async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_
     check_nothing_skipped(crew)
     changes = {pair for names in crew.delivered.owners().values() for pair in itertools.pairwise(names)}
     assert {("java", "go"), ("go", "java again")} <= changes
-
-
-def check_in_order_per_hold(crew: Crew) -> None:
-    """Every owner is told each change of its time once, in order."""
-    for session in crew.delivered.sessions():
-        check_monotonic(session)
-
-
-def check_nothing_skipped(crew: Crew) -> None:
-    """Per key the numbers, 1, 2, 3 and so on, are told in order: only what was told before may come again."""
-    newest: Counter[str] = Counter()
-    for arrival in crew.delivered.arrivals:
-        assert arrival.number <= newest[arrival.key] + 1, f"{arrival} after {newest[arrival.key]}"
-        newest[arrival.key] = max(arrival.number, newest[arrival.key])
 
 
 async def test_tunnel_checklist_11_java_skips_a_single_410(scene: Scene, crew: Crew) -> None:

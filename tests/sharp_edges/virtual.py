@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 from ots_emulator import Emulator, Settings
@@ -34,6 +33,8 @@ class LoopClock:
 class VirtualScene(Scene):
     """A scene in the loop's time, with a record of every call; to be made inside the test, where that time is."""
 
+    patience = 100_000
+
     def __init__(self, **settings: object) -> None:
         chosen = Settings(page_rows=50, init_delay=0.01, date_skew=None, **settings)  # type: ignore[arg-type]
         super().__init__(Emulator(settings=chosen, clock=LoopClock(1_700_000_000.0)))
@@ -60,18 +61,6 @@ class VirtualScene(Scene):
     def calling_client(self) -> TunnelClient:
         """A client whose calls are recorded."""
         return TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
-
-    @asynccontextmanager
-    async def running(self, *workers: TunnelWorker) -> AsyncIterator[None]:
-        """Workers run inside the block and are drained after it."""
-        async with asyncio.timeout(100_000), asyncio.TaskGroup() as tasks:
-            for worker in workers:
-                tasks.create_task(worker.run())
-            try:
-                yield
-            finally:
-                for worker in workers:
-                    worker.drain()
 
     @property
     def clients(self) -> list[str]:

@@ -7,7 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import pytest
+
+from ots_tunnel.spark.progress import ClusterAccess
 
 
 class ConfigMapServer:
@@ -80,3 +85,16 @@ def serving(state: ConfigMapServer) -> Iterator[str]:
         server.shutdown()
         thread.join(timeout=10)
         server.server_close()
+
+
+@pytest.fixture
+def config_map_server() -> ConfigMapServer:
+    return ConfigMapServer()
+
+
+@pytest.fixture
+def cluster_access(config_map_server: ConfigMapServer, tmp_path: Path) -> Iterator[ClusterAccess]:
+    token = tmp_path / "token"
+    token.write_text("secret-token\n")
+    with serving(config_map_server) as url:
+        yield ClusterAccess(url, token)

@@ -17,11 +17,12 @@ from ots_emulator import EmulatorThread
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_rows, encode_row
-from ots_tunnel.spark.progress import ClusterAccess
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import SyncTableClient
 from ots_tunnel.tables import TableAdmin, TableSchema
-from tests.spark.config_maps import ConfigMapServer, serving
+from tests.spark.config_maps import cluster_access, config_map_server
+
+__all__ = ["cluster_access", "config_map_server"]
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 ROWS = 1_500
@@ -104,16 +105,3 @@ def row(number: int) -> bytes:
     versions = range(1_700_000_000_000, 1_700_000_000_000 + number % 3 + 1)
     cells = [Column("remark", entropy.randbytes(500).hex(), version) for version in versions]
     return encode_row(key, [*cells, Column("delay", number - 100, 1_700_000_000_000)])
-
-
-@pytest.fixture
-def config_map_server() -> ConfigMapServer:
-    return ConfigMapServer()
-
-
-@pytest.fixture
-def cluster_access(config_map_server: ConfigMapServer, tmp_path: Path) -> Iterator[ClusterAccess]:
-    token = tmp_path / "token"
-    token.write_text("secret-token")
-    with serving(config_map_server) as url:
-        yield ClusterAccess(url, token)

@@ -9,7 +9,8 @@ from typing import Any
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.model import ChannelType, Token
 from ots_tunnel.sinks.choice import open_sink
-from tests.unit.sinks.files.conftest import CHANNEL, Open, changes, contents
+from tests.unit.guards import Open
+from tests.unit.sinks.files.conftest import CHANNEL, changes, contents
 
 
 def document(folder: Path, **delivery: Any) -> WorkerConfig:

@@ -9,7 +9,8 @@ import pytest
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.sinks.paced import PacedSink
-from tests.unit.sinks.test_tolerating import Open, record
+from tests.unit.guards import Open
+from tests.unit.sinks.test_tolerating import record
 
 
 class Timed(Immediate):

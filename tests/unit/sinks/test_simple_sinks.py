@@ -20,21 +20,12 @@ from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.count import CountSink
 from ots_tunnel.sinks.stdout import StdoutSink
 from ots_tunnel.sinks.tablestore import TablestoreSink
+from tests.unit.guards import Closed, Open
 
 KEY = (("pk", "a"), ("b", b"\x00\xff"))
 COLUMNS = (Column("x", "ü", 5), Column("raw", b"\x01", 6), Column("y", None, 4, CellOp.DELETE_ONE_VERSION))
 RECORD = Record(Action.UPDATE, encode_row(KEY, COLUMNS, sequence=SequenceInfo(0, 12, 1)))
 BATCH = Batch(ChannelId("c1"), ChannelType.STREAM, [RECORD, RECORD])
-
-
-class Open:
-    def check(self) -> None:
-        pass
-
-
-class Closed:
-    def check(self) -> None:
-        raise OwnershipLost("late")
 
 
 async def test_records_become_json_lines() -> None:

@@ -20,14 +20,10 @@ from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.folder_store import FolderStore
 from ots_tunnel.sinks.files.formats import JsonLines
 from ots_tunnel.sinks.tolerating import ToleratingSink
+from tests.unit.guards import Closed, Open
 
 CHANNEL = ChannelId("c1")
 KIND = ChannelType.STREAM
-
-
-class Open:
-    def check(self) -> None:
-        pass
 
 
 def record(number: int) -> Record:
@@ -125,10 +121,6 @@ async def test_a_dead_letter_place_that_fails_for_good_ends_the_write(tmp_path: 
 
 
 async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
-    class Closed:
-        def check(self) -> None:
-            raise OwnershipLost("late")
-
     sink = ToleratingSink(Picky(), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
     confirmation = await sink.write(batch(1), Closed())

@@ -11,29 +11,11 @@ from ots_tunnel.protocol.plainbuffer import decode_row, encode_row
 from ots_tunnel.snapshot import SnapshotConfig
 from ots_tunnel.spark.copying import SplitCopy, TaskFence
 from ots_tunnel.table_calls import RowChange, RowOutcome, StreamDescription, TableDescription
+from tests.unit.spark.snapshot_document import DOCUMENT
 
 pytest.importorskip("pyarrow")
 
-CONFIG = SnapshotConfig.model_validate(
-    {
-        "source": {
-            "endpoint": "http://a.example",
-            "instance": "a",
-            "table": "t",
-            "credentials": {"directory": "/etc/ots/secrets/source"},
-        },
-        "sink": {
-            "tablestore": {
-                "endpoint": "http://b.example",
-                "instance": "b",
-                "table": "t",
-                "credentials": {"directory": "/etc/ots/secrets/sink"},
-            }
-        },
-        "progress": {"namespace": "shop", "configMap": "orders-snapshot", "label": "t1"},
-        "writeDeadlineSeconds": 20,
-    }
-)
+CONFIG = SnapshotConfig.model_validate({**DOCUMENT, "writeDeadlineSeconds": 20})
 NOW = 1_700_000_000.0
 
 

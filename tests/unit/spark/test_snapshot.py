@@ -11,28 +11,11 @@ import pytest
 from ots_tunnel.errors import ConfigError, ConnectionLost, OwnershipLost
 from ots_tunnel.snapshot import SnapshotConfig, dump_snapshot_config, load_snapshot_config
 from ots_tunnel.spark.splits import SplitList
+from tests.unit.spark.snapshot_document import DOCUMENT
 
 pytest.importorskip("pyspark")
 
 from ots_tunnel.spark import snapshot
-
-DOCUMENT: dict[str, Any] = {
-    "source": {
-        "endpoint": "http://a.example",
-        "instance": "a",
-        "table": "t",
-        "credentials": {"directory": "/etc/ots/secrets/source"},
-    },
-    "sink": {
-        "tablestore": {
-            "endpoint": "http://b.example",
-            "instance": "b",
-            "table": "t",
-            "credentials": {"directory": "/etc/ots/secrets/sink"},
-        }
-    },
-    "progress": {"namespace": "shop", "configMap": "orders-snapshot", "label": "t1"},
-}
 
 
 class Record:

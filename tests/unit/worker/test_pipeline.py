@@ -22,6 +22,7 @@ from ots_tunnel.rate import RateLimit
 from ots_tunnel.read_ahead import next_idle_attempt
 from ots_tunnel.shared import Shared
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
+from tests.unit.guards import Open
 
 pytestmark = pytest.mark.looptime
 
@@ -82,7 +83,7 @@ def pipeline(
         ChannelProgress(ChannelId("c"), kind),
         Token("t0"),
         read=script.read,
-        guard=_Open(),
+        guard=Open(),
         confirmed=lambda token: _note(script, confirmed, token),
         shared=shared,
         entropy=lambda: 0.5,
@@ -93,11 +94,6 @@ def pipeline(
 def _note(script: Script, confirmed: list[str], token: Token) -> None:
     confirmed.append(token)
     script.note(f"confirmed {token}")
-
-
-class _Open:
-    def check(self) -> None:
-        return None
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer import encode_primary_key, encode_row
@@ -21,16 +20,6 @@ from ots_tunnel.sinks.files.formats import JsonLines
 from ots_tunnel.sinks.json_form import json_form
 
 CHANNEL = ChannelId("c1")
-
-
-class Open:
-    def check(self) -> None:
-        pass
-
-
-class Closed:
-    def check(self) -> None:
-        raise OwnershipLost("late")
 
 
 def change(number: int) -> Record:

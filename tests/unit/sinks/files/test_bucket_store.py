@@ -18,7 +18,7 @@ from ots_tunnel.sinks.files.formats import JsonLines
 from ots_tunnel.sinks.files.stores import FileSpoiled
 from ots_tunnel.sinks.json_form import json_form
 from tests.s3_store import S3Store, s3_store
-from tests.unit.sinks.files.conftest import Closed, Open
+from tests.unit.guards import Closed, Open
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from ots_tunnel.sinks import Batch, Confirmation, Guard
 from ots_tunnel.sinks.files import folder_store
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.stores import FileSpoiled
-from tests.unit.sinks.files.conftest import CHANNEL, Closed, Open, Opener, base_token, changes, contents, rows
+from tests.unit.guards import Closed, Open
+from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, changes, contents, rows
 
 START = Token("t0")
 

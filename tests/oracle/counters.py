@@ -1,0 +1,90 @@
+"""A counter per key goes up in a table; what workers of its tunnel deliver of that, and what they hold meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
+from tests.integration.scene import Scene, until
+from tests.oracle.consumers import Crew, check_monotonic
+
+KEYS = [f"k{number:03}" for number in range(200)]
+#: A hand-over takes some heartbeats of both sides; ours are 5 s apart.
+HAND_OVER = 60
+
+
+async def streaming(scene: Scene, partitions: int = 2) -> None:
+    """A stream tunnel over an empty table."""
+    await scene.create_table(partitions=partitions)
+    await scene.put(KEYS)
+    scene.written.clear()
+    await scene.create_tunnel(TunnelType.Stream)
+
+
+@asynccontextmanager
+async def writing(scene: Scene) -> AsyncIterator[None]:
+    """Inside the block a counter per key goes up."""
+    stop = asyncio.Event()
+
+    async def write() -> None:
+        number = max((number for _, number in scene.everything()), default=1)
+        while not stop.is_set():
+            number += 1
+            await scene.put(KEYS, [number])
+            await asyncio.sleep(0.1)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(write())
+        yield
+        stop.set()
+
+
+async def delivered(crew: Crew, scene: Scene, seconds: float = 30) -> None:
+    """Wait until everything written has been delivered."""
+    expected = set(scene.everything())
+    await until(lambda: expected <= set(crew.delivered.records()), seconds, "everything delivered")
+
+
+async def everything_stored(scene: Scene) -> None:
+    """Wait until the checkpoints of all channels are behind everything written so far."""
+    now_ns = time.time_ns()
+    tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
+    await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "checkpoints stored")
+
+
+async def stored_checkpoint(scene: Scene, channel_id: ChannelId) -> Checkpoint:
+    return await scene.client.get_checkpoint(scene.tunnel_id, ClientId("somebody"), channel_id)
+
+
+def shares(scene: Scene) -> list[int]:
+    """How many channels each client holds, the idlest first."""
+    return sorted(Counter(scene.owners()).values())
+
+
+def held_by(scene: Scene, tag: str) -> int:
+    """Channels of clients whose id names `tag`; the vendor's clients are those that do not."""
+    return sum(("ours" in owner) == (tag == "ours") for owner in scene.owners())
+
+
+def check_once_in_order(crew: Crew, scene: Scene) -> None:
+    """Without a fault: everything exactly once, and in order even across hand-overs and splits."""
+    assert sorted(crew.delivered.records()) == sorted(scene.everything())
+    check_monotonic(crew.delivered.arrivals)
+
+
+def check_in_order_per_hold(crew: Crew) -> None:
+    """Every owner is told each change of its time once, in order."""
+    for session in crew.delivered.sessions():
+        check_monotonic(session)
+
+
+def check_nothing_skipped(crew: Crew) -> None:
+    """Per key the numbers, 1, 2, 3 and so on, are told in order: only what was told before may come again."""
+    newest: Counter[str] = Counter()
+    for arrival in crew.delivered.arrivals:
+        assert arrival.number <= newest[arrival.key] + 1, f"{arrival} after {newest[arrival.key]}"
+        newest[arrival.key] = max(arrival.number, newest[arrival.key])

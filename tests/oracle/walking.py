@@ -1,0 +1,51 @@
+"""A program of the vendor's walks through every call of its SDK on an emulator of its own, and reports each step."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ots_emulator import Settings
+from ots_emulator.thread import EmulatorThread
+from tests.oracle.go_program import walk_command
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What one walk reported.
+
+    Args:
+        sections: per section its steps, with what went wrong; None where nothing did.
+        summary: its last line.
+    """
+
+    sections: dict[str, dict[str, str | None]]
+    summary: dict[str, Any]
+
+    @property
+    def calls(self) -> set[str]:
+        """The calls that were answered."""
+        return set(self.summary["calls"])
+
+    def check(self, section: str) -> None:
+        """See that every step of a section went well."""
+        failed = [f"{name}: {detail}" for name, detail in self.sections[section].items() if detail is not None]
+        assert not failed, "\n".join(["failed steps:", *failed])
+
+
+def take_walk(program: Path, *, seconds: float) -> Walk:
+    """Let the program walk, for at most so many seconds."""
+    keys = {"test-id": "test-secret"}
+    with EmulatorThread({"demo": keys, "second": keys}, settings=Settings(init_delay=0.01)) as emulator:
+        command = walk_command(program, emulator.endpoint, emulator.admin_url)
+        walked = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    assert walked.returncode == 0, walked.stderr
+    *steps, last = map(json.loads, walked.stdout.splitlines())
+    sections: dict[str, dict[str, str | None]] = {}
+    for step in steps:
+        section, _, name = step["step"].partition("/")
+        sections.setdefault(section, {})[name] = None if step["ok"] else step["detail"]
+    return Walk(sections, last)
