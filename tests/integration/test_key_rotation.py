@@ -1,0 +1,49 @@
+"""Keys that are replaced while a worker runs: no restart, no new client, nothing lost."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Emulator, Settings
+from ots_tunnel.client import TunnelClient
+from ots_tunnel.credentials import FileCredentials
+from ots_tunnel.model import TunnelType
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker import TunnelWorker
+from tests.integration.scene import FAST, RecordingSink, Scene, until
+
+PAIRS = {"test-id": "test-secret", "old": "stale", "new": "fresh"}
+
+
+def write(folder: Path, key: str) -> None:
+    (folder / "accessKeyId").write_text(key)
+    (folder / "accessKeySecret").write_text(PAIRS[key])
+
+
+async def test_the_next_call_is_signed_with_the_new_pair(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(Emulator({"demo": PAIRS}, settings=Settings(init_delay=0.0)))
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    write(tmp_path, "old")
+    credentials = FileCredentials(tmp_path, interval=0.0)
+    client = TunnelClient("http://emulator", "demo", credentials, InProcessTransport(scene.emulator.handle))
+    sink = RecordingSink()
+    worker = TunnelWorker(client, sink, replace(FAST, tunnel_id=scene.tunnel_id))
+
+    async with scene.running(worker):
+        await scene.put(["k"])
+        await until(lambda: len(sink.written) == 1, what="the first change")
+        before = worker.status.client_id, worker.status.last_heartbeat
+        write(tmp_path, "new")
+        del scene.emulator.instances["demo"].keys["old"]
+        await scene.put(["k"], [2])
+        await until(lambda: len(sink.written) == 2, what="the change after it")
+        await until(lambda: worker.status.last_heartbeat != before[1], what="a heartbeat after it")
+
+    assert sink.written == [("k", 1), ("k", 2)]
+    assert worker.status.client_id == before[0]
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
