@@ -41,7 +41,7 @@ async def test_the_next_call_is_signed_with_the_new_pair(tmp_path: Path, caplog:
         write(tmp_path, "new")
         del scene.emulator.instances["demo"].keys["old"]
         await scene.put(["k"], [2])
-        await until(lambda: len(sink.written) == 2, what="the change after it")
+        await until(lambda: len(sink.written) == 2, 30, "the change after it; an idle channel is read every 6.25 s")
         await until(lambda: worker.status.last_heartbeat != before[1], what="a heartbeat after it")
 
     assert sink.written == [("k", 1), ("k", 2)]
