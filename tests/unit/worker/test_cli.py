@@ -198,3 +198,15 @@ def test_settings_follow_the_document(document: Path) -> None:
     assert (settings.interval, settings.timeout, settings.drain) == (5, 15, 20)
     assert settings.write_deadline == pytest.approx(10 / 3)
     assert settings.abandon_after == pytest.approx(18 - 10 / 3)  # a tenth is left for handing back
+
+
+def test_limits_of_the_document_reach_the_worker(document: Path) -> None:
+    limits = (
+        "maxParallelChannels: 3, rateLimitRowsPerSecond: 7, memoryBudgetBytes: 20000000, checkpointIntervalSeconds: 2"
+    )
+    document.write_text(document.read_text().replace("drainSeconds: 20", f"drainSeconds: 20, {limits}"))
+
+    settings = WorkerSettings.of(load_config(document))
+
+    assert (settings.max_parallel_channels, settings.rows_per_second) == (3, 7)
+    assert (settings.memory_budget_bytes, settings.checkpoint_interval) == (20_000_000, 2)
