@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ots_tunnel.destination import check_destination
+from ots_tunnel.destination_check import check_destination
 from ots_tunnel.model import TunnelInfo, TunnelType
 from ots_tunnel_operator.api import StreamWindow
 from ots_tunnel_operator.conditions import Problem, Reason, timestamp

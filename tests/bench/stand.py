@@ -22,7 +22,7 @@ import aiohttp
 from ots_tunnel.client import TunnelClient
 from ots_tunnel.compare import Comparison, compare_tables
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.destination import planned_schema
+from ots_tunnel.destination_check import planned_schema
 from ots_tunnel.model import (
     FINISHED,
     Action,

@@ -24,7 +24,7 @@ from ots_emulator import Emulator, Settings, app
 from ots_emulator.auth import Caller
 from ots_emulator.call import Call
 from ots_emulator.eventloop import new_event_loop
-from ots_emulator.tunnels import TunnelChannel
+from ots_emulator.tunnel_channels import TunnelChannel
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import read_page

@@ -14,7 +14,7 @@ from ots_tunnel.compare import Comparison, compare_tables
 from ots_tunnel.config import DeliveryConfig, RetryConfig
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.demo_changes import DemoChange
-from ots_tunnel.destination import planned_schema
+from ots_tunnel.destination_check import planned_schema
 from ots_tunnel.model import (
     FINISHED,
     Channel,

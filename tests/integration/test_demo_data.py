@@ -17,15 +17,8 @@ import pytest
 import ots_tunnel
 from ots_emulator import EmulatorThread
 from ots_tunnel.demo_changes import ChangeKind
-from ots_tunnel.demo_flights import (
-    FLIGHTS,
-    Target,
-    find_flights,
-    flights_schema,
-    load_flights,
-    read_flights,
-    read_keys,
-)
+from ots_tunnel.demo_flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
+from ots_tunnel.demo_load import Target, load_flights
 from ots_tunnel.demo_writer import ChangeWriter, flight_changes
 from ots_tunnel.errors import SinkError, TunnelError
 from ots_tunnel.model import Action, Credentials

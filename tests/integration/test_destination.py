@@ -13,13 +13,8 @@ import pytest
 
 from ots_emulator import EmulatorThread
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.destination import (
-    ANY_DEVIATION,
-    DestinationResult,
-    ensure_destination,
-    ensure_destination_async,
-    planned_schema,
-)
+from ots_tunnel.destination import DestinationResult, ensure_destination, ensure_destination_async
+from ots_tunnel.destination_check import ANY_DEVIATION, planned_schema
 from ots_tunnel.errors import (
     AuthFailed,
     ConfigError,

@@ -26,7 +26,8 @@ from ots_emulator.tokens import (
     read_stream_token,
     stream_token,
 )
-from ots_emulator.tunnels import BaseSlice, Tunnel, TunnelChannel
+from ots_emulator.tunnel_channels import BaseSlice, TunnelChannel
+from ots_emulator.tunnels import Tunnel
 from ots_emulator.wire import page_tail, record_head
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelStatus, StreamConfig, Token, TunnelType
 

@@ -17,7 +17,8 @@ from ots_emulator.changelog import ChangeLog, Partition
 from ots_emulator.keys import Key, KeySchema, read_primary_key
 from ots_emulator.store import Table
 from ots_emulator.traits import DefinedColumn, TableOptions, TableTraits
-from ots_emulator.tunnels import BaseSlice, Client, Tunnel, TunnelChannel
+from ots_emulator.tunnel_channels import BaseSlice, Client, TunnelChannel
+from ots_emulator.tunnels import Tunnel
 from ots_tunnel.model import ChannelStatus, KeyColumn, KeyType, StreamConfig, TunnelType
 
 Document = dict[str, Any]

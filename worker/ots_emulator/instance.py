@@ -18,7 +18,8 @@ from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunn
 from ots_emulator.settings import Settings
 from ots_emulator.store import Table
 from ots_emulator.transactions import Transactions
-from ots_emulator.tunnels import Tunnel, TunnelChannel
+from ots_emulator.tunnel_channels import TunnelChannel
+from ots_emulator.tunnels import Tunnel
 from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
 _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")

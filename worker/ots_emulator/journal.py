@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from ots_emulator.changelog import ChangeLog, Partition
     from ots_emulator.keys import Key
     from ots_emulator.store import Table
-    from ots_emulator.tunnels import Tunnel, TunnelChannel
+    from ots_emulator.tunnel_channels import TunnelChannel
+    from ots_emulator.tunnels import Tunnel
 
 
 class Journal(Protocol):

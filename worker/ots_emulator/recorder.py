@@ -20,7 +20,8 @@ from ots_emulator.keys import Key, KeySchema
 from ots_emulator.refusal import Refusal
 from ots_emulator.storage import Batch, Storage, place_of
 from ots_emulator.store import Table
-from ots_emulator.tunnels import Client, Tunnel, TunnelChannel
+from ots_emulator.tunnel_channels import Client, TunnelChannel
+from ots_emulator.tunnels import Tunnel
 
 
 @dataclass(slots=True)

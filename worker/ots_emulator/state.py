@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ots_emulator.instance import Instance
 from ots_emulator.store import Table
-from ots_emulator.tunnels import Tunnel, TunnelChannel
+from ots_emulator.tunnel_channels import TunnelChannel
+from ots_emulator.tunnels import Tunnel
 from ots_tunnel.model import FINISHED
 
 if TYPE_CHECKING:

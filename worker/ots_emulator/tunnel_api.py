@@ -11,7 +11,8 @@ from ots_emulator.delivery import PageReader, expire_by_clock, record_checkpoint
 from ots_emulator.pages import Body
 from ots_emulator.refusal import client_gone
 from ots_emulator.store import Table
-from ots_emulator.tunnels import Tunnel, TunnelChannel
+from ots_emulator.tunnel_channels import TunnelChannel
+from ots_emulator.tunnels import Tunnel
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId, StreamConfig, Token, TunnelType
 from ots_tunnel.protocol import tunnel_pb2 as pb
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from ots_tunnel.checkpointer import Checkpointer
 from ots_tunnel.client import Page, TunnelClient
+from ots_tunnel.cursor import ChannelCursor
 from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelError, TunnelExpired
 from ots_tunnel.failures import first_error
 from ots_tunnel.fence import ChannelFence, Fence
-from ots_tunnel.model import FINISHED, Channel, ChannelId, Checkpoint, ClientId, Token, TunnelId
+from ots_tunnel.model import FINISHED, Channel, Checkpoint, ClientId, Token
 from ots_tunnel.pipeline import Pipeline
 from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol import channel as machine
@@ -48,25 +49,6 @@ class Surroundings:
     ended_by: Callable[[TunnelError], None]
 
 
-class _Cursor:
-    """The service's checkpoint of one channel, written only inside the fence."""
-
-    def __init__(self, around: Surroundings, channel_id: ChannelId, guard: ChannelFence) -> None:
-        self._client = around.client
-        self._ids: tuple[TunnelId, ClientId, ChannelId] = (around.settings.tunnel_id, around.client_id, channel_id)
-        self._timeout = around.settings.write_deadline
-        self._guard = guard
-
-    async def get(self) -> Checkpoint:
-        return await self._client.get_checkpoint(*self._ids)
-
-    async def put(self, checkpoint: Checkpoint) -> None:
-        await self._client.checkpoint(*self._ids, checkpoint, timeout=self._timeout, before_send=self._guard.check)
-
-    async def read(self, token: Token) -> Page:
-        return await self._client.read_records(*self._ids, token)
-
-
 class ChannelTask:
     """Runs one channel until it is closed; `run` is its task, everything else is called from the session.
 
@@ -80,7 +62,9 @@ class ChannelTask:
         self._connection = machine.Connection(channel)
         self._events: asyncio.Queue[machine.Event] = asyncio.Queue()
         self._fence = ChannelFence(around.fence)
-        self._cursor = _Cursor(around, channel.channel_id, self._fence)
+        settings = around.settings
+        ids = (settings.tunnel_id, around.client_id, channel.channel_id)
+        self._cursor = ChannelCursor(around.client, ids, timeout=settings.write_deadline, guard=self._fence)
         self._checkpointer: Checkpointer | None = None
         self._pipeline: Pipeline | None = None
         self._work: asyncio.Task[None] | None = None

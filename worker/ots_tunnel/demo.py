@@ -24,7 +24,8 @@ from ots_tunnel.compare import Comparison, compare_tables
 from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.demo_changes import changes
-from ots_tunnel.demo_flights import Target, find_flights, flights_schema, load_flights, read_keys
+from ots_tunnel.demo_flights import find_flights, flights_schema, read_keys
+from ots_tunnel.demo_load import Target, load_flights
 from ots_tunnel.demo_writer import ChangeWriter
 from ots_tunnel.destination import ensure_destination_async
 from ots_tunnel.errors import TunnelError

@@ -24,7 +24,8 @@ import click
 
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.demo_changes import ChangeKind, DemoChange, changes
-from ots_tunnel.demo_flights import FLIGHTS, find_flights, read_keys, write_all
+from ots_tunnel.demo_flights import FLIGHTS, find_flights, read_keys
+from ots_tunnel.demo_load import write_all
 from ots_tunnel.errors import ConfigError, ObjectNotExist, TunnelError
 from ots_tunnel.model import Credentials, PrimaryKey
 from ots_tunnel.sinks.grouping import Grouping, Limits
@@ -141,7 +142,7 @@ class ChangeWriter:
 
 
 def flight_changes(admin: TableAdmin, table: str, *, seed: int, rows: int = FLIGHTS) -> Iterator[DemoChange]:
-    """The changes for a table that was loaded by `demo_flights.load_flights` and not changed since.
+    """The changes for a table that was loaded by `demo_load.load_flights` and not changed since.
 
     Args:
         admin: the table's instance.

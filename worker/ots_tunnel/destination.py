@@ -1,7 +1,6 @@
-"""The destination table: what it has to be, and making it so, once and idempotently.
+"""Making the destination table what `destination_check` says it has to be, once and idempotently.
 
 The operator calls `ensure_destination` before it creates a tunnel; workers never do (design section 3).
-Rules of replication 1.2, 4 and 5: equal keys, at least the source's versions and lifetime, a raised deviation.
 """
 
 from __future__ import annotations
@@ -9,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from ots_tunnel.destination_check import Problem, check_destination, planned_schema
 from ots_tunnel.errors import (
     ConfigError,
     ObjectAlreadyExist,
@@ -19,32 +19,13 @@ from ots_tunnel.errors import (
     TransportError,
 )
 from ots_tunnel.instances import region_of
-from ots_tunnel.model import KeyColumn
 from ots_tunnel.tables import TableAdmin, TableSchema, run_blocking
-
-#: The greatest deviation a table can have, INT64_MAX / 1000000 seconds: any version is accepted (tablestore-api 2.5).
-ANY_DEVIATION = 9_223_372_036_854
-
-#: Seconds of a century: a deviation that accepts versions from 1970 on and far ahead. Less may refuse old cells.
-COVERING_DEVIATION = 100 * 365 * 86_400
 
 #: Seconds until a new table answers row calls; the service needs up to a minute (tablestore-api 2.4).
 READY_DEADLINE = 120.0
 
 #: Seconds between two looks at a new table.
 READY_PAUSE = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a table cannot be the destination: the field, what was found there and what is needed."""
-
-    field: str
-    found: str
-    needed: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: found {self.found}, needed {self.needed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +40,6 @@ class DestinationResult:
     def usable(self) -> TableSchema | None:
         """The table, where it is there and fits."""
         return None if self.problems else self.schema
-
-
-def check_destination(source: TableSchema, destination: TableSchema) -> tuple[Problem, ...]:
-    """Every reason why `destination` cannot take an equal copy of `source`; empty when it can. Pure."""
-    return (
-        *_key_problems(source.keys, destination.keys),
-        *_version_problems(source, destination),
-        *_ttl_problems(source, destination),
-        *_write_problems(destination),
-    )
-
-
-def planned_schema(source: TableSchema, name: str) -> TableSchema:
-    """The table to create for a copy of `source`. Pure.
-
-    Auto-increment keys become plain integers: explicit values are restricted in such a column, and numbers given
-    anew would break updates, deletes and repeats (replication 5.4).
-    """
-    return replace(
-        source,
-        name=name,
-        keys=tuple(replace(key, auto_increment=False) for key in source.keys),
-        deviation_seconds=ANY_DEVIATION,
-        allow_update=True,
-    )
 
 
 def ensure_destination(
@@ -192,36 +148,3 @@ def _answers(destination: TableAdmin, schema: TableSchema) -> bool:
         return destination.answers(schema.name, schema)
     except (ServerUnavailable, TransportError):
         return False
-
-
-def _key_problems(source: tuple[KeyColumn, ...], found: tuple[KeyColumn, ...]) -> tuple[Problem, ...]:
-    needed = tuple(replace(key, auto_increment=False) for key in source)
-    return () if needed == found else (Problem("primary key", _key_text(found), _key_text(needed)),)
-
-
-def _key_text(keys: tuple[KeyColumn, ...]) -> str:
-    return ", ".join(f"{key.name} {key.type.name}{' AUTO_INCREMENT' if key.auto_increment else ''}" for key in keys)
-
-
-def _version_problems(source: TableSchema, found: TableSchema) -> tuple[Problem, ...]:
-    if found.max_versions >= source.max_versions:
-        return ()
-    return (Problem("max versions", str(found.max_versions), f"at least {source.max_versions}, as the source"),)
-
-
-def _ttl_problems(source: TableSchema, found: TableSchema) -> tuple[Problem, ...]:
-    """A lifetime shorter than the source's refuses or hides cells that the source still has."""
-    if found.ttl_seconds == -1 or found.ttl_seconds >= source.ttl_seconds > 0:
-        return ()
-    needed = "-1, as the source" if source.ttl_seconds == -1 else f"-1 or at least {source.ttl_seconds}, as the source"
-    return (Problem("time to live seconds", str(found.ttl_seconds), needed),)
-
-
-def _write_problems(found: TableSchema) -> tuple[Problem, ...]:
-    problems = []
-    if found.deviation_seconds < COVERING_DEVIATION:
-        needed = f"at least {COVERING_DEVIATION}, best {ANY_DEVIATION}: cells keep their versions"
-        problems.append(Problem("max version deviation seconds", str(found.deviation_seconds), needed))
-    if not found.allow_update:
-        problems.append(Problem("allow update", "false", "true: changes arrive as updates"))
-    return tuple(problems)

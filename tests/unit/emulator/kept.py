@@ -13,7 +13,8 @@ from ots_emulator.changelog import ChangeLog
 from ots_emulator.keys import BOTTOM_KEY, TOP_KEY
 from ots_emulator.recorder import Recorder
 from ots_emulator.store import Table
-from ots_emulator.tunnels import BaseSlice, Tunnel, TunnelChannel
+from ots_emulator.tunnel_channels import BaseSlice, TunnelChannel
+from ots_emulator.tunnels import Tunnel
 
 Picture = dict[str, Any]
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.destination import ANY_DEVIATION, check_destination, planned_schema, refuse_same_table
+from ots_tunnel.destination import refuse_same_table
+from ots_tunnel.destination_check import ANY_DEVIATION, check_destination, planned_schema
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials, KeyColumn, KeyType
 from ots_tunnel.tables import TableAdmin, TableSchema

@@ -18,7 +18,8 @@ from ots_tunnel.table_calls import KeyRange, RangePage, StreamDescription, Table
 from ots_tunnel.verify.comparison import Comparison
 from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
 from ots_tunnel.verify.recheck import MOST_SUSPECTS, READ_ONE_BY_ONE
-from ots_tunnel.verify.state import TablePlace, VerifyState, VerifyTask
+from ots_tunnel.verify.state import VerifyState
+from ots_tunnel.verify.state_document import TablePlace, VerifyTask
 from tests.unit.worker.test_compare import Rows, Table, keys, order, primary_key, tables
 
 PLACE = TablePlace(endpoint="http://h:1", instance="shop", table="orders")

@@ -27,7 +27,7 @@ from ots_tunnel.verify.keys import order, span
 from ots_tunnel.verify.recheck import READ_ONE_BY_ONE, SecondLook, Suspects, ranges_of
 from ots_tunnel.verify.rows import SAME, compare_rows, is_doubtful, show_cells, show_value
 from ots_tunnel.verify.sampling import choose_slices
-from ots_tunnel.verify.state import TablePlace
+from ots_tunnel.verify.state_document import TablePlace
 
 
 def span_of(*columns: Column, number: int = 1) -> RowSpan:

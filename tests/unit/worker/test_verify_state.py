@@ -15,7 +15,8 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.verify.comparison import CellDifference, Comparison, Difference, DifferingRow, ShownValue
 from ots_tunnel.verify.report import Outcome, report_document, report_lines
-from ots_tunnel.verify.state import TablePlace, VerifyState, VerifyTask, default_name, refuse_other_task
+from ots_tunnel.verify.state import VerifyState, default_name, refuse_other_task
+from ots_tunnel.verify.state_document import TablePlace, VerifyTask
 from ots_tunnel.verify.state_file import StateFile, read_state_file
 
 PLACE = TablePlace(endpoint="http://h:1", instance="shop", table="orders")

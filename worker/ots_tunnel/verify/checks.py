@@ -6,7 +6,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.instances import region_of
 from ots_tunnel.model import KeyColumn
 from ots_tunnel.table_calls import TableDescription
-from ots_tunnel.verify.state import TablePlace
+from ots_tunnel.verify.state_document import TablePlace
 
 
 def refuse_same_table(source: TablePlace, destination: TablePlace) -> None:

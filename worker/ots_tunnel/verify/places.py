@@ -24,7 +24,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.explanations import Place
 from ots_tunnel.job_file import ReaderSection, WriterSection, credentials_of, is_job_file, load_job, place_of
 from ots_tunnel.table_client import TableClient
-from ots_tunnel.verify.state import TablePlace
+from ots_tunnel.verify.state_document import TablePlace
 
 
 @dataclass(frozen=True, slots=True)

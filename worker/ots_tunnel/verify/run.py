@@ -23,7 +23,8 @@ from ots_tunnel.verify.display import MeterPicture
 from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
 from ots_tunnel.verify.places import Places
 from ots_tunnel.verify.report import Outcome
-from ots_tunnel.verify.state import VerifyState, VerifyTask, default_name, refuse_other_task
+from ots_tunnel.verify.state import VerifyState, default_name, refuse_other_task
+from ots_tunnel.verify.state_document import VerifyTask
 from ots_tunnel.verify.state_file import StateFile, read_state_file
 
 #: Seeds are drawn from so many, to be read and typed by people.

@@ -1,0 +1,138 @@
+"""The document that keeps what a comparison has done so far; pure."""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime
+
+from ots_tunnel.config import ConfigModel
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.model import PrimaryKey
+from ots_tunnel.protocol.plainbuffer import decode_primary_key, encode_primary_key
+from ots_tunnel.verify.comparison import COUNTS, CellDifference, Difference, DifferingRow, ShownValue
+
+#: What the first line of a state file has to say.
+FORMAT = "ots-tunnel verify 1"
+
+
+class TablePlace(ConfigModel):
+    """Where a table is."""
+
+    endpoint: str
+    instance: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.instance}/{self.table} at {self.endpoint}"
+
+
+class VerifyTask(ConfigModel):
+    """What is compared and how; a state file only goes on with the same."""
+
+    source: TablePlace
+    destination: TablePlace
+    sample_percent: float | None = None
+    """Share of the slices that is compared; null is all."""
+    seed: int = 0
+    """Says which slices a sample takes."""
+    recheck_seconds: float = 0
+    """Pause before rows that differ are read again; 0 takes the first look."""
+    show: int = 10
+    """Differences that are kept with their keys and values."""
+    max_versions: int
+    """Versions of each column that are read."""
+
+
+class _Shown(ConfigModel):
+    type: str
+    text: str
+
+
+class _Cell(ConfigModel):
+    column: str
+    version: int
+    first: _Shown | None
+    second: _Shown | None
+
+
+class RowDocument(ConfigModel):
+    """A row that differs."""
+
+    slice: int
+    kind: Difference
+    key: str
+    cells: tuple[_Cell, ...]
+    more: int
+
+
+class StateDocument(ConfigModel):
+    """The file's contents.
+
+    `bounds` are the ends of all slices, n + 1 of them, and the keys of `first`: PlainBuffer rows in base64. `done` has
+    the counts of every finished slice in the order of `comparison.COUNTS`.
+    """
+
+    format: str
+    task: VerifyTask
+    started: datetime
+    bounds: tuple[str, ...]
+    done: dict[int, tuple[int, ...]]
+    first: tuple[RowDocument, ...]
+
+
+def key_text(key: PrimaryKey) -> str:
+    """A key as the document has it."""
+    return base64.b64encode(encode_primary_key(key)).decode()
+
+
+def key_of(text: str) -> PrimaryKey:
+    """A key of the document.
+
+    Raises:
+        CodecError, ValueError: it is none.
+    """
+    return decode_primary_key(base64.b64decode(text, validate=True))
+
+
+def row_document(number: int, row: DifferingRow) -> RowDocument:
+    """A row that differs in slice `number`, as the document has it."""
+    cells = tuple(
+        _Cell(column=cell.column, version=cell.version, first=_shown(cell.first), second=_shown(cell.second))
+        for cell in row.cells
+    )
+    return RowDocument(slice=number, kind=row.kind, key=key_text(row.primary_key), cells=cells, more=row.more)
+
+
+def row_of(document: RowDocument) -> DifferingRow:
+    """A row of the document.
+
+    Raises:
+        CodecError, ValueError: its key is none.
+    """
+    cells = tuple(
+        CellDifference(cell.column, cell.version, _value(cell.first), _value(cell.second)) for cell in document.cells
+    )
+    return DifferingRow(document.kind, key_of(document.key), cells, document.more)
+
+
+def _shown(value: ShownValue | None) -> _Shown | None:
+    return None if value is None else _Shown(type=value.type, text=value.text)
+
+
+def _value(document: _Shown | None) -> ShownValue | None:
+    return None if document is None else ShownValue(document.type, document.text)
+
+
+def refuse_damage(document: StateDocument, where: str) -> None:
+    """See that a document has the right format and its parts fit together.
+
+    Raises:
+        ConfigError: they do not; names `where` it was found and the field.
+    """
+    if document.format != FORMAT:
+        raise ConfigError(f"{where}: format: found {document.format!r}, allowed is {FORMAT!r}")
+    if len(document.bounds) < 2:
+        raise ConfigError(f"{where}: bounds: found {len(document.bounds)}, needed are at least 2")
+    for number, counts in document.done.items():
+        if len(counts) != len(COUNTS):
+            raise ConfigError(f"{where}: done: slice {number} has {len(counts)} counts, needed are {len(COUNTS)}")
