@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel.model import Credentials
-from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.faults import Place
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Failure
 
 

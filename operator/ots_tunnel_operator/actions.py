@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ots_tunnel.model import StreamConfig, TunnelType
-from ots_tunnel_operator.conditions import Problem, Reason
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.snapshot import Snapshot, Step
 
 

@@ -24,12 +24,12 @@ from ots_tunnel_operator.actions import (
 )
 from ots_tunnel_operator.calls import CALL_ERRORS
 from ots_tunnel_operator.children import is_owned
-from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.drift import digest, is_current, version
 from ots_tunnel_operator.faults import Place, destination_incompatible, kube_problem, service_problem
 from ots_tunnel_operator.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Manifest, kind_of
 from ots_tunnel_operator.kube import Kube, KubeError, NameConflict
 from ots_tunnel_operator.memory import Memory
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Resource
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from ots_tunnel.errors import (
     TunnelExpired,
 )
 from ots_tunnel_operator.api import Source, TablestoreSink
-from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.kube import KubeError, NameConflict
+from ots_tunnel_operator.reasons import Problem, Reason
 
 #: Longest part of a foreign text in a message.
 MAX_FOREIGN = 300

@@ -20,9 +20,10 @@ from ots_tunnel_operator.actions import (
 )
 from ots_tunnel_operator.api import StreamWindow
 from ots_tunnel_operator.completion import was_completed
-from ots_tunnel_operator.conditions import Problem, Reason, timestamp
+from ots_tunnel_operator.conditions import timestamp
 from ots_tunnel_operator.lag import NANOSECONDS, is_initialised
 from ots_tunnel_operator.preflight import find_problem, start_of
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.snapshot import Snapshot, Step, assess
 from ots_tunnel_operator.snapshot_plan import snapshot_step, suspension

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from ots_tunnel.destination_check import check_destination
 from ots_tunnel.model import TunnelInfo, TunnelType
 from ots_tunnel_operator.api import StreamWindow
-from ots_tunnel_operator.conditions import Problem, Reason, timestamp
+from ots_tunnel_operator.conditions import timestamp
 from ots_tunnel_operator.faults import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.lag import NANOSECONDS, has_moved
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.snapshot import is_recorded_complete
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
 

@@ -20,7 +20,6 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator.actions import Plan, Wait
 from ots_tunnel_operator.api import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
-from ots_tunnel_operator.conditions import Reason
 from ots_tunnel_operator.faults import internal_problem, kube_problem, shortened
 from ots_tunnel_operator.kinds import TUNNEL
 from ots_tunnel_operator.kube import Kube, KubeError
@@ -28,6 +27,7 @@ from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe import Observer
 from ots_tunnel_operator.plan import plan
+from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource, World

@@ -14,7 +14,8 @@ from ots_tunnel_operator.kube import Kube, KubeError
 from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.status import build_status, is_different, is_urgent, merge_patch
+from ots_tunnel_operator.status import build_status
+from ots_tunnel_operator.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.world import Resource, World
 
 logger = logging.getLogger(__name__)

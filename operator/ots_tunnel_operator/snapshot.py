@@ -15,8 +15,8 @@ from ots_tunnel.model import Stage
 from ots_tunnel.protocol.token import is_stream_token
 from ots_tunnel.snapshot import SnapshotProgress
 from ots_tunnel_operator import names
-from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.lag import has_moved, is_initialised
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.spark_state import (
     Application,
     SnapshotDecision,

@@ -10,7 +10,8 @@ from ots_tunnel.snapshot import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.actions import Action, ApplyObject, DeleteObject, Plan, RecordStatus, Wait
 from ots_tunnel_operator.api import TablestoreTunnel
-from ots_tunnel_operator.conditions import Problem, Reason, timestamp
+from ots_tunnel_operator.conditions import timestamp
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.snapshot import COMPLETED, Snapshot, Step, application_of, label_of
 from ots_tunnel_operator.snapshot_document import snapshot_config_map, snapshot_progress_map

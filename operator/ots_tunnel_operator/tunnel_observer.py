@@ -10,10 +10,10 @@ from ots_tunnel.errors import ParameterInvalid, ResourceGone
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel_operator import names
 from ots_tunnel_operator.calls import CALL_ERRORS, within
-from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.faults import RESET_HINT, Place, service_problem
 from ots_tunnel_operator.lag import is_initialised
 from ots_tunnel_operator.memory import Instance, Memory
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.snapshot import COMPLETED
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World

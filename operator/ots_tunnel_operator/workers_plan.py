@@ -9,7 +9,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.actions import Action, ApplyObject, Plan, Wait
 from ots_tunnel_operator.completion import is_completed
-from ots_tunnel_operator.conditions import Problem, Reason
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.snapshot import Snapshot, Step
 from ots_tunnel_operator.worker_deployment import deployment

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel_operator.api_status import Condition
-from ots_tunnel_operator.conditions import STALLED, STOPS_WORKERS, TYPES, Notice, Reason, Verdict, build, notices
+from ots_tunnel_operator.conditions import TYPES, Notice, Verdict, build, notices
+from ots_tunnel_operator.reasons import STALLED, STOPS_WORKERS, Reason
 from tests.unit.operator.worlds import NOW
 
 READY = {"Ready": Verdict(True, Reason.CONSUMING)}

@@ -18,8 +18,9 @@ from ots_tunnel_operator.actions import (
     RecordStatus,
     ScaleDown,
 )
-from ots_tunnel_operator.conditions import Problem, Reason, timestamp
+from ots_tunnel_operator.conditions import timestamp
 from ots_tunnel_operator.plan import plan
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, World
 from tests.unit.operator.worlds import (
     COPY,

@@ -11,9 +11,9 @@ import pytest
 from ots_tunnel.errors import AuthFailed, ConnectError, PermissionDenied, ServerUnavailable
 from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, Token, TunnelType
 from ots_tunnel_operator.access_key import read_credentials
-from ots_tunnel_operator.conditions import Problem, Reason
 from ots_tunnel_operator.faults import Place, service_problem
 from ots_tunnel_operator.preflight import find_problem
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel
 from tests.unit.operator.worlds import (
     COPY,

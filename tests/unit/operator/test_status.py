@@ -9,9 +9,11 @@ import pytest
 
 from ots_tunnel.model import ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.api_status import TunnelObjectStatus
-from ots_tunnel_operator.conditions import Problem, Reason, timestamp
+from ots_tunnel_operator.conditions import timestamp
 from ots_tunnel_operator.plan import plan
-from ots_tunnel_operator.status import build_status, is_different, is_urgent, merge_patch
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.status import build_status
+from ots_tunnel_operator.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, World
 from tests.unit.operator.worlds import (
     NOW,

@@ -44,11 +44,12 @@ from pyspark.sql.types import StructType
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyType, PrimaryKey
+from ots_tunnel.spark.batches import raw_batches, read_pages, typed_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.table_client import RangePage, SyncTableClient
+    from ots_tunnel.table_client import SyncTableClient
 
 RAW_SCHEMA = "split BIGINT, row BINARY"
 DEFAULT_SPLIT_BYTES = 104_857_600
@@ -187,49 +188,10 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
         assert isinstance(partition, SplitPartition)
         client = self._options.client()
         try:
-            pages = read_pages(client, self._options.table, partition)
+            pages = read_pages(client, self._options.table, partition.start, partition.end, partition.max_versions)
             yield from raw_batches(partition.value, pages) if self._options.raw else typed_batches(self._columns, pages)
         finally:
             client.close()
-
-
-def read_pages(client: SyncTableClient, table: str, split: SplitPartition) -> Iterator[RangePage]:
-    """Every page of a split; a page may be empty and not be the last (tablestore-api 2.6)."""
-    start: PrimaryKey | None = split.start
-    while start is not None:
-        page = client.get_range(table, start, split.end, max_versions=split.max_versions)
-        yield page
-        start = page.next_start
-
-
-def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
-    """Rows as bytes, each with a header, then the empty one that ends the split."""
-    from ots_tunnel.protocol.spans import split_rows
-    from ots_tunnel.protocol.tags import HEADER
-    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
-
-    integers, binary = COLUMN_TYPES["bigint"], COLUMN_TYPES["binary"]
-    for page in pages:
-        rows = [HEADER + row for row in split_rows(page.rows)]
-        if rows:
-            yield build_batch((("split", integers, [index] * len(rows)), ("row", binary, rows)))
-    yield build_batch((("split", integers, [index]), ("row", binary, [b""])))
-
-
-def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
-    """The latest version of the wanted columns; a page was read with one version per column."""
-    from ots_tunnel.protocol.plainbuffer import decode_rows
-    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
-
-    for page in pages:
-        rows: list[dict[str, Any]] = []
-        for row in decode_rows(page.rows):
-            values: dict[str, Any] = {column.name: column.value for column in row.columns}
-            values.update(row.primary_key)
-            rows.append(values)
-        if rows:
-            wanted = ((name, COLUMN_TYPES[kind], [row.get(name) for row in rows]) for name, kind in columns)
-            yield build_batch(tuple(wanted))
 
 
 def write_splits_file(path: Path, payload: bytes, indexes: Sequence[int]) -> None:

@@ -1,0 +1,57 @@
+"""Pages of a split as Arrow batches, raw or typed; on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ots_tunnel.model import PrimaryKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ots_tunnel.table_client import RangePage, SyncTableClient
+
+
+def read_pages(
+    client: SyncTableClient, table: str, start: PrimaryKey, end: PrimaryKey, max_versions: int
+) -> Iterator[RangePage]:
+    """Every page from `start` (inclusive) to `end` (exclusive).
+
+    A page may be empty and not be the last (tablestore-api 2.6).
+    """
+    following: PrimaryKey | None = start
+    while following is not None:
+        page = client.get_range(table, following, end, max_versions=max_versions)
+        yield page
+        following = page.next_start
+
+
+def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+    """Rows as bytes, each with a header, then the empty one that ends the split."""
+    from ots_tunnel.protocol.spans import split_rows
+    from ots_tunnel.protocol.tags import HEADER
+    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
+
+    integers, binary = COLUMN_TYPES["bigint"], COLUMN_TYPES["binary"]
+    for page in pages:
+        rows = [HEADER + row for row in split_rows(page.rows)]
+        if rows:
+            yield build_batch((("split", integers, [index] * len(rows)), ("row", binary, rows)))
+    yield build_batch((("split", integers, [index]), ("row", binary, [b""])))
+
+
+def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+    """The latest version of the wanted columns; a page was read with one version per column."""
+    from ots_tunnel.protocol.plainbuffer import decode_rows
+    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
+
+    for page in pages:
+        rows: list[dict[str, Any]] = []
+        for row in decode_rows(page.rows):
+            values: dict[str, Any] = {column.name: column.value for column in row.columns}
+            values.update(row.primary_key)
+            rows.append(values)
+        if rows:
+            wanted = ((name, COLUMN_TYPES[kind], [row.get(name) for row in rows]) for name, kind in columns)
+            yield build_batch(tuple(wanted))
