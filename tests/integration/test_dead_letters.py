@@ -26,7 +26,7 @@ from ots_tunnel.sinks.tolerating import ToleratingSink
 from ots_tunnel.table_calls import RowChange
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport.inprocess import InProcessTransport
-from tests.integration.scene import COPY, CREDENTIALS, TABLE, Scene, until
+from tests.integration.scene import COPY, CREDENTIALS, TABLE, Scene, create_table_request, until
 
 #: Versions older than a day are refused by the copy, which was created without a large deviation.
 OLD_MS = 1_500_000_000_000
@@ -104,4 +104,17 @@ async def test_a_table_that_is_gone_is_about_no_record(scene: Scene) -> None:
 
     with pytest.raises(SinkRejected, match="OTSObjectNotExist"):
         await asyncio.wait_for(running, 20)
+    assert sink.tally().records_skipped == 0
+
+
+async def test_a_table_with_another_key_is_about_no_record(scene: Scene) -> None:
+    await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=COPY))
+    other = create_table_request(COPY)
+    other.table_meta.primary_key[0].type = pb.INTEGER
+    await scene.caller.call(TABLE_OPERATIONS["CreateTable"], other)
+    sink = ToleratingSink(sink_of(scene))
+    await write_rows(scene, set())
+
+    with pytest.raises(SinkRejected, match="primary key: found pk INTEGER, needed pk STRING, as the source has it"):
+        await asyncio.wait_for(scene.worker(sink).run(), 20)
     assert sink.tally().records_skipped == 0

@@ -10,6 +10,8 @@ from ots_tunnel.config import DeliveryConfig, TablestoreSinkConfig, WorkerConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected
 from ots_tunnel.fence import Guard
+from ots_tunnel.model import KeyColumn, KeyType
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Immediate
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.requests import plan_requests
@@ -21,6 +23,8 @@ from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.table_client import TableClient
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
+
+_KEY_TYPES = {int: KeyType.INTEGER, str: KeyType.STRING, bytes: KeyType.BINARY}
 
 
 class TablestoreSink(Immediate):
@@ -58,6 +62,8 @@ class TablestoreSink(Immediate):
             deadline=deadline,
         )
         self._time_to_live = -1
+        #: Key of the destination, until a record has shown that it is the source's.
+        self._key: tuple[KeyColumn, ...] = ()
         self.omissions = Omissions()
 
     @classmethod
@@ -110,11 +116,23 @@ class TablestoreSink(Immediate):
                 raise
             raise SinkRejected(error.code, self._explained(error)) from error
         self._time_to_live = description.time_to_live
+        self._key = description.primary_key
+
+    @property
+    def _where(self) -> str:
+        return f"sink.tablestore.table {self._table!r} in instance {self._client.instance!r} at {self._client.endpoint}"
+
+    def _refuse_another_key(self, record: Record) -> None:
+        """Tables whose keys differ are about no single record: none of them could be written."""
+        found = ", ".join(f"{column.name} {column.type.name}" for column in self._key)
+        needed = ", ".join(f"{name} {_KEY_TYPES[type(value)].name}" for name, value in record.primary_key)
+        if found != needed:
+            text = f"{self._where}: primary key: found {found}, needed {needed}, as the source has it"
+            raise SinkRejected("OTSInvalidPK", f"{text}: name a table that has it, or create one")
+        self._key = ()
 
     def _explained(self, error: ServiceError) -> str:
-        where = (
-            f"sink.tablestore.table {self._table!r} in instance {self._client.instance!r} at {self._client.endpoint}"
-        )
+        where = self._where
         match error:
             case ObjectNotExist():
                 way_out = "create it with the key columns of the source, or correct the name"
@@ -129,7 +147,13 @@ class TablestoreSink(Immediate):
         return f"{where}: {error.message}: {way_out}"
 
     async def write(self, batch: Batch, guard: Guard) -> None:
-        """See `Sink.write`."""
+        """See `Sink.write`.
+
+        Raises:
+            SinkRejected: also where the destination has another key than the source.
+        """
+        if self._key and batch.records:
+            self._refuse_another_key(batch.records[0])
         limit_ms = expired_before_ms(self._time_to_live, self._clock())
         waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
         if waves is not None:
