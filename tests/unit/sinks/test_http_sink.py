@@ -22,6 +22,7 @@ from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInf
 from ots_tunnel.protocol.plainbuffer import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.cloud_events import signature_headers
 from ots_tunnel.sinks.http import HttpSink
 
 NOW = 1_700_000_000.0
@@ -131,10 +132,52 @@ async def test_the_signature_is_that_of_standard_webhooks(service: Service, tmp_
     await write(service, record(7, 1), secret=tmp_path / "secret")
 
     headers, body = service.requests[0]
-    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    expected = base64.b64encode(hmac.new(b"hush", signed, hashlib.sha256).digest()).decode()
-    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert signed_with(headers, body, b"hush")
     assert headers["webhook-timestamp"] == str(int(NOW))
+
+
+def signed_with(headers: dict[str, str], body: bytes, secret: bytes) -> bool:
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
+    return headers["webhook-signature"] == f"v1,{expected}"
+
+
+async def test_a_secret_in_the_form_of_standard_webhooks_is_decoded(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
+    await write(service, record(7, 1), secret=tmp_path / "secret")
+
+    assert signed_with(*service.requests[0], base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
+
+
+def test_a_signature_is_the_specifications_example() -> None:
+    key = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    headers = signature_headers(b'{"test": 2432232314}', "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, key)
+
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+@pytest.mark.parametrize("text", ["whsec_", "whsec_h?sh"])
+async def test_a_secret_that_only_looks_like_one_is_refused(service: Service, tmp_path: Path, text: str) -> None:
+    (tmp_path / "secret").write_text(text)
+
+    with pytest.raises(ConfigError, match=r"hmacSecretFile: .*secret: allowed behind whsec_ is base64") as refused:
+        sink(service, secret=tmp_path / "secret")
+    assert "h?sh" not in str(refused.value)
+
+
+async def test_a_secret_that_is_replaced_signs_the_next_batch(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush")
+    made = sink(service, secret=tmp_path / "secret")
+    await made.open()
+    try:
+        await made.write(batch(record(7, 1)), Guard())
+        (tmp_path / "secret").write_text("hushhush")
+        await made.write(batch(record(7, 2)), Guard())
+    finally:
+        await made.close()
+
+    assert signed_with(*service.requests[0], b"hush")
+    assert signed_with(*service.requests[1], b"hushhush")
 
 
 async def test_order_per_key_is_kept_and_requests_overlap(service: Service) -> None:

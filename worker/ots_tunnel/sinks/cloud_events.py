@@ -20,6 +20,9 @@ from ots_tunnel.sinks.json_form import json_form
 CONTENT_TYPE = "application/cloudevents-batch+json; charset=UTF-8"
 _TYPES = {action: f"dev.ots-tunnel.row.{action.name.lower()}" for action in Action}
 
+#: Of a secret that is written as Standard Webhooks says.
+PREFIX = b"whsec_"
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -71,6 +74,23 @@ def _identity(record: Record, channel_id: ChannelId) -> str:
 def batch_body(events: tuple[Event, ...]) -> bytes:
     """The JSON array of some events."""
     return b"[" + b",".join(event.body for event in events) + b"]"
+
+
+def hmac_key(secret: bytes) -> bytes:
+    """The key that a secret stands for: behind `whsec_`, as Standard Webhooks writes it, is base64; else it is itself.
+
+    Raises:
+        ValueError: there is no base64 behind it; the text does not repeat the secret.
+    """
+    if not secret.startswith(PREFIX):
+        return secret
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except ValueError:
+        key = b""
+    if not key:
+        raise ValueError(f"allowed behind {PREFIX.decode()} is base64")
+    return key
 
 
 def signature_headers(body: bytes, message_id: str, now: float, secret: bytes | None) -> dict[str, str]:

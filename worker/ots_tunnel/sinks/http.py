@@ -22,7 +22,7 @@ from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.plainbuffer import decode_key_cells
 from ots_tunnel.sinks import Batch, Immediate, Refused
-from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, signature_headers
+from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
@@ -173,7 +173,10 @@ class HttpSink(Immediate):
             raise ConfigError(f"sink.http.hmacSecretFile: {path}: {error.strerror}") from error
         if not secret:
             raise ConfigError(f"sink.http.hmacSecretFile: {path}: is empty")
-        return secret
+        try:
+            return hmac_key(secret)
+        except ValueError as error:
+            raise ConfigError(f"sink.http.hmacSecretFile: {path}: {error}") from None
 
 
 def _retry_after(text: str, now: float) -> float:
