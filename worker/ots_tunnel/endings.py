@@ -42,7 +42,7 @@ class Ending:
 
 #: The first one that an error is an instance of counts.
 ENDINGS = (
-    Ending(0, "done: complete, or drained by a signal"),
+    Ending(0, "done: complete; `run` also: stopped by a signal"),
     Ending(1, "verify and demo: the tables differ"),
     Ending(2, "wrong document, option or keys, or a job that must not begin; nothing was touched", (ConfigError,)),
     Ending(11, "no such table, or the tunnel is of another one", (TableNotFound, ObjectNotExist, WrongTable)),
@@ -52,7 +52,7 @@ ENDINGS = (
     Ending(3, "the service refused for good in another way", (ServiceError,)),
     Ending(4, "the sink refused for good: its destination or records", (SinkRejected,)),
     Ending(5, "anything else, such as a service that does not answer", (Exception,)),
-    Ending(130, "interrupted; by another signal: 128 and its number, such as 143; `run` drains", (KeyboardInterrupt,)),
+    Ending(130, "interrupted; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
 )
 
 
