@@ -57,7 +57,7 @@ def test_a_factory_or_the_function_that_makes_one(name: str) -> None:
         ("shop_processors:absent", "module 'shop_processors' has no 'absent'"),
         ("shop_processors:number", "is a int, allowed is a ProcessorFactory"),
         ("shop_processors:process", "raised TypeError"),
-        ("shop_processors:broken", "raised RuntimeError: no database"),
+        ("shop_processors:broken", "'shop_processors:broken' raised RuntimeError: no database"),
     ],
 )
 def test_what_is_wrong_is_named(name: str, message: str) -> None:

@@ -28,7 +28,7 @@ def load_factory(name: str) -> ProcessorFactory:
     except AttributeError:
         raise ConfigError(f"{FIELD}: module {module_name!r} has no {attribute!r}") from None
     if not _is_factory(found) and callable(found):
-        found = _made_by(found)
+        found = _made_by(found, name)
     if not _is_factory(found):
         raise ConfigError(
             f"{FIELD}: {name!r} is a {type(found).__name__}, allowed is a ProcessorFactory, such as "
@@ -37,11 +37,11 @@ def load_factory(name: str) -> ProcessorFactory:
     return cast("ProcessorFactory", found)
 
 
-def _made_by(function: Callable[[], Any]) -> Any:
+def _made_by(function: Callable[[], Any], name: str) -> Any:
     try:
         return function()
     except Exception as error:
-        raise ConfigError(f"{FIELD}: {function!r} raised {type(error).__name__}: {error}") from error
+        raise ConfigError(f"{FIELD}: {name!r} raised {type(error).__name__}: {error}") from error
 
 
 def _is_factory(found: object) -> bool:
