@@ -48,6 +48,8 @@ LATE_NEWS = 2.0
 #: In a row. A worker asks again at once, so that all of them may be one worker's: with more it would be cut off from
 #: the service until its fence closes, which is a strike that the judge is not told of.
 MAX_LOST_HEARTBEATS = 2
+#: Seconds until the service has given every worker some channels.
+SPREADING = 40.0
 #: Seconds until everything is copied once the writers have stopped.
 CATCHING_UP = 60.0
 WRITER = "writer"
@@ -142,6 +144,7 @@ class Run:
         """Let workers copy and writers write while everything of a schedule happens."""
         assert self.crew is not None
         await asyncio.gather(*(self.crew.start(worker) for worker in range(WORKERS)))
+        await self._until_everybody_has_channels()
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for writer in self._writers:
@@ -190,6 +193,15 @@ class Run:
         await self._tunnels.close()
         for client in (*self._tables.values(), *self._callers):
             await client.close()
+
+    async def _until_everybody_has_channels(self) -> None:
+        """A worker that holds nothing cannot be struck in the middle of something."""
+        async with asyncio.timeout(SPREADING):
+            while True:
+                owners = {each["owner"] for each in (await self.tunnel())["channels"] if each["status"] == "OPEN"}
+                if len(owners) == WORKERS:
+                    return
+                await asyncio.sleep(0.1)
 
     async def _happen(self, event: Event) -> None:
         assert self.crew is not None
