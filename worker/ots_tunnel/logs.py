@@ -1,8 +1,8 @@
 """JSON logs on standard error, set up once by a command.
 
 A line has a stable sentence and fixed keys: `action`, `tunnel_id`, `client_id`, `channel_id`, `request_id`, `rows`,
-`bytes`, `duration`, `error`. Row contents and tokens never appear, nor do keys but that of a record that was refused
-for good: somebody has to find it.
+`bytes`, `duration`, `error`, `left_out`. Row contents and tokens never appear, nor do keys but that of a record that
+was refused for good: somebody has to find it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from pythonjsonlogger.json import JsonFormatter
+
+from ots_tunnel.repeated_warnings import RepeatedWarnings
 
 
 class LogAction(enum.StrEnum):
@@ -80,6 +82,7 @@ def set_up_logs(level: str = "INFO") -> None:
     """Write JSON lines from `level` on to standard error."""
     handler = StandardError()
     handler.setFormatter(JsonLine())
+    handler.addFilter(RepeatedWarnings())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
