@@ -125,12 +125,14 @@ class Work:
         return sum(writer.number for writer in self.everybody)
 
     async def pull(self, lever: str) -> None:
-        """Split or merge partitions."""
-        async with (
-            aiohttp.ClientSession() as http,
-            http.post(self.process.admin_url + lever, json={"instance": "demo", "table": TABLE}) as answer,
-        ):
-            assert answer.status == 200, await answer.text()
+        """Split or merge partitions; what the writers have just emptied is split as soon as it has rows."""
+        async with asyncio.timeout(30), aiohttp.ClientSession(self.process.admin_url) as http:
+            while True:
+                async with http.post(lever, json={"instance": "demo", "table": TABLE}) as answer:
+                    if answer.status == 200:
+                        return
+                    assert "rows, at least 2 are needed" in await answer.text()
+                await asyncio.sleep(0.01)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

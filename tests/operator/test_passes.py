@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -280,10 +281,9 @@ async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene:
     scene.secret()
     client = await client_of(scene)
     tunnel_id = await client.create_tunnel("flights", "flights-copy", TunnelType.BaseAndStream)
-    for _ in range(200):
-        found = await client.describe_tunnel("flights", "flights-copy")
-        if found.channels:
-            break
+    async with asyncio.timeout(20):
+        while not (found := await client.describe_tunnel("flights", "flights-copy")).channels:
+            await asyncio.sleep(0.01)
     channel = ChannelId(found.channels[0].channel_id)
     reader = ClientId("somebody")
     token = (await client.get_checkpoint(tunnel_id, reader, channel)).token
