@@ -12,6 +12,7 @@ from ots_tunnel.protocol.lifecycle import CLIENT_TRANSITIONS, ClientState
 _EVENTS = {
     "Vanished": "vanished",
     "Drain": "drain",
+    "Connected": "checkpoint read",
     "ConnectFailed": "no checkpoint",
     "PipelineFinished": "read to the end",
     "PipelineFailed": "error",

@@ -166,14 +166,14 @@ class ChannelTask:
         except TunnelError as error:
             self._fail(error)
             await self._keep_progress(error)
-            outcome: machine.Event = machine.PipelineFailed()
+            outcome: machine.Event = self._failed()
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and self._is_cancelled():
                 raise
             # A bug in one channel must neither stop the others nor go unseen.
             logger.exception("channel failed unexpectedly", extra=self._extra("channel_failed"))
             self.progress.error = f"{type(error).__name__}: {error}"
-            outcome = machine.PipelineFailed()
+            outcome = self._failed()
         else:
             outcome = machine.PipelineFinished() if finished else machine.PipelineStopped()
         if doubt := self.doubt:
@@ -181,6 +181,9 @@ class ChannelTask:
             self._log("channel_abandoned", "write abandoned")
             await asyncio.sleep(doubt)
         self.feed(outcome)
+
+    def _failed(self) -> machine.Event:
+        return machine.PipelineFailed() if self._pipeline is not None else machine.ConnectFailed()
 
     def _is_cancelled(self) -> bool:
         # Without being told, a cancellation is a sink's own.
@@ -202,6 +205,7 @@ class ChannelTask:
             confirmed=checkpointer.confirmed,
             shared=around.shared,
         )
+        self.feed(machine.Connected())
         finished = False
         try:
             async with asyncio.timeout(None) as self._limit, asyncio.TaskGroup() as tasks:

@@ -8,6 +8,7 @@ from ots_tunnel.errors import InvalidTransition
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
 from ots_tunnel.protocol.channel import (
     TRANSITIONS,
+    Connected,
     ConnectFailed,
     Connection,
     Drain,
@@ -46,10 +47,14 @@ def reports(version: int, status: ChannelStatus) -> tuple[Effect, ...]:
 
 # current state, incoming status at NOW -> next state, version and status afterwards, effects
 MATRIX = [
-    (State.WAIT, OPEN, State.RUNNING, (NOW, OPEN), START),
+    (State.WAIT, OPEN, State.CONNECTING, (NOW, OPEN), START),
     (State.WAIT, CLOSING, State.CLOSED, (NOW + 1, CLOSE), reports(NOW + 1, CLOSE)),
     (State.WAIT, CLOSE, State.CLOSED, (NOW, CLOSE), ()),
     (State.WAIT, TERMINATED, State.CLOSED, (NOW, TERMINATED), ()),
+    (State.CONNECTING, OPEN, State.CONNECTING, (NOW, OPEN), ()),
+    (State.CONNECTING, CLOSING, State.CLOSING, (NOW, CLOSING), DRAIN),
+    (State.CONNECTING, CLOSE, State.CLOSED, (NOW, CLOSE), ABANDON),
+    (State.CONNECTING, TERMINATED, State.CLOSED, (NOW, TERMINATED), ABANDON),
     (State.RUNNING, OPEN, State.RUNNING, (NOW, OPEN), ()),
     (State.RUNNING, CLOSING, State.CLOSING, (NOW, CLOSING), DRAIN),
     (State.RUNNING, CLOSE, State.CLOSED, (NOW, CLOSE), ABANDON),
@@ -74,20 +79,24 @@ MATRIX = [
 
 # current state, other event -> next state, effects; a report carries SEEN + 1
 OTHERS: list[tuple[State, Event, State, tuple[Effect, ...]]] = [
-    (State.WAIT, ConnectFailed(), State.FAILED, reports(SEEN + 1, CLOSE)),
     (State.WAIT, Drain(), State.CLOSED, reports(SEEN + 1, CLOSE)),
     (State.WAIT, Vanished(), State.CLOSED, ()),
-    (State.RUNNING, ConnectFailed(), State.FAILED, reports(SEEN + 1, CLOSE)),
+    (State.CONNECTING, Connected(), State.RUNNING, ()),
+    (State.CONNECTING, ConnectFailed(), State.FAILED, reports(SEEN + 1, CLOSE)),
+    (State.CONNECTING, Drain(), State.CLOSING, DRAIN),
+    (State.CONNECTING, Vanished(), State.CLOSED, ABANDON),
     (State.RUNNING, PipelineFinished(), State.FINISHED, reports(SEEN + 1, TERMINATED)),
     (State.RUNNING, PipelineFailed(), State.FAILED, reports(SEEN + 1, CLOSE)),
     (State.RUNNING, Drain(), State.CLOSING, DRAIN),
     (State.RUNNING, Vanished(), State.CLOSED, ABANDON),
+    (State.CLOSING, Connected(), State.CLOSING, ()),
     (State.CLOSING, ConnectFailed(), State.FAILED, reports(SEEN + 1, CLOSE)),
     (State.CLOSING, PipelineFinished(), State.FINISHED, reports(SEEN + 1, TERMINATED)),
     (State.CLOSING, PipelineFailed(), State.FAILED, reports(SEEN + 1, CLOSE)),
     (State.CLOSING, PipelineStopped(), State.CLOSED, reports(SEEN + 1, CLOSE)),
     (State.CLOSING, Drain(), State.CLOSING, ()),
     (State.CLOSING, Vanished(), State.CLOSED, ABANDON),
+    (State.CLOSED, Connected(), State.CLOSED, ()),
     (State.CLOSED, ConnectFailed(), State.CLOSED, ()),
     (State.CLOSED, PipelineFinished(), State.CLOSED, ()),
     (State.CLOSED, PipelineFailed(), State.CLOSED, ()),
@@ -101,15 +110,14 @@ OTHERS: list[tuple[State, Event, State, tuple[Effect, ...]]] = [
 ]
 
 IMPOSSIBLE: list[tuple[State, Event]] = [
-    (State.WAIT, PipelineFinished()),
-    (State.WAIT, PipelineFailed()),
-    (State.WAIT, PipelineStopped()),
-    (State.RUNNING, PipelineStopped()),
+    *((state, event) for state in (State.WAIT, State.RUNNING) for event in (Connected(), ConnectFailed())),
+    *((state, event) for state in (State.WAIT, State.CONNECTING) for event in (PipelineFinished(), PipelineFailed())),
+    *((state, PipelineStopped()) for state in (State.WAIT, State.CONNECTING, State.RUNNING)),
     *((state, Notified(channel(NOW, ChannelStatus.WAIT))) for state in State),
     *(
         (state, event)
         for state in (State.FAILED, State.FINISHED)
-        for event in (ConnectFailed(), PipelineFinished(), PipelineFailed(), PipelineStopped())
+        for event in (Connected(), ConnectFailed(), PipelineFinished(), PipelineFailed(), PipelineStopped())
     ),
 ]
 
@@ -148,7 +156,7 @@ def test_every_pair_is_covered_by_a_test() -> None:
     tested = {(state, status) for state, status, *_ in MATRIX} | {(state, type(event)) for state, event, *_ in OTHERS}
 
     assert tested == set(TRANSITIONS)
-    assert len(TRANSITIONS) + len(IMPOSSIBLE) == len(State) * (len(ChannelStatus) + 6)
+    assert len(TRANSITIONS) + len(IMPOSSIBLE) == len(State) * (len(ChannelStatus) + 7)
 
 
 @pytest.mark.parametrize("state", State)

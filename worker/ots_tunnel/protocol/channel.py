@@ -27,6 +27,7 @@ class State(enum.Enum):
     """State of a connection; the three closed ones differ in why."""
 
     WAIT = "wait"
+    CONNECTING = "connecting"
     RUNNING = "running"
     CLOSING = "closing"
     CLOSED = "closed"
@@ -61,6 +62,11 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class Connected:
+    """The checkpoint has been read, and the pipeline begins there."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectFailed:
     """The checkpoint could not be read, so there is no pipeline."""
 
@@ -80,7 +86,7 @@ class PipelineStopped:
     """The pipeline ended because it was told to, its last checkpoint written."""
 
 
-Event = Notified | Vanished | Drain | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped
+Event = Notified | Vanished | Drain | Connected | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +137,31 @@ class Outcome(enum.Enum):
 
 
 #: A heartbeat's word on the channel, or the type of any other event.
-Trigger = ChannelStatus | type[Vanished | Drain | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped]
+Trigger = (
+    ChannelStatus
+    | type[Vanished | Drain | Connected | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped]
+)
 
 _Table = dict[tuple[State, Trigger], tuple[State, Outcome]]
 
 _WAIT: _Table = {
-    (State.WAIT, ChannelStatus.OPEN): (State.RUNNING, Outcome.START),
+    (State.WAIT, ChannelStatus.OPEN): (State.CONNECTING, Outcome.START),
     (State.WAIT, ChannelStatus.CLOSING): (State.CLOSED, Outcome.REPORT_CLOSE),
     (State.WAIT, ChannelStatus.CLOSE): (State.CLOSED, Outcome.NOTHING),
     (State.WAIT, ChannelStatus.TERMINATED): (State.CLOSED, Outcome.NOTHING),
     (State.WAIT, Vanished): (State.CLOSED, Outcome.NOTHING),
     (State.WAIT, Drain): (State.CLOSED, Outcome.REPORT_CLOSE),
-    (State.WAIT, ConnectFailed): (State.FAILED, Outcome.REPORT_CLOSE),
+}
+
+_CONNECTING: _Table = {
+    (State.CONNECTING, ChannelStatus.OPEN): (State.CONNECTING, Outcome.NOTHING),
+    (State.CONNECTING, ChannelStatus.CLOSING): (State.CLOSING, Outcome.DRAIN),
+    (State.CONNECTING, ChannelStatus.CLOSE): (State.CLOSED, Outcome.ABANDON),
+    (State.CONNECTING, ChannelStatus.TERMINATED): (State.CLOSED, Outcome.ABANDON),
+    (State.CONNECTING, Vanished): (State.CLOSED, Outcome.ABANDON),
+    (State.CONNECTING, Drain): (State.CLOSING, Outcome.DRAIN),
+    (State.CONNECTING, Connected): (State.RUNNING, Outcome.NOTHING),
+    (State.CONNECTING, ConnectFailed): (State.FAILED, Outcome.REPORT_CLOSE),
 }
 
 _RUNNING: _Table = {
@@ -152,7 +171,6 @@ _RUNNING: _Table = {
     (State.RUNNING, ChannelStatus.TERMINATED): (State.CLOSED, Outcome.ABANDON),
     (State.RUNNING, Vanished): (State.CLOSED, Outcome.ABANDON),
     (State.RUNNING, Drain): (State.CLOSING, Outcome.DRAIN),
-    (State.RUNNING, ConnectFailed): (State.FAILED, Outcome.REPORT_CLOSE),
     (State.RUNNING, PipelineFinished): (State.FINISHED, Outcome.REPORT_TERMINATED),
     (State.RUNNING, PipelineFailed): (State.FAILED, Outcome.REPORT_CLOSE),
 }
@@ -164,6 +182,7 @@ _CLOSING: _Table = {
     (State.CLOSING, ChannelStatus.TERMINATED): (State.CLOSED, Outcome.ABANDON),
     (State.CLOSING, Vanished): (State.CLOSED, Outcome.ABANDON),
     (State.CLOSING, Drain): (State.CLOSING, Outcome.NOTHING),
+    (State.CLOSING, Connected): (State.CLOSING, Outcome.NOTHING),
     (State.CLOSING, ConnectFailed): (State.FAILED, Outcome.REPORT_CLOSE),
     (State.CLOSING, PipelineFinished): (State.FINISHED, Outcome.REPORT_TERMINATED),
     (State.CLOSING, PipelineFailed): (State.FAILED, Outcome.REPORT_CLOSE),
@@ -184,6 +203,7 @@ def _closed(state: State, report: Outcome) -> _Table:
 
 # A pipeline that was abandoned still ends; by then nobody wants to know.
 _ABANDONED: _Table = {
+    (State.CLOSED, Connected): (State.CLOSED, Outcome.NOTHING),
     (State.CLOSED, ConnectFailed): (State.CLOSED, Outcome.NOTHING),
     (State.CLOSED, PipelineFinished): (State.CLOSED, Outcome.NOTHING),
     (State.CLOSED, PipelineFailed): (State.CLOSED, Outcome.NOTHING),
@@ -194,6 +214,7 @@ _ABANDONED: _Table = {
 #: connect is its row FailedConnect. What is missing cannot happen.
 TRANSITIONS: Final[Mapping[tuple[State, Trigger], tuple[State, Outcome]]] = MappingProxyType(
     _WAIT
+    | _CONNECTING
     | _RUNNING
     | _CLOSING
     | _closed(State.CLOSED, Outcome.REPORT_CLOSE)
