@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
 from ots_tunnel.protocol.assignment import accept_report, merge
 from ots_tunnel.protocol.channel import (
+    Connected,
     ConnectFailed,
     Connection,
     Drain,
@@ -33,6 +34,7 @@ from ots_tunnel.protocol.channel import (
 
 IDS = [ChannelId(f"channel-{number}") for number in range(3)]
 CLIENTS = ["one", "two"]
+UNDER_WAY = (State.CONNECTING, State.RUNNING, State.CLOSING)
 ALIVE = (ChannelStatus.OPEN, ChannelStatus.CLOSING)
 OVER = (ChannelStatus.CLOSE, ChannelStatus.TERMINATED)
 
@@ -73,6 +75,8 @@ class Client:
     channels: dict[ChannelId, Channel] = field(default_factory=dict)
     connections: dict[ChannelId, Connection] = field(default_factory=dict)
     running: set[ChannelId] = field(default_factory=set)
+    #: Those of them that have not read their checkpoint yet.
+    connecting: set[ChannelId] = field(default_factory=set)
     stopping: dict[ChannelId, StopReason] = field(default_factory=dict)
     waiting: list[Channel] | None = None
 
@@ -100,9 +104,11 @@ class Client:
                 case StartPipeline():
                     assert key not in self.running, "a second pipeline"
                     self.running.add(key)
+                    self.connecting.add(key)
                 case StopPipeline(StopReason.OWNERSHIP_LOST):
                     # Bounded by fencing in the worker; here it is at once.
                     self.running.discard(key)
+                    self.connecting.discard(key)
                     self.stopping.pop(key, None)
                 case StopPipeline(reason):
                     self.stopping[key] = reason
@@ -111,6 +117,7 @@ class Client:
 
     def end(self, key: ChannelId, event: Event) -> None:
         self.running.discard(key)
+        self.connecting.discard(key)
         self.stopping.pop(key, None)
         self.feed(key, event)
 
@@ -141,13 +148,25 @@ class ChannelMachine(RuleBasedStateMachine):
             self.service.change(key, ChannelStatus.CLOSING)
 
     @rule(
+        name=st.sampled_from(CLIENTS), key=st.sampled_from(IDS), event=st.sampled_from([Connected(), ConnectFailed()])
+    )
+    def checkpoint_is_read_or_not(self, name: str, key: ChannelId, event: Event) -> None:
+        client = self.clients[name]
+        if key in client.connecting:
+            client.connecting.discard(key)
+            if isinstance(event, Connected):
+                client.feed(key, event)
+            else:
+                client.end(key, event)
+
+    @rule(
         name=st.sampled_from(CLIENTS),
         key=st.sampled_from(IDS),
-        event=st.sampled_from([PipelineFinished(), PipelineFailed(), ConnectFailed()]),
+        event=st.sampled_from([PipelineFinished(), PipelineFailed()]),
     )
     def pipeline_ends_by_itself(self, name: str, key: ChannelId, event: Event) -> None:
         client = self.clients[name]
-        if key in client.running:
+        if key in client.running - client.connecting:
             if isinstance(event, PipelineFinished):
                 self.service.durable.add(key)
             client.end(key, event)
@@ -178,7 +197,7 @@ class ChannelMachine(RuleBasedStateMachine):
         for client in self.clients.values():
             for key, connection in client.connections.items():
                 assert client.channels[key] == connection.channel
-                assert (key in client.running) == (connection.state in (State.RUNNING, State.CLOSING))
+                assert (key in client.running) == (connection.state in UNDER_WAY)
 
     @invariant()
     def a_running_pipeline_owns_its_channel(self) -> None:
