@@ -196,3 +196,14 @@ class Scene:
     def everything(self) -> list[tuple[str, int]]:
         """Every write as (key, number)."""
         return [(key, number) for key, numbers in self.written.items() for number in numbers]
+
+
+@asynccontextmanager
+async def twenty_rows(tunnel_type: TunnelType) -> AsyncIterator[Scene]:
+    """A table with 20 rows and a tunnel, for one command."""
+    async with Emulator() as emulator:
+        scene = Scene(emulator)
+        await scene.create_table()
+        await scene.put([f"k{number}" for number in range(20)])
+        await scene.create_tunnel(tunnel_type)
+        yield scene

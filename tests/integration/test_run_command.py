@@ -10,19 +10,14 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from ots_emulator import Emulator
 from ots_tunnel.model import TunnelType
 from tests.integration.run_process import document, ended, line_with, start
-from tests.integration.scene import Scene
+from tests.integration.scene import Scene, twenty_rows
 
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
-    async with Emulator() as emulator:
-        scene = Scene(emulator)
-        await scene.create_table()
-        await scene.put([f"k{number}" for number in range(20)])
-        await scene.create_tunnel(TunnelType.BaseAndStream)
+    async with twenty_rows(TunnelType.BaseAndStream) as scene:
         yield scene
 
 

@@ -17,12 +17,11 @@ import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
-from ots_emulator import Emulator
 from ots_emulator.faults import FaultRule
 from ots_tunnel.logs import LogAction
 from ots_tunnel.model import TunnelType
 from tests.integration.run_process import Left, document, ended, line_with, start
-from tests.integration.scene import Scene
+from tests.integration.scene import Scene, twenty_rows
 
 #: Every metric that the worker serves: its kind, and its labels beside `tunnel`.
 METRICS: dict[str, tuple[str, set[str]]] = {
@@ -49,11 +48,7 @@ METRICS: dict[str, tuple[str, set[str]]] = {
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
-    async with Emulator() as emulator:
-        scene = Scene(emulator)
-        await scene.create_table()
-        await scene.put([f"k{number}" for number in range(20)])
-        await scene.create_tunnel(TunnelType.BaseAndStream)
+    async with twenty_rows(TunnelType.BaseAndStream) as scene:
         yield scene
 
 
