@@ -22,7 +22,7 @@ $(UV):
 	@$(PYTHON) -m venv $(dir $(@D))
 	@$(dir $(@D))bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-.venv/.synced: pyproject.toml uv.lock worker/build_codec.py $(wildcard worker/ots_tunnel/*/*.pyx) | $(UV)
+.venv/.synced: pyproject.toml uv.lock worker/build_codec.py $(wildcard worker/ots_tunnel/*/*/*.pyx) | $(UV)
 	@echo "installing the Python packages of uv.lock (the first time: two minutes, mostly PySpark)"
 	@$(UV) sync --frozen --quiet --all-extras --all-groups
 	@touch $@
@@ -69,5 +69,5 @@ format: setup ## Format the code
 .PHONY: generate
 generate: setup ## Write the generated files anew: protobuf code, CRD, parts of the README
 	@$(UV) run --isolated --no-project --python 3.11 --with grpcio-tools==1.62.3 --with 'setuptools<81' python tests/golden/generate_proto.py
-	@$(RUN) python -m ots_tunnel_operator.crd
+	@$(RUN) python -m ots_tunnel_operator.api.crd
 	@$(RUN) python -m tests.golden.fill_readme

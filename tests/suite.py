@@ -57,7 +57,7 @@ LINT = Stage(
         ("mypy",),
         ("lint-imports",),
         ("deptry", "."),
-        (sys.executable, "-m", "ots_tunnel_operator.crd", "--check"),
+        (sys.executable, "-m", "ots_tunnel_operator.api.crd", "--check"),
     ),
 )
 PROGRAMS = Stage(

@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 VARIABLE = "OTS_TUNNEL_BUILD"
 CHOICES = ("auto", "compiled", "python")
 #: Import name of each compiled module; its source lies where the module does.
-MODULES = ("ots_tunnel.protocol._native",)
+MODULES = ("ots_tunnel.protocol.plainbuffer._native",)
 
 
 class CodecBuildHook(BuildHookInterface):

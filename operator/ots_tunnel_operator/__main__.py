@@ -20,7 +20,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.logs import JsonLine
 from ots_tunnel_operator import names
 from ots_tunnel_operator.handlers import register
-from ots_tunnel_operator.lease import Lease
+from ots_tunnel_operator.kube.lease import Lease
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.server import Health, HealthServer

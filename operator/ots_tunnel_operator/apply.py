@@ -10,10 +10,17 @@ import logging
 from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar, assert_never
 
-from ots_tunnel.destination import ensure_destination_async
 from ots_tunnel.errors import ObjectAlreadyExist
+from ots_tunnel.tables.destination import ensure_destination_async
 from ots_tunnel_operator import KIND, names
-from ots_tunnel_operator.actions import (
+from ots_tunnel_operator.diagnosis import Place, destination_incompatible, kube_problem, service_problem
+from ots_tunnel_operator.instance import CALL_ERRORS
+from ots_tunnel_operator.kube.client import Kube, KubeError, NameConflict
+from ots_tunnel_operator.kube.drift import digest, is_current, version
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Manifest, kind_of
+from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.manifests.children import is_owned
+from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
     CreateTunnel,
@@ -22,13 +29,6 @@ from ots_tunnel_operator.actions import (
     RecordStatus,
     ScaleDown,
 )
-from ots_tunnel_operator.calls import CALL_ERRORS
-from ots_tunnel_operator.children import is_owned
-from ots_tunnel_operator.drift import digest, is_current, version
-from ots_tunnel_operator.faults import Place, destination_incompatible, kube_problem, service_problem
-from ots_tunnel_operator.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Manifest, kind_of
-from ots_tunnel_operator.kube import Kube, KubeError, NameConflict
-from ots_tunnel_operator.memory import Memory
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Resource
 

@@ -18,17 +18,17 @@ from ots_tunnel.config import describe
 from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator import names
-from ots_tunnel_operator.access_key import read_credentials
-from ots_tunnel_operator.api import TablestoreTunnel
-from ots_tunnel_operator.calls import CALL_ERRORS
-from ots_tunnel_operator.children import is_owned
-from ots_tunnel_operator.conditions import Notice
-from ots_tunnel_operator.faults import Place, secret_name, service_problem, shortened
-from ots_tunnel_operator.kinds import DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
-from ots_tunnel_operator.kube import Kube, KubeError
-from ots_tunnel_operator.memory import Memory, Side
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem, shortened
+from ots_tunnel_operator.instance import CALL_ERRORS
+from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
+from ots_tunnel_operator.loop_cache import Memory, Side
+from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.report import Reporter
+from ots_tunnel_operator.observe.access_key import read_credentials
+from ots_tunnel_operator.report.conditions import Notice
+from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Failure, Resource
 

@@ -17,18 +17,18 @@ from pydantic import ValidationError
 
 from ots_tunnel.config import describe
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel_operator.actions import Plan, Wait
-from ots_tunnel_operator.api import TablestoreTunnel
+from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
-from ots_tunnel_operator.faults import internal_problem, kube_problem, shortened
-from ots_tunnel_operator.kinds import TUNNEL
-from ots_tunnel_operator.kube import Kube, KubeError
-from ots_tunnel_operator.memory import Memory
+from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened
+from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.kinds import TUNNEL
+from ots_tunnel_operator.loop_cache import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.observe import Observer
-from ots_tunnel_operator.plan import plan
+from ots_tunnel_operator.observe.observer import Observer
+from ots_tunnel_operator.plan.actions import Plan, Wait
+from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.report import Reporter
+from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource, World
 

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from ots_tunnel_operator.deletion import Deleter
-from ots_tunnel_operator.kube import Kube
-from ots_tunnel_operator.memory import Memory
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.loop_cache import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.observe import Observer
+from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reconcile import Reconciler
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource, parse_time

@@ -12,7 +12,7 @@ from typing import Any
 
 from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescription
 from ots_tunnel.tables import TableSchema
-from ots_tunnel_operator.api import TablestoreTunnel, TunnelSpec
+from ots_tunnel_operator.api.object import TablestoreTunnel, TunnelSpec
 from ots_tunnel_operator.reasons import Problem
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ots_tunnel.protocol.compiled import CODEC, native
+from ots_tunnel.protocol.plainbuffer.compiled import CODEC, native
 from tests.bench import hot_channel, idle, latency
 from tests.bench.consumers import Lab
 from tests.bench.figures import Figure, add_to_file
@@ -31,8 +31,8 @@ from tests.bench.latency import Latency
 from tests.bench.sides import Job, Programs
 from tests.bench.stand import CHANNELS, REQUEST_ROWS, record_bytes, stand_on
 from tests.bench.throughput import WORKS, Throughput
-from tests.oracle.go_program import GoUnavailable
-from tests.oracle.java_program import JavaUnavailable
+from tests.support.go_program import GoUnavailable
+from tests.support.java_program import JavaUnavailable
 
 PROFILE_LINES = 25
 #: By how much `--quick` is smaller.

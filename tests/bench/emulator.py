@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ots_tunnel.protocol.compiled import CODEC
+from ots_tunnel.protocol.plainbuffer.compiled import CODEC
 from tests.bench.emulator_load import loads, measure
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import add_to_file

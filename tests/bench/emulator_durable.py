@@ -18,15 +18,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ots_tunnel.calls import ServiceCaller
+from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Column, Credentials
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.transport.aio import AioTransport
 from tests.bench.figures import Figure
-from tests.integration.emulator_process import EmulatorProcess
+from tests.support.emulator_process import EmulatorProcess
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 CLIENTS = 4

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from ots_tunnel.demo_flights import find_flights, read_flights
+from ots_tunnel.demo.flights import find_flights, read_flights
 from ots_tunnel.model import Column
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 
 ROW_BYTES = 200
 REQUEST_ROWS = 200

@@ -13,8 +13,9 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ots_tunnel import cli, metrics
+from ots_tunnel import cli
 from ots_tunnel.model import ChannelType
+from ots_tunnel.worker import metrics
 
 
 class Point(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, Self
 from google.protobuf.message import Message
 
 from ots_tunnel.model import Credentials
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request
 
 CREDENTIALS = Credentials("test-id", "test-secret")
 INSTANCE = "demo"

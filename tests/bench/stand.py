@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from ots_tunnel.client import TunnelClient
-from ots_tunnel.compare import Comparison, compare_tables
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.table_calls import RowChange
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.destination_check import planned_schema
 from ots_tunnel.model import (
     FINISHED,
     Action,
@@ -40,10 +40,10 @@ from ots_tunnel.model import (
     TunnelId,
     TunnelType,
 )
-from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.table_calls import RowChange
-from ots_tunnel.table_client import TableClient
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.tables import AsyncTableAdmin, TableSchema
+from ots_tunnel.tables.compatibility import planned_schema
+from ots_tunnel.verify.compare import Comparison, compare_tables
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 CHANNELS = 4

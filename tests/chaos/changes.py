@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp, Column
-from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.table_calls import RowChange
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from tests.chaos.ledger import NUMBER
 
 #: Versions that the tables keep.

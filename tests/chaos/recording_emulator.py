@@ -20,11 +20,12 @@ from typing import Any, TextIO
 
 from aiohttp import web
 
-from ots_emulator import Emulator, Settings, app
-from ots_emulator.auth import Caller
-from ots_emulator.call import Call
+from ots_emulator import Emulator, Settings
+from ots_emulator.api.call import Call
 from ots_emulator.eventloop import new_event_loop
-from ots_emulator.tunnel_channels import TunnelChannel
+from ots_emulator.server import application as app
+from ots_emulator.server.auth import Caller
+from ots_emulator.tunnels.channel import TunnelChannel
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import read_page

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ots_tunnel import cli, fence, pipeline
-from ots_tunnel.checkpointer import Checkpointer
-from ots_tunnel.sinks.tablestore import TablestoreSink
+from ots_tunnel import cli, fence
+from ots_tunnel.sinks.table.sink import TablestoreSink
+from ots_tunnel.worker import pipeline
+from ots_tunnel.worker.checkpointer import Checkpointer
 
 
 def without_fence() -> None:

@@ -15,22 +15,22 @@ from typing import Any
 
 import aiohttp
 
-from ots_tunnel.calls import ServiceCaller
-from ots_tunnel.client import TunnelClient
-from ots_tunnel.compare import Comparison, compare_tables
+from ots_tunnel.client.caller import ServiceCaller
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import ServiceError, TransportError
 from ots_tunnel.model import Credentials, Stage, TunnelType
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
-from ots_tunnel.table_client import TableClient
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
 from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.verify.compare import Comparison, compare_tables
 from tests.chaos.changes import VERSIONS, change_of
 from tests.chaos.crew import SOURCE, STARTS, TABLE, TUNNEL, Crew, name_of
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.ledger import COPY, parse
 from tests.chaos.schedule import WORKERS, Blow, Event
-from tests.integration.emulator_process import EmulatorProcess
-from tests.integration.scene import create_table_request
+from tests.support.emulator_process import EmulatorProcess
+from tests.support.emulator_scene import create_table_request
 
 ROOT = Path(__file__).parents[2]
 CHANNELS = 32

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator import spark_rights, worker_deployment, worker_document
-from ots_tunnel_operator.api import TablestoreTunnel
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.manifests import spark_rights, worker_deployment, worker_document
 from tests.chart.conftest import CHART, Helm
-from tests.operator.api_server import ApiServer
-from tests.operator.objects import tunnel_object
+from tests.support.api_server import ApiServer
+from tests.support.objects import tunnel_object
 
 pytestmark = pytest.mark.api
 

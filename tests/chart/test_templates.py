@@ -10,11 +10,11 @@ import pytest
 import yaml
 from kubernetes_validate import validate
 
-from ots_tunnel_operator import spark_rights
 from ots_tunnel_operator.__main__ import run
-from ots_tunnel_operator.api import TablestoreTunnel
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.manifests import spark_rights
 from tests.chart.conftest import CHART, Helm
-from tests.operator.objects import tunnel_object
+from tests.support.objects import tunnel_object
 
 # Helm is built together with the local cluster's programs
 pytestmark = pytest.mark.api

@@ -14,7 +14,7 @@ from tests.demo.progress import Story
 from tests.demo.run import Demo
 from tests.demo.scenario import Scenario
 from tests.demo.workload import Workload
-from tests.operator.audit import AuditLog, others, patches_allowed, summary
+from tests.support.audit import AuditLog, others, patches_allowed, summary
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 

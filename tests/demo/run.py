@@ -14,11 +14,11 @@ import yaml
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ots_tunnel.compare import Comparison, compare_tables
+from ots_tunnel.client.table import TableClient
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.demo_writer import ChangeWriter
+from ots_tunnel.demo.writer import ChangeWriter
 from ots_tunnel.model import Credentials
-from ots_tunnel.table_client import TableClient
+from ots_tunnel.verify.compare import Comparison, compare_tables
 from tests.cluster import local_cluster
 from tests.demo import environment, objects
 from tests.demo.emulator_admin import EmulatorAdmin, HandOverCounter

@@ -7,10 +7,10 @@ from itertools import islice
 
 from rich.progress import Progress
 
-from ots_tunnel.demo_changes import changes
-from ots_tunnel.demo_flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
-from ots_tunnel.demo_load import Target, load_flights
-from ots_tunnel.demo_writer import ChangeWriter
+from ots_tunnel.demo.changes import changes
+from ots_tunnel.demo.flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
+from ots_tunnel.demo.load import Target, load_flights
+from ots_tunnel.demo.writer import ChangeWriter
 from ots_tunnel.model import Credentials, PrimaryKey
 from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
 

@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from ots_emulator.app import readable, route
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.plainbuffer import decode_rows
+from ots_emulator.server.application import readable, route
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.plainbuffer.codec import decode_rows
 from tests.fuzz.judge import Unfit, judge
 from tests.fuzz.mutate import Case, Mutator
 from tests.fuzz.rows import INT_MAX, WireCell, WireRow
 from tests.fuzz.world import World
-from tests.unit.emulator.driver import Driver
+from tests.support.emulator_driver import Driver
 
 #: Requests before everything is set up anew: they delete tables and end channels.
 ROUND = 250

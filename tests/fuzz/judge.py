@@ -10,14 +10,14 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import DecodeError, Message
 
-from ots_emulator import absent_api
-from ots_emulator.app import readable
+from ots_emulator.api import unsupported as absent_api
+from ots_emulator.server.application import readable
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol import table_pb2
-from ots_tunnel.protocol.http import HttpResponse
-from ots_tunnel.protocol.plainbuffer import decode_primary_key, decode_row, decode_rows
-from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, Operation, check_text
-from ots_tunnel.protocol.signing import content_md5, sign_response, v4_signing_key
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, Operation, check_text
+from ots_tunnel.protocol.http.signing import content_md5, sign_response, v4_signing_key
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, decode_rows
 
 SECRET = "test-secret"
 KEY_ID = "test-id"

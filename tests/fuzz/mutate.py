@@ -13,14 +13,14 @@ from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import Message
 
 from ots_tunnel.protocol import tunnel_pb2
-from ots_tunnel.protocol.http import HttpRequest
-from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, build_request
-from ots_tunnel.protocol.signing import content_md5, sign_v2, sign_v4
+from ots_tunnel.protocol.http.message import HttpRequest
+from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, build_request
+from ots_tunnel.protocol.http.signing import content_md5, sign_v2, sign_v4
 from tests.fuzz.bytewise import mutate_bytes, mutate_fields
 from tests.fuzz.judge import SECRET
 from tests.fuzz.rows import INT_MAX, INT_MIN, ROW_FIELDS, WireRow, mutate_row
 from tests.fuzz.world import FILTERS, ROWS, World, composite, nested
-from tests.unit.emulator.driver import CREDENTIALS
+from tests.support.emulator_driver import CREDENTIALS
 
 _NUMBERS = (0, 1, -1, 2, 5, 100, 168, 169, 2**31 - 1, -(2**31), 2**32 - 1, 10**12, INT_MAX, INT_MIN, 2**64 - 1)
 _TEXTS = ("", "a", "t", "w", "x" * 255, "x" * 256, "ключ", "a\0b", "a b", "#a", "-", "finished", "../t", "a\n", "%s{0}")

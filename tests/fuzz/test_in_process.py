@@ -6,14 +6,14 @@ from statistics import median
 
 import pytest
 
-from ots_emulator.auth import Caller, answer_headers
 from ots_emulator.pages import Body
-from ots_tunnel.protocol.http import HttpResponse
-from ots_tunnel.protocol.rpc import OPERATIONS_BY_PATH, error_body
+from ots_emulator.server.auth import Caller, answer_headers
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, error_body
 from tests.fuzz.campaign import ROUND, Campaign, Memory, Tally
 from tests.fuzz.judge import Unfit, judge
 from tests.fuzz.world import World
-from tests.unit.emulator.driver import Driver
+from tests.support.emulator_driver import Driver
 
 #: What one run may leave behind: fewer small blocks than requests, and no bodies.
 BLOCKS_PER_REQUEST = 1.0

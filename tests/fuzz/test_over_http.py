@@ -11,16 +11,16 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from ots_emulator.app import Application
+from ots_emulator.server.application import Application
 from ots_tunnel.protocol import table_pb2
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, build_request
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, build_request
 from tests.fuzz.bytewise import mutate_bytes
 from tests.fuzz.campaign import Campaign, Complaints
 from tests.fuzz.judge import judge
 from tests.fuzz.mutate import with_body
 from tests.fuzz.wire import Ended, Wire, connected, encode
-from tests.unit.emulator.driver import CREDENTIALS, Driver
+from tests.support.emulator_driver import CREDENTIALS, Driver
 
 
 @pytest_asyncio.fixture

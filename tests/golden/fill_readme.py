@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
-from ots_tunnel.endings import exit_codes
+from ots_tunnel.console.exit_codes import exit_codes
 from tests.bench.readme import speed
 from tests.golden.draw_channel_machine import client_picture, picture
 

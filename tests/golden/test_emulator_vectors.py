@@ -12,15 +12,15 @@ import pytest
 from ots_emulator import Emulator, ManualClock, Settings
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
-from ots_tunnel.protocol.crc8 import crc8
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request, parse_response
-from ots_tunnel.protocol.signing import content_md5
-from ots_tunnel.protocol.spans import strip_extension
-from tests.golden import vectors
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request, parse_response
+from ots_tunnel.protocol.http.signing import content_md5
+from ots_tunnel.protocol.plainbuffer.crc8 import crc8
+from ots_tunnel.protocol.plainbuffer.spans import strip_extension
 from tests.golden.test_message_vectors import LIVE_BASE
 from tests.golden.test_signing_vectors import HEARTBEAT, LIST_TABLE, LIST_TABLE_V4, V4
-from tests.golden.vectors import Vector
+from tests.support import vectors
+from tests.support.vectors import Vector
 
 HEARTBEAT_BODY = bytes.fromhex(
     "0a2439393333343730642d386135652d343937322d613562302d623761653666383336343630"

@@ -11,10 +11,10 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorP
 import ots_tunnel.protocol
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus, Token
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
+from ots_tunnel.protocol.http.rpc import error_body
 from ots_tunnel.protocol.messages import channels_from_wire, channels_to_wire
-from ots_tunnel.protocol.rpc import error_body
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
-from tests.golden import vectors
+from tests.support import vectors
 
 LIVE_BASE = Token("CAISIQoddQAAAAEDBAMAAABrZXkFBgAAAAMBAAAANQogCa4gAA==")
 LIVE_STREAM = Token(

@@ -6,8 +6,7 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action
-from ots_tunnel.protocol.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer import (
+from ots_tunnel.protocol.plainbuffer.codec import (
     DecodedRow,
     decode_primary_key,
     decode_row,
@@ -15,10 +14,11 @@ from ots_tunnel.protocol.plainbuffer import (
     encode_primary_key,
     encode_row,
 )
+from ots_tunnel.protocol.plainbuffer.crc8 import crc8
+from ots_tunnel.protocol.plainbuffer.spans import join_row, scan_row, split_rows, strip_extension
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.protocol.spans import join_row, scan_row, split_rows, strip_extension
-from tests.golden import vectors
-from tests.golden.vectors import Vector
+from tests.support import vectors
+from tests.support.vectors import Vector
 
 every_vector = pytest.mark.parametrize("vector", vectors.ALL, ids=lambda vector: vector.name)
 

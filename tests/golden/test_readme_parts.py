@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel.endings import ENDINGS
+from ots_tunnel.console.exit_codes import ENDINGS
 from ots_tunnel.protocol.channel import State
 from ots_tunnel.protocol.lifecycle import ClientState
 from tests.golden.draw_channel_machine import client_picture, picture

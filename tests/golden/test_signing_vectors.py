@@ -6,8 +6,7 @@ import pytest
 
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
 from ots_tunnel.protocol import tunnel_pb2
-from ots_tunnel.protocol.messages import channels_to_wire
-from ots_tunnel.protocol.signing import (
+from ots_tunnel.protocol.http.signing import (
     content_md5,
     parse_date,
     sign_response,
@@ -16,6 +15,7 @@ from ots_tunnel.protocol.signing import (
     string_to_sign,
     v4_signing_key,
 )
+from ots_tunnel.protocol.messages import channels_to_wire
 
 HEARTBEAT = {
     "x-ots-accesskeyid": "testAccessKeyId",

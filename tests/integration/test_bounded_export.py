@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ots_emulator import Emulator, Settings
+from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp, Column, StreamConfig, TunnelType
-from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.table_calls import RowChange
-from tests.integration.run_process import ended, start
-from tests.integration.scene import TABLE, Scene
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from tests.support.emulator_scene import TABLE, Scene
+from tests.support.run_process import ended, start
 
 #: Milliseconds; versions are given, so that every one of them can be looked for.
 VERSION = int(time.time() * 1000) - 60_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import InvalidTransition, TunnelNotFound
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.sinks.count import CountSink
-from tests.integration.scene import TABLE, Scene, until
+from tests.support.emulator_scene import TABLE, Scene, until
 
 
 @pytest.fixture

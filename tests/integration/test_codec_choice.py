@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator
-from ots_tunnel.compare import compare_tables
 from ots_tunnel.model import TunnelType
-from ots_tunnel.protocol.compiled import native
-from tests.integration.run_process import command, document, ended, line_with, said, start
-from tests.integration.scene import COPY, TABLE, Scene
+from ots_tunnel.protocol.plainbuffer.compiled import native
+from ots_tunnel.verify.compare import compare_tables
+from tests.support.emulator_scene import COPY, TABLE, Scene
+from tests.support.run_process import command, document, ended, line_with, said, start
 
 
 @pytest.fixture
@@ -29,7 +29,9 @@ async def scene() -> AsyncIterator[Scene]:
 
 def not_built(directory: Path) -> dict[str, str]:
     """An environment in which the twin cannot be imported, as where there was no compiler."""
-    (directory / "sitecustomize.py").write_text("import sys\nsys.modules['ots_tunnel.protocol._native'] = None\n")
+    (directory / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['ots_tunnel.protocol.plainbuffer._native'] = None\n"
+    )
     return {"PYTHONPATH": str(directory)}
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from ots_emulator import Settings
-from ots_tunnel.compare import compare_tables
 from ots_tunnel.model import Action, Column, KeyColumn, KeyType
 from ots_tunnel.tables import RowWrite, TableSchema
-from tests.integration.copying import COPY, SOURCE, Pair, pair_of_tables, row_change
+from ots_tunnel.verify.compare import compare_tables
+from tests.support.copying import COPY, SOURCE, Pair, pair_of_tables, row_change
 
 SCHEMA = TableSchema(SOURCE, (KeyColumn("pk", KeyType.STRING), KeyColumn("n", KeyType.INTEGER)), max_versions=3)
 ROWS = 400

@@ -19,11 +19,11 @@ from ots_tunnel import (
     TunnelDaemon,
     TunnelWorkerConfig,
 )
+from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.errors import ConfigError, ParameterInvalid
 from ots_tunnel.model import Action, Column, KeyColumn, KeyType, TunnelType
-from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.table_calls import RowChange
-from ots_tunnel.table_client import SyncTableClient
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.tables import TableAdmin, TableSchema
 
 KEYS = Credentials("test-id", "test-secret")

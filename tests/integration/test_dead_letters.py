@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import Action, Column, Marker, TunnelType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.protocol.plainbuffer import decode_rows, encode_row
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
-from ots_tunnel.sinks.dead_letters import DeadLetters, letter_form
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_row
 from ots_tunnel.sinks.files.channel_files import Files
-from ots_tunnel.sinks.files.folder_store import FolderStore
-from ots_tunnel.sinks.files.formats import JsonLines
-from ots_tunnel.sinks.tablestore import TablestoreSink
-from ots_tunnel.sinks.tolerating import ToleratingSink
-from ots_tunnel.table_calls import RowChange
-from ots_tunnel.table_client import TableClient
+from ots_tunnel.sinks.files.folder import FolderStore
+from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
+from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
-from tests.integration.scene import COPY, CREDENTIALS, TABLE, Scene, create_table_request, until
+from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, Scene, create_table_request, until
 
 #: Versions older than a day are refused by the copy, which was created without a large deviation.
 OLD_MS = 1_500_000_000_000

@@ -16,10 +16,10 @@ import pytest
 
 import ots_tunnel
 from ots_emulator import EmulatorThread
-from ots_tunnel.demo_changes import ChangeKind
-from ots_tunnel.demo_flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
-from ots_tunnel.demo_load import Target, load_flights
-from ots_tunnel.demo_writer import ChangeWriter, flight_changes
+from ots_tunnel.demo.changes import ChangeKind
+from ots_tunnel.demo.flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
+from ots_tunnel.demo.load import Target, load_flights
+from ots_tunnel.demo.writer import ChangeWriter, flight_changes
 from ots_tunnel.errors import SinkError, TunnelError
 from ots_tunnel.model import Action, Credentials
 from ots_tunnel.tables import TableAdmin
@@ -111,7 +111,7 @@ def test_a_writer_without_its_table_says_so(target: Target, admin: TableAdmin) -
 
 @pytest.mark.timeout(120)
 def test_the_writers_process_counts_until_it_is_told_to_stop(target: Target, admin: TableAdmin) -> None:
-    command = [sys.executable, "-m", "ots_tunnel.demo_writer", "--endpoint", target.endpoint]
+    command = [sys.executable, "-m", "ots_tunnel.demo.writer", "--endpoint", target.endpoint]
     command += ["--instance", "demo", "--table", "flights", "--rows", "500", "--rate", "300"]
     process = subprocess.Popen(
         command,

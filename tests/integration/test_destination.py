@@ -13,8 +13,6 @@ import pytest
 
 from ots_emulator import EmulatorThread
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.destination import DestinationResult, ensure_destination, ensure_destination_async
-from ots_tunnel.destination_check import ANY_DEVIATION, planned_schema
 from ots_tunnel.errors import (
     AuthFailed,
     ConfigError,
@@ -25,6 +23,8 @@ from ots_tunnel.errors import (
 )
 from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyColumn, KeyType
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, RowWrite, TableAdmin, TableSchema
+from ots_tunnel.tables.compatibility import ANY_DEVIATION, planned_schema
+from ots_tunnel.tables.destination import DestinationResult, ensure_destination, ensure_destination_async
 
 SOURCE = TableSchema(
     "orders",

@@ -15,8 +15,8 @@ import pytest
 
 from ots_emulator import Emulator, EmulatorThread
 from ots_tunnel.protocol import table_pb2
-from ots_tunnel.protocol.http import HttpRequest
-from tests.unit.emulator.driver import Driver
+from ots_tunnel.protocol.http.message import HttpRequest
+from tests.support.emulator_driver import Driver
 
 DEADLINE = aiohttp.ClientTimeout(total=10)
 

@@ -15,8 +15,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ots_tunnel.calls import ServiceCaller
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.caller import ServiceCaller
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import (
     FINISHED,
     Action,
@@ -30,14 +30,14 @@ from ots_tunnel.model import (
     TunnelType,
 )
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer import decode_row, decode_rows, encode_primary_key
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows, encode_primary_key
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
 from ots_tunnel.transport.aio import AioTransport
-from ots_tunnel.worker import TunnelWorker
-from tests.integration.emulator_process import EmulatorProcess
-from tests.integration.scene import CREDENTIALS, FAST, TABLE, until
-from tests.integration.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.emulator_process import EmulatorProcess
+from tests.support.emulator_scene import CREDENTIALS, FAST, TABLE, until
+from tests.support.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 
 KILLS = 20
 #: What is done to the table before a kill, besides being written to.

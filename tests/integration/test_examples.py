@@ -14,7 +14,7 @@ import pytest
 from ots_emulator import Settings
 from ots_emulator.thread import EmulatorThread
 from ots_tunnel.tables import TableAdmin
-from tests.integration.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

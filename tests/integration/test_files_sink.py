@@ -13,8 +13,8 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.integration.scene import Scene, until
 from tests.integration.test_worker_killed import KEYS, keep_writing, spawn_into
+from tests.support.emulator_scene import Scene, until
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.model import TunnelType
 from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker import TunnelWorker
-from tests.integration.scene import FAST, RecordingSink, Scene, until
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.emulator_scene import FAST, RecordingSink, Scene, until
 
 PAIRS = {"test-id": "test-secret", "old": "stale", "new": "fresh"}
 

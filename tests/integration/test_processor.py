@@ -12,8 +12,8 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.processor import ProcessorSink
-from tests.integration.scene import Scene, check_order, until
+from ots_tunnel.sinks.python.sink import ProcessorSink
+from tests.support.emulator_scene import Scene, check_order, until
 
 KEYS = [f"k{number:03}" for number in range(200)]
 

@@ -16,7 +16,7 @@ from ots_emulator.thread import EmulatorThread
 from ots_tunnel.config import load_config
 from ots_tunnel.job_file import load_job
 from ots_tunnel.tables import TableAdmin
-from tests.integration.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 

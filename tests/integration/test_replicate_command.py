@@ -20,16 +20,16 @@ from click.testing import CliRunner, Result
 from ots_emulator import Settings
 from ots_emulator.thread import EmulatorThread
 from ots_tunnel.cli import cli
-from ots_tunnel.client import TunnelClient
-from ots_tunnel.compare import Comparison, compare_tables
-from ots_tunnel.endings import exit_code
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.console.exit_codes import exit_code
 from ots_tunnel.errors import Explained
 from ots_tunnel.job_file import load_job
 from ots_tunnel.model import Column
 from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
-from ots_tunnel.table_client import TableClient
 from ots_tunnel.tables import TableAdmin
-from tests.integration.verifying import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from ots_tunnel.verify.compare import Comparison, compare_tables
+from tests.support.verifying import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
 
 FAST = replace(SETTINGS, interval=0.3, timeout=3, checkpoint_interval=0.2, early_spacing=0.05, reconnect=(0.01, 0.05))
 

@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from ots_tunnel.model import TunnelType
-from tests.integration.run_process import document, ended, line_with, start
-from tests.integration.scene import Scene, twenty_rows
+from tests.support.emulator_scene import Scene, twenty_rows
+from tests.support.run_process import document, ended, line_with, start
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ots_emulator import Emulator
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import TunnelType
-from tests.integration.run_process import TERMINATION_LOG, Left, command, document, ended, said, start
-from tests.integration.scene import TABLE, Scene
+from tests.support.emulator_scene import TABLE, Scene
+from tests.support.run_process import TERMINATION_LOG, Left, command, document, ended, said, start
 
 
 @pytest.fixture

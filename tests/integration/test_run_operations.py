@@ -17,11 +17,11 @@ import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.logs import LogAction
 from ots_tunnel.model import TunnelType
-from tests.integration.run_process import Left, document, ended, line_with, start
-from tests.integration.scene import Scene, twenty_rows
+from tests.support.emulator_scene import Scene, twenty_rows
+from tests.support.run_process import Left, document, ended, line_with, start
 
 #: Every metric that the worker serves: its kind, and its labels beside `tunnel`.
 METRICS: dict[str, tuple[str, set[str]]] = {

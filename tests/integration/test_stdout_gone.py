@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.model import TunnelType
-from tests.integration.run_process import ROOT, TERMINATION_LOG, document, ended, line_with
-from tests.integration.scene import Scene, twenty_rows
+from tests.support.emulator_scene import Scene, twenty_rows
+from tests.support.run_process import ROOT, TERMINATION_LOG, document, ended, line_with
 
 
 @pytest.fixture

@@ -9,17 +9,17 @@ from itertools import islice
 import pytest
 
 from ots_emulator import Settings
-from ots_emulator.faults import FaultRule
-from ots_tunnel.compare import Difference
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.config import DeliveryConfig, RetryConfig
-from ots_tunnel.demo_changes import changes
-from ots_tunnel.demo_flights import flights_schema
+from ots_tunnel.demo.changes import changes
+from ots_tunnel.demo.flights import flights_schema
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, TunnelType
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.tables import RowWrite
-from tests.integration.copying import COPY, SOURCE, Open, Pair, flight_key, pair_of_tables, row_change
+from ots_tunnel.verify.compare import Difference
+from tests.support.copying import COPY, SOURCE, Open, Pair, flight_key, pair_of_tables, row_change
 
 ROWS = 120
 SMALL = DeliveryConfig(

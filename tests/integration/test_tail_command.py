@@ -17,14 +17,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ots_tunnel.cli import cli
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.tail import temporary
+from ots_tunnel.commands.tail_reader import Tail, Tailed
 from ots_tunnel.errors import ConnectError
 from ots_tunnel.model import Column, TunnelType
 from ots_tunnel.tables import TableAdmin, TableSchema
-from ots_tunnel.tail import Tail, Tailed
-from tests.integration.verifying import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
-from tests.integration.verifying import scene as make_scene
+from tests.support.verifying import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.verifying import scene as make_scene
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, OwnershipLost, ReadTimeout
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.transport.sync import SyncTransport
-from tests.integration.scene import until
+from tests.support.emulator_scene import until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Ots-RequestId: r\r\n\r\nok"
 

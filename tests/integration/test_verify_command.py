@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Settings
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ConfigError, ServiceError
 from ots_tunnel.model import Column
-from tests.integration.verifying import BASE, COPY, SCHEMA, SOURCE, Scene, row, scene
+from tests.support.verifying import BASE, COPY, SCHEMA, SOURCE, Scene, row, scene
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from ots_tunnel.cli import cli
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn, KeyType
-from tests.integration.verifying import COPY, ROOT, SCHEMA, SOURCE, Scene, row, scene
+from tests.support.verifying import COPY, ROOT, SCHEMA, SOURCE, Scene, row, scene
 
 DOCUMENT = """
 source:

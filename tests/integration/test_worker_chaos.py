@@ -12,19 +12,19 @@ from dataclasses import replace
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_emulator.faults import FaultRule
-from ots_tunnel.client import TunnelClient
-from ots_tunnel.compare import compare_tables
+from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config import DeliveryConfig, RetryConfig
 from ots_tunnel.errors import ConnectionLost, TunnelError
 from ots_tunnel.model import TunnelType
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.sinks.tablestore import TablestoreSink
-from ots_tunnel.table_client import TableClient
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker import TunnelWorker
-from tests.integration.between import Between
-from tests.integration.scene import COPY, CREDENTIALS, FAST, TABLE, Scene
+from ots_tunnel.verify.compare import compare_tables
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.emulator_scene import COPY, CREDENTIALS, FAST, TABLE, Scene
+from tests.support.interposed import Between
 
 KEYS = [f"k{number:03}" for number in range(60)]
 DELIVERY = DeliveryConfig(batch_max_rows=7, retry=RetryConfig(backoff_seconds=0.01, backoff_max_seconds=0.05))

@@ -11,8 +11,8 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import ChannelStatus, TunnelType
-from tests.integration.between import Between
-from tests.integration.scene import RecordingSink, Scene, check_order, until
+from tests.support.emulator_scene import RecordingSink, Scene, check_order, until
+from tests.support.interposed import Between
 
 KEYS = [f"k{number:03}" for number in range(100)]
 

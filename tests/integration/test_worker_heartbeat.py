@@ -10,14 +10,14 @@ from collections.abc import Callable
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_emulator.faults import FaultRule
-from ots_tunnel.client import TunnelClient
+from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import PermissionDenied, TunnelExpired
 from ots_tunnel.model import FINISHED, ChannelStatus, TunnelType
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker import TunnelWorker
-from tests.integration.scene import CREDENTIALS, RecordingSink, Scene, until
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.emulator_scene import CREDENTIALS, RecordingSink, Scene, until
 
 KEYS = [f"k{number:03}" for number in range(100)]
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_emulator.faults import FaultRule
-from ots_tunnel.compare import compare_tables
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import FINISHED, Token, TunnelId, TunnelType
-from tests.integration.scene import COPY, TABLE, Scene, until
+from ots_tunnel.verify.compare import compare_tables
+from tests.support.emulator_scene import COPY, TABLE, Scene, until
 
 ROOT = Path(__file__).parents[2]
 INTERVAL, TIMEOUT = 0.5, 3.0

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ParameterInvalid, SinkRejected
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint, ClientId, TunnelType
 from ots_tunnel.sinks import Batch, Guard
-from tests.integration.scene import TABLE, RecordingSink, Scene, check_order, until
+from tests.support.emulator_scene import TABLE, RecordingSink, Scene, check_order, until
 
 KEYS = [f"k{number:03}" for number in range(200)]
 

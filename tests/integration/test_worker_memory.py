@@ -20,10 +20,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from ots_tunnel.budget import COPIES
-from ots_tunnel.calls import ServiceCaller
-from ots_tunnel.client import TunnelClient
-from ots_tunnel.compare import compare_tables
+from ots_tunnel.client.caller import ServiceCaller
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.table_calls import RowChange
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config import (
     ClientConfig,
     CredentialsConfig,
@@ -38,13 +38,13 @@ from ots_tunnel.config import (
     dump_config,
 )
 from ots_tunnel.model import Action, ChannelType, Column, TunnelId, TunnelType
-from ots_tunnel.protocol.plainbuffer import encode_row
-from ots_tunnel.protocol.rpc import TABLE_OPERATIONS
-from ots_tunnel.table_calls import RowChange
-from ots_tunnel.table_client import TableClient
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.transport.aio import AioTransport
-from tests.integration.emulator_process import EmulatorProcess
-from tests.integration.scene import COPY, CREDENTIALS, TABLE, create_table_request
+from ots_tunnel.verify.compare import compare_tables
+from ots_tunnel.worker.budget import COPIES
+from tests.support.emulator_process import EmulatorProcess
+from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20

@@ -18,9 +18,9 @@ from ots_tunnel.config import KafkaSinkConfig, RetryConfig
 from ots_tunnel.model import TunnelType
 from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.message import Origin
-from tests.integration.scene import FAST, TABLE, Scene
 from tests.kafka.broker import Broker
 from tests.kafka.topic import Read, numbers_by_key, read_topic
+from tests.support.emulator_scene import FAST, TABLE, Scene
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300), pytest.mark.xdist_group("kafka")]
 

@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from typing import Any
 
-from tests.operator.kube_api import KINDS
 from tests.operator.operator_scene import OperatorScene
+from tests.support.kube_api import KINDS
 
 Document = dict[str, Any]
 

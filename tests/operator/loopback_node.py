@@ -22,8 +22,8 @@ from typing import Any
 import yaml
 
 from ots_tunnel_operator import names
-from tests.operator.api_server import ROOT
 from tests.operator.operator_scene import OperatorScene
+from tests.support.api_server import ROOT
 
 _STOP_SECONDS = 20.0
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from tests.operator.api_server import ROOT
+from tests.support.api_server import ROOT
 
 #: Time an operator has to end by itself.
 _STOP_SECONDS = 20.0

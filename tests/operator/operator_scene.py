@@ -15,9 +15,9 @@ from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyColumn, KeyType
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from tests.operator.crash_proxy import CrashProxy, Moment, emulator, kubernetes
-from tests.operator.kube_api import KubeApi
-from tests.operator.objects import tunnel_object
 from tests.operator.operator_process import OperatorProcess
+from tests.support.kube_api import KubeApi
+from tests.support.objects import tunnel_object
 
 #: A noisy machine's patience, for every wait.
 PATIENCE = 60.0

@@ -13,15 +13,15 @@ from ots_emulator.thread import EmulatorThread
 from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from ots_tunnel_operator.deletion import Deleter
-from ots_tunnel_operator.kinds import TUNNEL
-from ots_tunnel_operator.kube import Kube
-from ots_tunnel_operator.memory import Memory
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.kinds import TUNNEL
+from ots_tunnel_operator.loop_cache import Memory
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, competitor, eldest, identity
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource
-from tests.operator.api_server import ApiServer
-from tests.operator.objects import tunnel_object
+from tests.support.api_server import ApiServer
+from tests.support.objects import tunnel_object
 
 KEYS = Credentials("test-id", "test-secret")
 SETTINGS = Settings(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ots_tunnel_operator.api import TablestoreTunnel
-from tests.operator.api_server import ROOT, ApiServer
-from tests.operator.objects import EMULATOR, changed, tunnel_object
-from tests.operator.statuses import complete_status
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from tests.support.api_server import ROOT, ApiServer
+from tests.support.objects import EMULATOR, changed, tunnel_object
+from tests.support.statuses import complete_status
 
 pytestmark = pytest.mark.api
 

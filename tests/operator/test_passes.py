@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ots_emulator.thread import EmulatorThread
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
-from ots_tunnel_operator.kinds import TUNNEL
-from tests.operator.api_server import ApiServer
+from ots_tunnel_operator.kube.kinds import TUNNEL
 from tests.operator.scene import KEYS, SETTINGS, Scene, fill, open_scene, table_admin
+from tests.support.api_server import ApiServer
 
 pytestmark = pytest.mark.api
 

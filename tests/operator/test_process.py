@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from ots_emulator.thread import EmulatorThread
-from tests.operator.api_server import ROOT, ApiServer
-from tests.operator.objects import tunnel_object
 from tests.operator.scene import fill
+from tests.support.api_server import ROOT, ApiServer
+from tests.support.objects import tunnel_object
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
 

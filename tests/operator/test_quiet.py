@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.operator.api_server import ApiServer
-from tests.operator.audit import AuditLog, others, patches_allowed, summary
 from tests.operator.loopback_node import AddressTaken, LoopbackNode
 from tests.operator.operator_scene import OperatorScene, running_scene
+from tests.support.api_server import ApiServer
+from tests.support.audit import AuditLog, others, patches_allowed, summary
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(1200)]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.operator.api_server import ApiServer
-from tests.operator.kube_api import KubeApi
-from tests.operator.objects import tunnel_object
 from tests.operator.operator_process import OperatorProcess
+from tests.support.api_server import ApiServer
+from tests.support.kube_api import KubeApi
+from tests.support.objects import tunnel_object
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(120)]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator, Settings
-from tests.integration.scene import Scene
-from tests.oracle.go_program import GoUnavailable, build_go_worker
-from tests.oracle.java_program import JavaUnavailable, build_java_worker
+from tests.support.emulator_scene import Scene
+from tests.support.go_program import GoUnavailable, build_go_worker
+from tests.support.java_program import JavaUnavailable, build_java_worker
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,8 @@ from ots_tunnel.config import (
     WorkerConfig,
     dump_config,
 )
-from tests.integration.scene import TABLE, Scene
-from tests.oracle.go_program import go_command
+from tests.support.emulator_scene import TABLE, Scene
+from tests.support.go_program import go_command
 
 ROOT = Path(__file__).parents[2]
 #: A page of records is one line of the Go worker.

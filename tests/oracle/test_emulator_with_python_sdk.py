@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ots_emulator import EmulatorThread
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 
 with warnings.catch_warnings():
     # The SDK warns that its compiled codec is for another Python; the pure one is what is tested.

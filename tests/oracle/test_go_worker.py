@@ -13,10 +13,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Stage
-from ots_tunnel.protocol.http import HttpRequest
-from tests.integration.scene import TABLE, Scene, until
+from ots_tunnel.protocol.http.message import HttpRequest
 from tests.oracle.consumers import Crew, check_monotonic, crew_of
 from tests.oracle.counters import (
     HAND_OVER,
@@ -30,6 +29,7 @@ from tests.oracle.counters import (
     streaming,
     writing,
 )
+from tests.support.emulator_scene import TABLE, Scene, until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.scene import Scene, until
 from tests.oracle.consumers import Consumer, Crew, check_monotonic, crew_of
 from tests.oracle.counters import (
     HAND_OVER,
@@ -29,6 +28,7 @@ from tests.oracle.counters import (
     writing,
 )
 from tests.oracle.test_java_worker import BEAT
+from tests.support.emulator_scene import Scene, until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds the vendor's worker
 

@@ -13,11 +13,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Marker, Stage
-from ots_tunnel.protocol.http import HttpRequest
-from ots_tunnel.protocol.plainbuffer import decode_rows
-from tests.integration.scene import COPY, TABLE, Scene, until
+from ots_tunnel.protocol.http.message import HttpRequest
+from ots_tunnel.protocol.plainbuffer.codec import decode_rows
 from tests.oracle.consumers import Crew, crew_of
 from tests.oracle.counters import (
     HAND_OVER,
@@ -32,7 +31,8 @@ from tests.oracle.counters import (
     streaming,
     writing,
 )
-from tests.oracle.java_program import quickest_command
+from tests.support.emulator_scene import COPY, TABLE, Scene, until
+from tests.support.java_program import quickest_command
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.model import CellOp, Column, Marker, PrimaryKey, Value
-from ots_tunnel.protocol.plainbuffer import encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # its optional native module is built for another interpreter

@@ -10,7 +10,7 @@ from typing import Any
 
 from ots_emulator import Settings
 from ots_emulator.thread import EmulatorThread
-from tests.oracle.go_program import walk_command
+from tests.support.go_program import walk_command
 
 
 @dataclass(frozen=True)

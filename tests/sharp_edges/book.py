@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.model import FINISHED
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
-from ots_tunnel.sinks.processor import ProcessorSink
-from tests.sharp_edges.stage import page, until
+from ots_tunnel.sinks.python.sink import ProcessorSink
+from tests.support.channel_stand import page, until
 
 PAGES = {"t0": page(1, "t1", True), "t1": page(1, FINISHED)}
 #: Short times for tests with threads, which no virtual time can move: D is 0.1 s.

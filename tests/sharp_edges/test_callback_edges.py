@@ -12,7 +12,7 @@ from ots_tunnel.errors import ProcessorFailed
 from ots_tunnel.model import ChannelId, ChannelStatus
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from tests.sharp_edges.book import PAGES, SHORT, Book, patient, soon
-from tests.sharp_edges.stage import Recorder, Service, Stand
+from tests.support.channel_stand import Recorder, Service, Stand
 
 ERRORS = [RuntimeError("no"), ProcessorFailed("no"), StopIteration(), asyncio.CancelledError(), KeyError("x")]
 

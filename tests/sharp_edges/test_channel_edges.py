@@ -7,10 +7,9 @@ import dataclasses
 
 import pytest
 
-from ots_tunnel.client import Page, TunnelClient
+from ots_tunnel.client.tunnel import Page, TunnelClient
 from ots_tunnel.commands.tunnel import channel_row
 from ots_tunnel.errors import CodecError
-from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import (
     FINISHED,
     Channel,
@@ -24,16 +23,17 @@ from ots_tunnel.model import (
     TunnelId,
     TunnelType,
 )
-from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.token import channel_type
-from ots_tunnel.status import ChannelView, StatusCollector, WorkerStatus, channel_document
 from ots_tunnel.transport.inprocess import InProcessTransport
-from tests.integration.scene import CREDENTIALS, RecordingSink
-from tests.sharp_edges.stage import CHANNEL, Recorder, Service, Stand, at, page, until
+from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.status import ChannelView, StatusCollector, WorkerStatus, channel_document
 from tests.sharp_edges.virtual import VirtualScene
+from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, page, until
+from tests.support.emulator_scene import CREDENTIALS, RecordingSink
 
 pytestmark = pytest.mark.looptime
 

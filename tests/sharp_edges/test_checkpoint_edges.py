@@ -7,12 +7,12 @@ import logging
 
 import pytest
 
-from ots_tunnel.checkpointer import Checkpointer
 from ots_tunnel.errors import ConnectionLost, ServerUnavailable, ServiceError, TunnelError
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
-from ots_tunnel.sinks.processor import ProcessorSink
-from tests.sharp_edges.stage import CursorOf, Recorder, Service, Stand, at, page, until
+from ots_tunnel.sinks.python.sink import ProcessorSink
+from ots_tunnel.worker.checkpointer import Checkpointer
+from tests.support.channel_stand import CursorOf, Recorder, Service, Stand, at, page, until
 
 pytestmark = pytest.mark.looptime
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import PermissionDenied, SinkRejected, TunnelExpired
-from ots_tunnel.worker import TunnelWorker
-from tests.integration.scene import RecordingSink
-from tests.sharp_edges.stage import until
+from ots_tunnel.worker.worker import TunnelWorker
 from tests.sharp_edges.virtual import KEYS, VirtualScene, now, streaming
+from tests.support.channel_stand import until
+from tests.support.emulator_scene import RecordingSink
 
 pytestmark = pytest.mark.looptime
 

@@ -11,18 +11,18 @@ from collections.abc import Callable
 import aiohttp
 import pytest
 
-from ots_emulator.faults import FaultRule
-from ots_tunnel.client import TunnelClient
+from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.retry import is_repeatable
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.daemon import TunnelDaemon, TunnelWorkerConfig
 from ots_tunnel.errors import AuthFailed, ConnectionLost, ParameterInvalid, ServiceError, TunnelExpired
 from ots_tunnel.model import TunnelType
 from ots_tunnel.processor import SimpleProcessorFactory
-from ots_tunnel.protocol.http import HttpResponse
-from ots_tunnel.retry import is_repeatable
+from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.transport.aio import translate
-from tests.integration.scene import CREDENTIALS, TABLE, RecordingSink
-from tests.sharp_edges.stage import until
 from tests.sharp_edges.virtual import VirtualScene
+from tests.support.channel_stand import until
+from tests.support.emulator_scene import CREDENTIALS, TABLE, RecordingSink
 
 KEYS = [f"k{number:03}" for number in range(100)]
 

@@ -7,12 +7,12 @@ import itertools
 
 import pytest
 
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from tests.integration.scene import RecordingSink
-from tests.sharp_edges.stage import until
 from tests.sharp_edges.virtual import KEYS, VirtualScene, now, streaming
+from tests.support.channel_stand import until
+from tests.support.emulator_scene import RecordingSink
 
 pytestmark = pytest.mark.looptime
 

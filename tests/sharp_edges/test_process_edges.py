@@ -11,19 +11,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from ots_emulator.faults import FaultRule
-from ots_tunnel.client import SyncTunnelClient
+from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.tunnel import SyncTunnelClient
 from ots_tunnel.daemon import TunnelDaemon, TunnelWorkerConfig
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.logs import JsonLine
 from ots_tunnel.model import ChannelType, Checkpoint, TunnelType
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Batch
-from tests.integration.scene import CREDENTIALS, TABLE, RecordingSink
-from tests.sharp_edges.stage import CHANNEL, at, page, until
 from tests.sharp_edges.virtual import VirtualScene
+from tests.support.channel_stand import CHANNEL, at, page, until
+from tests.support.emulator_scene import CREDENTIALS, TABLE, RecordingSink
 
 KEYS = [f"patient-{number:03}" for number in range(120)]
 

@@ -6,19 +6,19 @@ import asyncio
 
 import pytest
 
-from ots_tunnel.calls import ServiceCaller
+from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.errors import CodecError, ConnectionLost, ResourceGone
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, Token
-from ots_tunnel.pipeline import Pipeline
-from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.backoff import IDLE_READ, READ_RETRY, TICK
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS
-from ots_tunnel.read_ahead import READ_AHEAD_PAGES
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS
 from ots_tunnel.transport.inprocess import InProcessTransport
-from tests.integration.scene import CREDENTIALS
-from tests.sharp_edges.stage import CHANNEL, Recorder, Service, Stand, at, name_of, page, until
+from ots_tunnel.worker.pipeline import Pipeline
+from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES
+from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, name_of, page, until
+from tests.support.emulator_scene import CREDENTIALS
 
 pytestmark = pytest.mark.looptime
 

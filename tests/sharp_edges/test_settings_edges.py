@@ -14,10 +14,10 @@ from ots_tunnel.daemon import TunnelWorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import TunnelId, TunnelType
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
-from ots_tunnel.settings import WorkerSettings
-from tests.integration.scene import RecordingSink
-from tests.sharp_edges.stage import until
+from ots_tunnel.worker.settings import WorkerSettings
 from tests.sharp_edges.virtual import VirtualScene
+from tests.support.channel_stand import until
+from tests.support.emulator_scene import RecordingSink
 
 NOTHING = SimpleProcessorFactory(lambda context, records: None)
 DOCUMENT: dict[str, Any] = {

@@ -11,7 +11,7 @@ from ots_tunnel.model import ChannelStatus
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.protocol.channel import Vanished
 from tests.sharp_edges.book import PAGES, SHORT, Book, patient, soon
-from tests.sharp_edges.stage import Service, Stand, page
+from tests.support.channel_stand import Service, Stand, page
 
 
 @pytest.mark.parametrize("end", [ChannelStatus.CLOSE, ChannelStatus.TERMINATED, ChannelStatus.CLOSING, None])

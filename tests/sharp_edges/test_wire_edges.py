@@ -9,12 +9,12 @@ import pytest
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, Credentials, SequenceInfo
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.http import HttpResponse
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS, build_request, parse_response
+from ots_tunnel.protocol.http.signing import sign_v2, string_to_sign
 from ots_tunnel.protocol.page import read_page, read_page_in_python
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import PythonRecord, Record
-from ots_tunnel.protocol.rpc import TUNNEL_OPERATIONS, build_request, parse_response
-from ots_tunnel.protocol.signing import sign_v2, string_to_sign
 
 CODECS = pytest.mark.parametrize("codec", [Record, PythonRecord], ids=["chosen", "reference"])
 KEY = (("pk", "k1"), ("no", 7))

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ots_emulator import Emulator, Settings
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Sink
 from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker import TunnelWorker
-from tests.integration.scene import CREDENTIALS, TABLE, Scene
-from tests.sharp_edges.stage import SETTINGS
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.channel_stand import SETTINGS
+from tests.support.emulator_scene import CREDENTIALS, TABLE, Scene
 
 KEYS = [f"k{number:03}" for number in range(100)]
 

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from ots_emulator import EmulatorThread
+from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, Marker, PrimaryKey
-from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_rows, encode_row
-from ots_tunnel.table_calls import RowChange
-from ots_tunnel.table_client import SyncTableClient
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_rows, encode_row
 from ots_tunnel.tables import TableAdmin, TableSchema
-from tests.spark.config_maps import cluster_access, config_map_server
+from tests.support.config_maps import cluster_access, config_map_server
 
 __all__ = ["cluster_access", "config_map_server"]
 

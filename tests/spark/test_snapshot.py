@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel.errors import OwnershipLost
-from ots_tunnel.snapshot import SnapshotConfig, read_progress
-from ots_tunnel.spark import snapshot
+from ots_tunnel.snapshot.document import SnapshotConfig, read_progress
+from ots_tunnel.spark import driver as snapshot
 from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps
 
 from .config_maps import ConfigMapServer

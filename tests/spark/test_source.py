@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.protocol.plainbuffer import decode_row
+from ots_tunnel.protocol.plainbuffer.codec import decode_row
 from ots_tunnel.spark import register
 
 from .conftest import ROWS, Instance

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action
-from ots_tunnel.protocol import compiled, table_pb2, tunnel_pb2
+from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import encode_batch_write_in_python, read_page_in_python
-from ots_tunnel.protocol.plainbuffer import DecodedRow
+from ots_tunnel.protocol.plainbuffer import compiled
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow
+from ots_tunnel.protocol.plainbuffer.spans import scan_row, scan_row_in_python
 from ots_tunnel.protocol.record import PythonRecord
-from ots_tunnel.protocol.spans import scan_row, scan_row_in_python
 from tests.stateful.test_plainbuffer_properties import damaged, encode, rows
 
 native = compiled.native

@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ots_tunnel.errors import ResourceGone
 from ots_tunnel.model import Action, CellOp, Marker
-from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_row, decode_rows, encode_primary_key
-from tests.unit.emulator.driver import Driver, put
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows, encode_primary_key
+from tests.support.emulator_driver import Driver, put
 
 TIMEOUT = 15
 KEYS = st.integers(0, 30)

@@ -13,10 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Action, CellOp, Column, Marker
 from ots_tunnel.protocol import table_pb2
-from ots_tunnel.protocol.plainbuffer import decode_row, decode_rows, encode_primary_key, encode_row
-from ots_tunnel.protocol.values import encode_value
+from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.values import encode_value
 from tests.stateful.row_model import OK, Change, Rows, Test, Wanted
-from tests.unit.emulator.driver import Driver
+from tests.support.emulator_driver import Driver
 
 START_MS = 1_700_000_000_000
 INTEGERS = st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)])

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from ots_emulator.scheduler import Seat, schedule
+from ots_emulator.tunnels.scheduler import Seat, schedule
 from ots_tunnel.model import ChannelId, ChannelStatus, ClientId
 
 OPEN, CLOSING, CLOSE, WAIT, TERMINATED = (

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from ots_tunnel.model import Action, CellOp, Column, Marker
 from ots_tunnel.protocol import table_pb2
-from ots_tunnel.protocol.plainbuffer import decode_rows, encode_primary_key
-from tests.unit.emulator.driver import Driver
+from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_primary_key
+from tests.support.emulator_driver import Driver
 
 KEYS = st.integers(0, 7)
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, Marker, SequenceInfo
-from ots_tunnel.protocol.plainbuffer import (
+from ots_tunnel.protocol.plainbuffer.codec import (
     DecodedRow,
     decode_primary_key,
     decode_row,
@@ -19,8 +19,8 @@ from ots_tunnel.protocol.plainbuffer import (
     encode_row,
     encode_value,
 )
+from ots_tunnel.protocol.plainbuffer.spans import join_row, read_sequence, scan_row, split_rows, strip_extension
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.protocol.spans import join_row, read_sequence, scan_row, split_rows, strip_extension
 
 int64 = st.integers(-(2**63), 2**63 - 1)
 int32 = st.integers(-(2**31), 2**31 - 1)

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.model import Action, Column
-from ots_tunnel.protocol.compiled import native
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
-from ots_tunnel.sinks.requests import MAX_WAVES, plan_requests
-from ots_tunnel.sinks.row_change import ENVELOPE_BYTES
+from ots_tunnel.sinks.table.row_change import ENVELOPE_BYTES
+from ots_tunnel.sinks.table.waves import MAX_WAVES, plan_requests
 
 pytestmark = pytest.mark.skipif(native is None, reason="the package was built without a compiler")
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from ots_emulator.datadir import DataError
+from ots_emulator.durable.datadir import DataError
 from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
 from ots_emulator.settings import Settings

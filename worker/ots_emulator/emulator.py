@@ -10,21 +10,21 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from ots_emulator.admin import admin_application
-from ots_emulator.app import Application
-from ots_emulator.calls import CallHistory
+from ots_emulator.admin.application import admin_application
+from ots_emulator.admin.state import state_of
 from ots_emulator.clock import Clock, ManualClock, ShiftedClock, SystemClock
-from ots_emulator.faults import FaultRule, Faults
+from ots_emulator.durable.database import Storage
+from ots_emulator.durable.restore import restore
 from ots_emulator.instance import Instance
-from ots_emulator.levers import Levers
 from ots_emulator.refusal import parameter_invalid
-from ots_emulator.restore import restore
-from ots_emulator.server import Listener, listen, serve_data
+from ots_emulator.server.application import Application
+from ots_emulator.server.faults import FaultRule, Faults
+from ots_emulator.server.history import CallHistory
+from ots_emulator.server.ports import Listener, listen, serve_data
+from ots_emulator.service import Levers
 from ots_emulator.settings import Settings, changed_settings
-from ots_emulator.state import state_of
-from ots_emulator.storage import Storage
 from ots_emulator.thread import EmulatorThread
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
 DEFAULT_INSTANCES: Mapping[str, Mapping[str, str]] = {"demo": {"test-id": "test-secret"}}
 

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ots_emulator.changelog import ChangeLog, Partition
-from ots_emulator.delivery import base_channels, stream_channel, stream_channels
 from ots_emulator.journal import UNKEPT, Journal
-from ots_emulator.keys import Key
 from ots_emulator.pages import PageCache
 from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunnel_missing
 from ots_emulator.settings import Settings
-from ots_emulator.store import Table
-from ots_emulator.transactions import Transactions
-from ots_emulator.tunnel_channels import TunnelChannel
-from ots_emulator.tunnels import Tunnel
+from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.keys import Key
+from ots_emulator.tables.table import Table
+from ots_emulator.tables.transactions import Transactions
+from ots_emulator.tunnels.channel import TunnelChannel
+from ots_emulator.tunnels.delivery import base_channels, stream_channel, stream_channels
+from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
 _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from ots_emulator.changelog import ChangeLog, Partition
-    from ots_emulator.keys import Key
-    from ots_emulator.store import Table
-    from ots_emulator.tunnel_channels import TunnelChannel
-    from ots_emulator.tunnels import Tunnel
+    from ots_emulator.tables.changelog import ChangeLog, Partition
+    from ots_emulator.tables.keys import Key
+    from ots_emulator.tables.table import Table
+    from ots_emulator.tunnels.channel import TunnelChannel
+    from ots_emulator.tunnels.tunnel import Tunnel
 
 
 class Journal(Protocol):

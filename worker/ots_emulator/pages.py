@@ -10,7 +10,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Hashable
 
-from ots_tunnel.protocol.signing import content_md5
+from ots_tunnel.protocol.http.signing import content_md5
 
 
 class Body:

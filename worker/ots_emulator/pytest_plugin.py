@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator.faults import FaultRule
+from ots_emulator.server.faults import FaultRule
 from ots_emulator.thread import EmulatorThread
 
 ACCESS_KEY = ("test-id", "test-secret")
@@ -45,7 +45,7 @@ class EmulatedInstance:
         return self.server.admin_url
 
     def add_fault(self, **rule: Any) -> None:
-        """Put a rule into force until the test ends; fields as in `ots_emulator.faults.FaultRule`."""
+        """Put a rule into force until the test ends; fields as in `ots_emulator.server.faults.FaultRule`."""
         self.server.call("add_fault", FaultRule(**rule))
 
     def lever(self, name: str, *arguments: Any, **options: Any) -> Any:

@@ -9,8 +9,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ots_tunnel.client import SyncTunnelClient as SyncTunnelClient
-    from ots_tunnel.client import TunnelClient as TunnelClient
+    from ots_tunnel.client.tunnel import SyncTunnelClient as SyncTunnelClient
+    from ots_tunnel.client.tunnel import TunnelClient as TunnelClient
     from ots_tunnel.daemon import TunnelDaemon as TunnelDaemon
     from ots_tunnel.daemon import TunnelWorkerConfig as TunnelWorkerConfig
     from ots_tunnel.model import Credentials as Credentials
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ots_tunnel.processor import ChannelProcessor as ChannelProcessor
     from ots_tunnel.processor import SimpleProcessorFactory as SimpleProcessorFactory
     from ots_tunnel.protocol.record import Record as Record
-    from ots_tunnel.worker import TunnelWorker as TunnelWorker
+    from ots_tunnel.worker.worker import TunnelWorker as TunnelWorker
 
 __version__ = "0.1.0"
 
@@ -32,11 +32,11 @@ _HOMES = {
     "Record": "ots_tunnel.protocol.record",
     "SimpleProcessorFactory": "ots_tunnel.processor",
     "StreamConfig": "ots_tunnel.model",
-    "SyncTunnelClient": "ots_tunnel.client",
-    "TunnelClient": "ots_tunnel.client",
+    "SyncTunnelClient": "ots_tunnel.client.tunnel",
+    "TunnelClient": "ots_tunnel.client.tunnel",
     "TunnelDaemon": "ots_tunnel.daemon",
     "TunnelType": "ots_tunnel.model",
-    "TunnelWorker": "ots_tunnel.worker",
+    "TunnelWorker": "ots_tunnel.worker.worker",
     "TunnelWorkerConfig": "ots_tunnel.daemon",
 }
 

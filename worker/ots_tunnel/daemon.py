@@ -17,14 +17,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ots_tunnel.client import SyncTunnelClient, TunnelClient
+from ots_tunnel.client.tunnel import SyncTunnelClient, TunnelClient
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import TunnelId
 from ots_tunnel.processor import ProcessorFactory
-from ots_tunnel.settings import WorkerSettings
-from ots_tunnel.sinks.processor import ProcessorSink
-from ots_tunnel.worker import TunnelWorker
+from ots_tunnel.sinks.python.sink import ProcessorSink
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.worker import TunnelWorker
 
 #: Seconds; the service's own minimum (tunnel-protocol 5.5).
 LEAST_INTERVAL = 5

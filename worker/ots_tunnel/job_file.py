@@ -18,10 +18,10 @@ from pydantic.alias_generators import to_camel
 from ots_tunnel.config import describe
 from ots_tunnel.config.base import Endpoint, InstanceName, TableName
 from ots_tunnel.config.problems import Contradiction
+from ots_tunnel.console.explanations import Place
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials, static_credentials
+from ots_tunnel.endpoint import region_of
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.explanations import Place
-from ots_tunnel.instances import region_of
 from ots_tunnel.model import Credentials
 
 #: Java's yyyy-MM-dd HH:mm:ss.

@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NewType
 
-from ots_tunnel.protocol.compiled import native
+from ots_tunnel.protocol.plainbuffer.compiled import native
 
 TunnelId = NewType("TunnelId", str)
 ClientId = NewType("ClientId", str)

@@ -12,10 +12,11 @@ import yaml
 from kubernetes_validate import validate
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.snapshot import PROGRESS_LABEL, load_snapshot_config
-from ots_tunnel_operator import names, snapshot_document, spark_application, spark_rights
-from ots_tunnel_operator.api import TablestoreTunnel
-from tests.operator.objects import tunnel_object
+from ots_tunnel.snapshot.document import PROGRESS_LABEL, load_snapshot_config
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.manifests import snapshot_document, spark_application, spark_rights
+from tests.support.objects import tunnel_object
 
 FOLDER = Path(__file__).parent
 IMAGE = "kubeone.local/ots-tunnel-spark:1"

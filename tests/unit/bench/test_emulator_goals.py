@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.protocol import table_pb2
-from ots_tunnel.protocol.plainbuffer import decode_row
+from ots_tunnel.protocol.plainbuffer.codec import decode_row
 from tests.bench.emulator_rows import ROW_BYTES, row_of, write_requests
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import add_to_file

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ots_tunnel.protocol.page import all_rows_stored
-from ots_tunnel.protocol.plainbuffer import decode_row
+from ots_tunnel.protocol.plainbuffer.codec import decode_row
 from tests.bench.hot_channel import stored
 from tests.bench.idle import cpu_per_minute
 from tests.bench.latency import ROWS_PER_WRITE, changes_now

@@ -10,9 +10,9 @@ import pytest
 
 from ots_emulator.pages import Body, PageCache
 from ots_tunnel.errors import ServiceError, TunnelExpired
-from ots_tunnel.protocol.plainbuffer import decode_row
-from ots_tunnel.protocol.signing import content_md5
-from tests.unit.emulator.driver import Driver, delete_all, put
+from ots_tunnel.protocol.http.signing import content_md5
+from ots_tunnel.protocol.plainbuffer.codec import decode_row
+from tests.support.emulator_driver import Driver, delete_all, put
 
 PAGE_ROWS = 3
 ROWS = 10
@@ -49,7 +49,7 @@ async def test_a_page_is_put_together_once(paged: Driver, kind: str, monkeypatch
     assert len(kept(paged)) == 1
     assert len(page.records) == PAGE_ROWS
 
-    monkeypatch.setattr("ots_emulator.delivery._page", None)
+    monkeypatch.setattr("ots_emulator.tunnels.delivery._page", None)
 
     assert await read() == page
 

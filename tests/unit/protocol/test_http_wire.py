@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http_wire import HEAD_LIMIT, AnswerReader, encode_head, parse_head
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.wire import HEAD_LIMIT, AnswerReader, encode_head, parse_head
 
 HEAD = b"HTTP/1.1 200 OK\r\nX-Ots-Date: now\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"

@@ -8,9 +8,9 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import all_rows_stored, count_actions, encode_batch_write, read_page, total_size
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import PythonRecord, Record
-from tests.golden.vectors import STREAM_PUT
+from tests.support.vectors import STREAM_PUT
 
 
 def page(*records: tunnel_pb2.Record, may_more: bool | None = None) -> bytes:

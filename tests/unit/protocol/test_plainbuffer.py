@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, Marker, PrimaryKey, SequenceInfo
-from ots_tunnel.protocol.plainbuffer import (
+from ots_tunnel.protocol.plainbuffer.codec import (
     decode_key_cells,
     decode_primary_key,
     decode_row,
@@ -17,8 +17,8 @@ from ots_tunnel.protocol.plainbuffer import (
     encode_row,
     encode_value,
 )
+from ots_tunnel.protocol.plainbuffer.spans import scan_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.protocol.spans import scan_row
 
 KEY: PrimaryKey = (("pk", "secret-key"),)
 SEQUENCE = SequenceInfo(0, 1700000000123456, 3)

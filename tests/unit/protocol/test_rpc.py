@@ -8,8 +8,8 @@ from ots_tunnel import __version__, errors
 from ots_tunnel.errors import CodecError, ServiceError
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.rpc import (
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.rpc import (
     OPERATIONS_BY_PATH,
     TABLE_OPERATIONS,
     TUNNEL_OPERATIONS,
@@ -19,7 +19,7 @@ from ots_tunnel.protocol.rpc import (
     parse_response,
     service_time,
 )
-from ots_tunnel.protocol.signing import content_md5, sign_v2
+from ots_tunnel.protocol.http.signing import content_md5, sign_v2
 
 CREDENTIALS = Credentials("id", "secret")
 CONNECT = TUNNEL_OPERATIONS["Connect"]

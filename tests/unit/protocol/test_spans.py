@@ -6,10 +6,9 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import CellOp, Column, PrimaryKey, SequenceInfo
-from ots_tunnel.protocol.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer import decode_primary_key, decode_row, decode_rows, encode_row
-from ots_tunnel.protocol.sequence import encode_sequence
-from ots_tunnel.protocol.spans import (
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, decode_rows, encode_row
+from ots_tunnel.protocol.plainbuffer.crc8 import crc8
+from ots_tunnel.protocol.plainbuffer.spans import (
     join_row,
     read_sequence,
     scan_key,
@@ -18,6 +17,7 @@ from ots_tunnel.protocol.spans import (
     split_rows,
     strip_extension,
 )
+from ots_tunnel.protocol.sequence import encode_sequence
 
 KEY: PrimaryKey = (("pk", 1),)
 CELLS = (Column("c", "x", 5), Column("d", None, 6, CellOp.DELETE_ONE_VERSION))

@@ -13,14 +13,14 @@ import pytest
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, SequenceInfo
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.count import CountSink
 from ots_tunnel.sinks.stdout import StdoutSink
-from ots_tunnel.sinks.tablestore import TablestoreSink
-from tests.unit.guards import Closed, Open
+from ots_tunnel.sinks.table.sink import TablestoreSink
+from tests.support.guards import Closed, Open
 
 KEY = (("pk", "a"), ("b", b"\x00\xff"))
 COLUMNS = (Column("x", "ü", 5), Column("raw", b"\x01", 6), Column("y", None, 4, CellOp.DELETE_ONE_VERSION))

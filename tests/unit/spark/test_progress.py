@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError, ConfigError, ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
-from ots_tunnel.snapshot import (
+from ots_tunnel.snapshot.document import (
     PROGRESS_LABEL,
     ProgressConfig,
     SnapshotProgress,
@@ -15,9 +15,9 @@ from ots_tunnel.snapshot import (
     done_splits,
     read_progress,
 )
+from ots_tunnel.snapshot.splits import SplitList, serialise
 from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps, ProgressRecord, in_cluster
-from ots_tunnel.spark.splits import SplitList, serialise
-from tests.spark.config_maps import ConfigMapServer
+from tests.support.config_maps import ConfigMapServer
 
 SPLITS = SplitList(("k",), tuple(b"boundary %d" % i for i in range(9)))
 PATH = "/api/v1/namespaces/shop/configmaps/orders-snapshot"

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from ots_tunnel.allocator import keep_freed_memory
+from ots_tunnel.worker.allocator import keep_freed_memory
 
 FAULTS = """
 import resource, sys
-from ots_tunnel.allocator import keep_freed_memory
+from ots_tunnel.worker.allocator import keep_freed_memory
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
 def turn():
@@ -35,7 +35,7 @@ def test_large_blocks_are_used_again_without_page_faults() -> None:
 
 THREADS = """
 import threading
-from ots_tunnel.allocator import keep_freed_memory
+from ots_tunnel.worker.allocator import keep_freed_memory
 assert keep_freed_memory()
 used, over = threading.Barrier(2), threading.Event()
 def turn():
@@ -63,6 +63,6 @@ def test_threads_use_the_memory_of_each_other_again() -> None:
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ots_tunnel.allocator.ctypes.CDLL", lambda _name: object())
+    monkeypatch.setattr("ots_tunnel.worker.allocator.ctypes.CDLL", lambda _name: object())
 
     assert not keep_freed_memory()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ots_tunnel.budget import COPIES, LEAST_PAGE_BYTES, LEAST_SHARE_BYTES, ByteBudget
+from ots_tunnel.worker.budget import COPIES, LEAST_PAGE_BYTES, LEAST_SHARE_BYTES, ByteBudget
 
 ONE = LEAST_SHARE_BYTES
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from ots_tunnel.checkpointer import Checkpointer, belongs_to_us
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, TunnelError
 from ots_tunnel.model import FINISHED, Checkpoint, Token
+from ots_tunnel.worker.checkpointer import Checkpointer, belongs_to_us
 
 START = Checkpoint(Token("t0"), 7)
 

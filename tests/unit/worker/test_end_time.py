@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel.client import Page
-from ots_tunnel.end_time import Completion, completion, cut_page
+from ots_tunnel.client.tunnel import Page
 from ots_tunnel.model import (
     Action,
     ChannelId,
@@ -20,8 +19,9 @@ from ots_tunnel.model import (
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.worker.end_time import Completion, completion, cut_page
 
 END_US = 1_000_000_000
 

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ots_tunnel.budget import LEAST_SHARE_BYTES, ByteBudget
-from ots_tunnel.client import Page
+from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import ConnectionLost, SinkRejected
-from ots_tunnel.metrics import WorkerMetrics
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, Column, SequenceInfo, Token
-from ots_tunnel.pipeline import Pipeline
-from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol.backoff import TICK, TRICKLE
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.read_ahead import next_idle_attempt
-from ots_tunnel.shared import Shared
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
-from tests.unit.guards import Open
+from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, ByteBudget
+from ots_tunnel.worker.context import Shared
+from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.pipeline import Pipeline
+from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.read_ahead import next_idle_attempt
+from tests.support.guards import Open
 
 pytestmark = pytest.mark.looptime
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from ots_tunnel.client import Page
+from ots_tunnel.client.tunnel import Page
 from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
-from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.worker.progress import ChannelProgress
 
 
 def page(rows: int, may_more: bool | None, at: float | None) -> Page:

@@ -10,11 +10,11 @@ from prometheus_client.parser import text_string_to_metric_families
 import ots_tunnel
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.logs import LogAction
-from ots_tunnel.metrics import BusyClock, WorkerMetrics
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
-from ots_tunnel.progress import ChannelProgress
 from ots_tunnel.sinks.tally import Tally, TallyCollector
-from ots_tunnel.status import ChannelView, Rate, StatusCollector, WorkerStatus
+from ots_tunnel.worker.metrics import BusyClock, WorkerMetrics
+from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.status import ChannelView, Rate, StatusCollector, WorkerStatus
 
 
 def status() -> WorkerStatus:

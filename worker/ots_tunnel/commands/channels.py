@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from ots_tunnel.commands.preflight import find_tunnel
 from ots_tunnel.commands.service import service_options, show, with_client
 from ots_tunnel.commands.tunnel import channel_row
-from ots_tunnel.preflight import find_tunnel
 
 
 @click.command()

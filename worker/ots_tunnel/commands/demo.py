@@ -24,7 +24,7 @@ def demo(rows: int, rate: int, seconds: int) -> None:
     try:
         from rich.console import Console
 
-        from ots_tunnel.demo import DemoOptions, run_demo
+        from ots_tunnel.demo.local import DemoOptions, run_demo
     except ImportError as error:
         raise ConfigError(
             f"the demo needs the package {error.name!r}: install ots-tunnel with the extras cli, demo and emulator"

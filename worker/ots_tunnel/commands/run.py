@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from ots_tunnel.config import WorkerConfig, load_config
-from ots_tunnel.endings import exit_code
+from ots_tunnel.console.exit_codes import exit_code
+from ots_tunnel.console.explanations import Place, explained
 from ots_tunnel.errors import TunnelError
-from ots_tunnel.explanations import Place, explained
 
 logger = logging.getLogger(__name__)
 
@@ -69,15 +69,15 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     Raises:
         ConfigError, ServiceError, WrongTunnel, SinkRejected: what ended it for good.
     """
-    from ots_tunnel.allocator import keep_freed_memory
-    from ots_tunnel.client import TunnelClient
+    from ots_tunnel.client.tunnel import TunnelClient
+    from ots_tunnel.commands.preflight import check_tunnel
     from ots_tunnel.credentials import FileCredentials
-    from ots_tunnel.metrics import WorkerMetrics
-    from ots_tunnel.preflight import check_tunnel
-    from ots_tunnel.server import StatusServer
-    from ots_tunnel.settings import WorkerSettings
     from ots_tunnel.sinks.choice import open_sink
-    from ots_tunnel.worker import TunnelWorker
+    from ots_tunnel.worker.allocator import keep_freed_memory
+    from ots_tunnel.worker.metrics import WorkerMetrics
+    from ots_tunnel.worker.settings import WorkerSettings
+    from ots_tunnel.worker.status_server import StatusServer
+    from ots_tunnel.worker.worker import TunnelWorker
 
     source = config.source
     credentials = FileCredentials(source.credentials.directory).checked("source.credentials.directory")

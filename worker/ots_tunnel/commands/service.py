@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import click
 from pydantic import ValidationError
 
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config import InstanceConfig, describe
+from ots_tunnel.console.explanations import Place, explaining
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.explanations import Place, explaining
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])

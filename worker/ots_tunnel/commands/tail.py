@@ -14,14 +14,14 @@ from typing import Any
 
 import click
 
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.service import service_options, with_client
+from ots_tunnel.commands.tail_reader import Tail, Tailed, Taker
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, StreamConfig, TunnelType
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_form import json_form
-from ots_tunnel.status import iso_time
-from ots_tunnel.tail import Tail, Tailed, Taker
+from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.worker.status import iso_time
 
 #: Seconds that deleting the tunnel may take.
 REMOVE_DEADLINE = 10.0

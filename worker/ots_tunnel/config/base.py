@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.problems import NotAllowed
-from ots_tunnel.instances import ENDPOINT, ENDPOINT_WORDS, INSTANCE, INSTANCE_WORDS
+from ots_tunnel.endpoint import ENDPOINT, ENDPOINT_WORDS, INSTANCE, INSTANCE_WORDS
 
 
 class ConfigModel(BaseModel):

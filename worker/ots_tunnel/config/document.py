@@ -14,8 +14,8 @@ from ots_tunnel.config.delivery import DeliveryConfig
 from ots_tunnel.config.problems import Contradiction, describe
 from ots_tunnel.config.sinks import SinkConfig
 from ots_tunnel.config.yaml_file import read_yaml
+from ots_tunnel.endpoint import region_of
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.instances import region_of
 
 #: Sinks that can refuse one record and take the next.
 REFUSING_SINKS = ("tablestore", "http", "kafka")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ots_tunnel.protocol.compiled import native
+from ots_tunnel.protocol.plainbuffer.compiled import native
 
 
 class Match(NamedTuple):

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, Token
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
-from ots_tunnel.protocol.compiled import native
+from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 
 _ACTIONS = {int(action): action for action in Action}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Column, PrimaryKey, SequenceInfo
-from ots_tunnel.protocol.compiled import native
-from ots_tunnel.protocol.plainbuffer import DecodedRow, decode_key_cells, decode_row
-from ots_tunnel.protocol.spans import check_header, read_sequence, scan_key, scan_whole_row, strip_extension
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_key_cells, decode_row
+from ots_tunnel.protocol.plainbuffer.compiled import native
+from ots_tunnel.protocol.plainbuffer.spans import check_header, read_sequence, scan_key, scan_whole_row, strip_extension
 
 
 class Record:

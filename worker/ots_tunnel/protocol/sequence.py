@@ -10,7 +10,7 @@ import struct
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import SequenceInfo
-from ots_tunnel.protocol.tags import (
+from ots_tunnel.protocol.plainbuffer.tags import (
     CELL_CHECKSUM,
     DELETE_MARKER,
     EXTENSION,

@@ -16,22 +16,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
-from ots_tunnel.client import TunnelClient
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config import DeliveryConfig
+from ots_tunnel.console.explanations import explaining
+from ots_tunnel.console.progress_bar import shown
 from ots_tunnel.credentials import CredentialsProvider
-from ots_tunnel.destination import ensure_destination_async, refuse_same_table
-from ots_tunnel.display import shown
 from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist, TunnelError
-from ots_tunnel.explanations import explaining
 from ots_tunnel.job_file import JobFile, place_of
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelDescription, TunnelId, TunnelType
 from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.plan import Findings, check_start, end_warning
-from ots_tunnel.settings import WorkerSettings
-from ots_tunnel.sinks.tablestore import TablestoreSink
-from ots_tunnel.table_client import TableClient
+from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.tables import TableAdmin, run_blocking
-from ots_tunnel.worker import TunnelWorker
+from ots_tunnel.tables.destination import ensure_destination_async, refuse_same_table
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.worker import TunnelWorker
 
 #: Seconds between two looks at the tunnel.
 LOOK_PAUSE = 2.0

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ots_tunnel.display import duration
+from ots_tunnel.console.progress_bar import duration
 from ots_tunnel.model import ChannelStatus, ChannelType, Stage, TunnelDescription
 
 #: Seconds over which the pace is measured.

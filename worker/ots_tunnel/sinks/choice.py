@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks import Sink
-from ots_tunnel.transform import Transform
+from ots_tunnel.sinks.middleware.transform import Transform
 from ots_tunnel.transport import Transport
 
 
@@ -30,7 +30,7 @@ def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Si
     transform = Transform.of(config.delivery)
     if transform is None:
         return sink
-    from ots_tunnel.sinks.transforming import TransformingSink
+    from ots_tunnel.sinks.middleware.transforming import TransformingSink
 
     return TransformingSink(sink, transform)
 
@@ -39,7 +39,7 @@ def _paced(sink: Sink, config: WorkerConfig) -> Sink:
     limit = config.delivery.rate_limit
     if limit is None or not limit.rows_per_second:
         return sink
-    from ots_tunnel.sinks.paced import PacedSink
+    from ots_tunnel.sinks.middleware.rate_limit import PacedSink
 
     return PacedSink(sink, limit.rows_per_second, sliced=config.sink.files is None)
 
@@ -47,13 +47,13 @@ def _paced(sink: Sink, config: WorkerConfig) -> Sink:
 def _tolerating(sink: Sink, config: WorkerConfig) -> Sink:
     if config.delivery.on_permanent_error == "Fail":
         return sink
-    from ots_tunnel.sinks.tolerating import ToleratingSink
+    from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
 
     letters = config.delivery.dead_letter
     if letters is None:
         return ToleratingSink(sink)
     with _extra("files", "delivery.deadLetter.files"):
-        from ots_tunnel.sinks.dead_letters import open_dead_letters
+        from ots_tunnel.sinks.middleware.dead_letters import open_dead_letters
 
         return ToleratingSink(sink, open_dead_letters(config, letters.files))
 
@@ -71,7 +71,7 @@ def _extra(name: str, field: str) -> Iterator[None]:
 
 def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
     if config.sink.tablestore is not None:
-        from ots_tunnel.sinks.tablestore import TablestoreSink
+        from ots_tunnel.sinks.table.sink import TablestoreSink
 
         return TablestoreSink.from_config(config, config.sink.tablestore, transport=transport)
     if config.sink.files is not None:
@@ -80,7 +80,7 @@ def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
 
             return FilesSink.from_config(config, config.sink.files)
     if config.sink.http is not None:
-        from ots_tunnel.sinks.http import HttpSink
+        from ots_tunnel.sinks.http_sink import HttpSink
 
         return HttpSink(
             config.sink.http,
@@ -95,8 +95,8 @@ def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
 
             return KafkaSink.from_config(config, config.sink.kafka)
     if config.sink.python is not None:
-        from ots_tunnel.sinks.factory import load_factory
-        from ots_tunnel.sinks.processor import ProcessorSink
+        from ots_tunnel.sinks.python.factory import load_factory
+        from ots_tunnel.sinks.python.sink import ProcessorSink
 
         return ProcessorSink(load_factory(config.sink.python.factory), patience=config.client.write_deadline)
     if config.sink.stdout is not None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ots_tunnel.model import Action, ChannelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_form import json_form
+from ots_tunnel.sinks.json_record import json_form
 
 CONTENT_TYPE = "application/cloudevents-batch+json; charset=UTF-8"
 _TYPES = {action: f"dev.ots-tunnel.row.{action.name.lower()}" for action in Action}

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.sinks import Batch, Guard, Immediate
-from ots_tunnel.sinks.json_form import json_form
+from ots_tunnel.sinks.json_record import json_form
 
 
 class Lines(Protocol):

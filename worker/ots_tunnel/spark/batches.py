@@ -10,7 +10,7 @@ from ots_tunnel.model import PrimaryKey
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.table_client import RangePage, SyncTableClient
+    from ots_tunnel.client.table import RangePage, SyncTableClient
 
 
 def read_pages(
@@ -29,8 +29,8 @@ def read_pages(
 
 def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
     """Rows as bytes, each with a header, then the empty one that ends the split."""
-    from ots_tunnel.protocol.spans import split_rows
-    from ots_tunnel.protocol.tags import HEADER
+    from ots_tunnel.protocol.plainbuffer.spans import split_rows
+    from ots_tunnel.protocol.plainbuffer.tags import HEADER
     from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
 
     integers, binary = COLUMN_TYPES["bigint"], COLUMN_TYPES["binary"]
@@ -43,7 +43,7 @@ def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBat
 
 def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
     """The latest version of the wanted columns; a page was read with one version per column."""
-    from ots_tunnel.protocol.plainbuffer import decode_rows
+    from ots_tunnel.protocol.plainbuffer.codec import decode_rows
     from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
 
     for page in pages:

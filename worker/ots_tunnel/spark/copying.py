@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import Action
-from ots_tunnel.snapshot import SnapshotConfig
+from ots_tunnel.snapshot.document import SnapshotConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.sinks.blocking_writer import SyncTableWriter
-    from ots_tunnel.table_calls import RowChange
+    from ots_tunnel.client.table_calls import RowChange
+    from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
 
 #: What a task returns: one row per finished split.
 RESULT_SCHEMA = "split BIGINT, rows BIGINT"
@@ -69,9 +69,9 @@ class CopySplits:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows of each split up to its empty end row; one result per split."""
+        from ots_tunnel.client.table import SyncTableClient
         from ots_tunnel.credentials import FileCredentials
         from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
-        from ots_tunnel.table_client import SyncTableClient
 
         sink = self._config.sink.tablestore
         assert sink is not None, "the document was checked"
@@ -101,7 +101,7 @@ class SplitCopy:
         self, config: SnapshotConfig, client: Any, fence: TaskFence, now: Callable[[], float] = time.time
     ) -> None:
         from ots_tunnel.sinks.grouping import Limits
-        from ots_tunnel.sinks.row_change import Omissions
+        from ots_tunnel.sinks.table.row_change import Omissions
 
         sink = config.sink.tablestore
         assert sink is not None, "the document was checked"
@@ -132,7 +132,7 @@ class SplitCopy:
             stored = total
 
     def _writer(self) -> SyncTableWriter:
-        from ots_tunnel.sinks.blocking_writer import SyncTableWriter
+        from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
 
         return SyncTableWriter(
             self._client,
@@ -145,7 +145,7 @@ class SplitCopy:
 
     def _changes(self, rows: _Rows) -> Iterator[RowChange]:
         from ots_tunnel.protocol.record import Record
-        from ots_tunnel.sinks.row_change import changes_of, expired_before_ms
+        from ots_tunnel.sinks.table.row_change import changes_of, expired_before_ms
 
         for body in rows.of_split():
             # A row of the source is what a put of all its cells would have left (replication 2).

@@ -25,7 +25,7 @@ from urllib.parse import quote, urlsplit
 
 from ots_tunnel.errors import ConfigError, ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
 from ots_tunnel.logs import LogAction
-from ots_tunnel.snapshot import (
+from ots_tunnel.snapshot.document import (
     DONE_KEY,
     PROGRESS_LABEL,
     SPLITS_KEY,
@@ -34,7 +34,7 @@ from ots_tunnel.snapshot import (
     done_bitmap,
     done_splits,
 )
-from ots_tunnel.spark.splits import SplitList, deserialise
+from ots_tunnel.snapshot.splits import SplitList, deserialise
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 CALL_TIMEOUT: Final = 30.0

@@ -25,8 +25,8 @@ A value of another type than the schema's fails the query; Tablestore keeps type
 conversion is BIGINT to DOUBLE.
 
 Raw mode is lossless: the schema is `split BIGINT, row BINARY`, one row of PlainBuffer each, with its header and every
-version of every cell, as a write takes it (`ots_tunnel.protocol.plainbuffer.decode_row` reads it). The last row of
-each split has an empty `row`: the proof that the split was read to its end, and its sign of life when it is empty.
+version of every cell, as a write takes it (`ots_tunnel.protocol.plainbuffer.codec.decode_row` reads it). The last row
+of each split has an empty `row`: the proof that the split was read to its end, and its sign of life when it is empty.
 
 Where things run: spark-design 1.2. Retries of a call are the client's, retries of a task are Spark's; both read again.
 """
@@ -49,7 +49,7 @@ from ots_tunnel.spark.batches import raw_batches, read_pages, typed_batches
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.table_client import SyncTableClient
+    from ots_tunnel.client.table import SyncTableClient
 
 RAW_SCHEMA = "split BIGINT, row BINARY"
 DEFAULT_SPLIT_BYTES = 104_857_600
@@ -105,8 +105,8 @@ class SourceOptions:
 
     def client(self) -> SyncTableClient:
         """A client that reads the credentials where it runs."""
+        from ots_tunnel.client.table import SyncTableClient
         from ots_tunnel.credentials import FileCredentials
-        from ots_tunnel.table_client import SyncTableClient
 
         return SyncTableClient(self.endpoint, self.instance, FileCredentials(Path(self.credentials_directory)))
 
@@ -169,7 +169,7 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
 
     def partitions(self) -> list[InputPartition]:
         """One partition per split, on the driver."""
-        from ots_tunnel.spark.splits import split_list
+        from ots_tunnel.snapshot.splits import split_list
 
         options = self._options
         client = options.client()
@@ -201,7 +201,7 @@ def write_splits_file(path: Path, payload: bytes, indexes: Sequence[int]) -> Non
 
 def read_splits_file(path: Path) -> list[Any]:
     """The splits to read, in the order of the indexes."""
-    from ots_tunnel.spark.splits import deserialise
+    from ots_tunnel.snapshot.splits import deserialise
 
     document = json.loads(path.read_text())
     splits = deserialise(bytes.fromhex(document["splits"]))

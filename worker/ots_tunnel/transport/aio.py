@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, ReadTimeout
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http_wire import encode_head
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.wire import encode_head
 from ots_tunnel.transport.connection import Connection
 
 #: Idle connections are dropped before common servers drop them, so that no call meets a closing one.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.protocol.http import HttpResponse
-from ots_tunnel.protocol.http_wire import AnswerReader
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.wire import AnswerReader
 
 
 class Connection(asyncio.Protocol):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from ots_tunnel.errors import ConnectionLost, ReadTimeout
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
 
 class InProcessTransport:

@@ -15,7 +15,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from ots_tunnel.errors import ConnectError, ConnectionLost, ReadTimeout
-from ots_tunnel.protocol.http import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
 #: Older idle connections are opened anew, see `transport.aio.KEEP_ALIVE`.
 KEEP_ALIVE = 15.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ots_tunnel.client.table_calls import TableDescription
+from ots_tunnel.endpoint import region_of
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.instances import region_of
 from ots_tunnel.model import KeyColumn
-from ots_tunnel.table_calls import TableDescription
 from ots_tunnel.verify.state_document import TablePlace
 
 

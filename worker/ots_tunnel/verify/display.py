@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ots_tunnel.display import duration
+from ots_tunnel.console.progress_bar import duration
 from ots_tunnel.verify.job import Meter
 
 

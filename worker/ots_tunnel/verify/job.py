@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from ots_tunnel.client.table_calls import DEFAULT_SPLIT_UNIT_BYTES, KeyRange, TableDescription
 from ots_tunnel.failures import first_error
 from ots_tunnel.model import PrimaryKey
-from ots_tunnel.table_calls import DEFAULT_SPLIT_UNIT_BYTES, KeyRange, TableDescription
 from ots_tunnel.verify.comparison import Comparison
 from ots_tunnel.verify.expiry import doubtful_until
 from ots_tunnel.verify.recheck import MOST_SUSPECTS, SecondLook, Suspects, ranges_of

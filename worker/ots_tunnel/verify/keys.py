@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ots_tunnel.client.table_calls import KeyRange
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyValue, Marker, PrimaryKey
-from ots_tunnel.protocol.plainbuffer import decode_key_cells
-from ots_tunnel.table_calls import KeyRange
+from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 
 #: Bytes a text or binary key column may hold (tablestore-api 2.4); a bound cannot be longer either.
 LONGEST_KEY_VALUE = 1024

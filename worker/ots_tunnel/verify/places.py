@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ots_tunnel.calls import RetryListener
+from ots_tunnel.client.caller import RetryListener
+from ots_tunnel.client.table import TableClient
 from ots_tunnel.config import (
     ColumnsConfig,
     FilterConfig,
@@ -19,11 +20,10 @@ from ots_tunnel.config import (
     describe,
     load_config,
 )
+from ots_tunnel.console.explanations import Place
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.explanations import Place
 from ots_tunnel.job_file import ReaderSection, WriterSection, credentials_of, is_job_file, load_job, place_of
-from ots_tunnel.table_client import TableClient
 from ots_tunnel.verify.state_document import TablePlace
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ots_tunnel.protocol.plainbuffer import decode_key_cells
-from ots_tunnel.protocol.spans import RowSpan
-from ots_tunnel.table_calls import KeyRange
+from ots_tunnel.client.table_calls import KeyRange
+from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 from ots_tunnel.verify.comparison import Comparison, Difference
 from ots_tunnel.verify.keys import span
 from ots_tunnel.verify.rows import Verdict

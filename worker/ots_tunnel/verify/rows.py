@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ots_tunnel.model import Marker, Value
-from ots_tunnel.protocol.plainbuffer import decode_value
-from ots_tunnel.protocol.spans import CellSpan, RowSpan
+from ots_tunnel.protocol.plainbuffer.codec import decode_value
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan
 from ots_tunnel.verify.comparison import CellDifference, ShownValue
 
 #: Versions of one row that are shown.

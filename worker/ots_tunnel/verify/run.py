@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from ots_tunnel.display import shown
+from ots_tunnel.client.table_calls import TableDescription
+from ots_tunnel.console.explanations import Place, explaining
+from ots_tunnel.console.progress_bar import shown
+from ots_tunnel.console.retry_notes import RepeatNotes
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.explanations import Place, explaining
 from ots_tunnel.model import PrimaryKey
-from ots_tunnel.repeat_notes import RepeatNotes
-from ots_tunnel.table_calls import TableDescription
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison
 from ots_tunnel.verify.display import MeterPicture

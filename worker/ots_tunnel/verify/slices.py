@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from ots_tunnel.client.table_calls import KeyRange, RangePage
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol.matching import match_rows
-from ots_tunnel.protocol.plainbuffer import decode_key_cells
-from ots_tunnel.protocol.spans import RowSpan, check_header, scan_row
-from ots_tunnel.table_calls import KeyRange, RangePage
+from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_row
 from ots_tunnel.verify.comparison import Comparison, Difference, DifferingRow
 from ots_tunnel.verify.keys import order
 from ots_tunnel.verify.rows import SAME, Verdict, compare_rows, is_doubtful, show_cells

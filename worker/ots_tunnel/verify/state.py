@@ -12,10 +12,10 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
+from ots_tunnel.client.table_calls import KeyRange
 from ots_tunnel.config import describe
 from ots_tunnel.errors import CodecError, ConfigError
 from ots_tunnel.model import PrimaryKey
-from ots_tunnel.table_calls import KeyRange
 from ots_tunnel.verify.comparison import COUNTS, Comparison, DifferingRow
 from ots_tunnel.verify.sampling import choose_slices
 from ots_tunnel.verify.state_document import (

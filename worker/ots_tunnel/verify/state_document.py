@@ -8,7 +8,7 @@ from datetime import datetime
 from ots_tunnel.config import ConfigModel
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import PrimaryKey
-from ots_tunnel.protocol.plainbuffer import decode_primary_key, encode_primary_key
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
 from ots_tunnel.verify.comparison import COUNTS, CellDifference, Difference, DifferingRow, ShownValue
 
 #: What the first line of a state file has to say.

@@ -10,14 +10,14 @@ import pytest
 
 from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.protocol.plainbuffer import encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
-from ots_tunnel.sinks.files.folder_store import FolderStore
-from ots_tunnel.sinks.files.formats import JsonLines
-from ots_tunnel.sinks.json_form import json_form
+from ots_tunnel.sinks.files.folder import FolderStore
+from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.json_record import json_form
 
 CHANNEL = ChannelId("c1")
 

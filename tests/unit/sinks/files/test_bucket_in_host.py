@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from ots_tunnel.config import CredentialsConfig, FileStoreConfig
-from ots_tunnel.sinks.files.bucket_store import BucketStore
-from tests.unit.guards import Open
+from ots_tunnel.sinks.files.bucket import BucketStore
+from tests.support.guards import Open
 
 
 class Proxy:

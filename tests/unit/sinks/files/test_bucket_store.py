@@ -13,12 +13,12 @@ import pytest
 from ots_tunnel.config import CredentialsConfig, FileStoreConfig
 from ots_tunnel.credentials import LOOK_INTERVAL
 from ots_tunnel.errors import ConfigError, OwnershipLost, SinkError, SinkRejected
-from ots_tunnel.sinks.files.bucket_store import PART_BYTES, BucketStore
-from ots_tunnel.sinks.files.formats import JsonLines
-from ots_tunnel.sinks.files.stores import FileSpoiled
-from ots_tunnel.sinks.json_form import json_form
-from tests.s3_store import S3Store, s3_store
-from tests.unit.guards import Closed, Open
+from ots_tunnel.sinks.files.bucket import PART_BYTES, BucketStore
+from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.store import FileSpoiled
+from ots_tunnel.sinks.json_record import json_form
+from tests.support.guards import Closed, Open
+from tests.support.s3_store import S3Store, s3_store
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from ots_tunnel.errors import OwnershipLost, SinkError, SinkRejected
 from ots_tunnel.model import ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Guard
-from ots_tunnel.sinks.files import folder_store
+from ots_tunnel.sinks.files import folder as folder_store
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
-from ots_tunnel.sinks.files.stores import FileSpoiled
-from tests.unit.guards import Closed, Open
+from ots_tunnel.sinks.files.store import FileSpoiled
+from tests.support.guards import Closed, Open
 from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, changes, contents, rows
 
 START = Token("t0")

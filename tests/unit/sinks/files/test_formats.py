@@ -13,11 +13,11 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, ChannelId, Column, SequenceInfo
-from ots_tunnel.protocol.plainbuffer import encode_row
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.formats import FileFormat, JsonLines
+from ots_tunnel.sinks.files.json_lines import FileFormat, JsonLines
 from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
-from ots_tunnel.sinks.json_form import json_form
+from ots_tunnel.sinks.json_record import json_form
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
 CELLS = (

@@ -15,8 +15,8 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation
 from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.channel_folders import ChannelFolders
-from ots_tunnel.sinks.files.formats import format_of
-from ots_tunnel.sinks.files.stores import open_store
+from ots_tunnel.sinks.files.json_lines import format_of
+from ots_tunnel.sinks.files.store import open_store
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
 

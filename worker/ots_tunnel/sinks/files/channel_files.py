@@ -16,7 +16,7 @@ from ots_tunnel.protocol.key_order import Order, key_order
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks.files.filling import Files, FilledFile, Item
-from ots_tunnel.sinks.files.folder_store import told_error
+from ots_tunnel.sinks.files.folder import told_error
 from ots_tunnel.sinks.files.names import base_names, stale_names
 from ots_tunnel.sinks.files.positions import start_key
 from ots_tunnel.sinks.files.publisher import Publisher

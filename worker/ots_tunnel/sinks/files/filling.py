@@ -14,9 +14,9 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, SequenceInfo
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.sinks import Confirmation
-from ots_tunnel.sinks.files.folder_store import told_error
-from ots_tunnel.sinks.files.formats import FileFormat, FileWriter, Sized
-from ots_tunnel.sinks.files.stores import FileStore
+from ots_tunnel.sinks.files.folder import told_error
+from ots_tunnel.sinks.files.json_lines import FileFormat, FileWriter, Sized
+from ots_tunnel.sinks.files.store import FileStore
 
 Item = TypeVar("Item", bound=Sized)
 

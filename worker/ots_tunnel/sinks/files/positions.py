@@ -7,7 +7,7 @@ key order, and the checkpoint says the key at which reading goes on (tunnel-prot
 from __future__ import annotations
 
 from ots_tunnel.model import FINISHED, PrimaryKey, Token
-from ots_tunnel.protocol.plainbuffer import decode_primary_key
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key
 from ots_tunnel.protocol.token import parse_token
 
 

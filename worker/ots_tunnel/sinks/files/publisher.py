@@ -15,7 +15,7 @@ from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.sinks.files.filling import Files, FilledFile, Item
 from ots_tunnel.sinks.files.names import base_name, stream_name
-from ots_tunnel.sinks.files.stores import FileSpoiled
+from ots_tunnel.sinks.files.store import FileSpoiled
 
 logger = logging.getLogger(__name__)
 

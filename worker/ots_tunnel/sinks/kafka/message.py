@@ -14,7 +14,7 @@ from typing import Any
 
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_form import json_form
+from ots_tunnel.sinks.json_record import json_form
 
 Headers = list[tuple[str, bytes]]
 

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
-from ots_tunnel.protocol.plainbuffer import decode_key_cells
+from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict

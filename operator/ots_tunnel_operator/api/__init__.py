@@ -1,0 +1,1 @@
+"""The TablestoreTunnel object: models, schema and the CustomResourceDefinition."""

@@ -1,0 +1,243 @@
+"""The spec of a TablestoreTunnel and the object around it (design 2.1 and 2.3): the single source of the CRD.
+
+A field that is not carried out yet is not here, so that the API server refuses it instead of keeping it silently.
+CEL rules stand beside what they restrict; a rule between two fields names both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from ots_tunnel_operator.api.engine import DriverResources, Engine, ExecutorResources, Spark, Workers
+from ots_tunnel_operator.api.schema import ApiModel, Time, immutable, rule, rules
+from ots_tunnel_operator.api.sink import Delivery, Retry, Sink, StdoutSink, TablestoreSink
+from ots_tunnel_operator.api.source import Credentials, SecretReference, Source, StreamWindow, Tunnel, TunnelKind
+from ots_tunnel_operator.api.status import (
+    BaseStatus,
+    ChannelsStatus,
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    DestinationStatus,
+    LagStatus,
+    Phase,
+    SlowChannel,
+    SnapshotStatus,
+    ThroughputStatus,
+    TunnelObjectStatus,
+    TunnelStatus,
+    WorkerStatus,
+)
+from ots_tunnel_operator.names import MAX_NAME
+
+__all__ = [
+    "BaseStatus",
+    "ChannelsStatus",
+    "Condition",
+    "ConditionStatus",
+    "ConditionType",
+    "Credentials",
+    "Delivery",
+    "DestinationStatus",
+    "DriverResources",
+    "Engine",
+    "ExecutorResources",
+    "LagStatus",
+    "Monitoring",
+    "ObjectMeta",
+    "Phase",
+    "Retry",
+    "SecretReference",
+    "Sink",
+    "SlowChannel",
+    "SnapshotStatus",
+    "Source",
+    "Spark",
+    "StdoutSink",
+    "StreamWindow",
+    "TablestoreSink",
+    "TablestoreTunnel",
+    "ThroughputStatus",
+    "Tunnel",
+    "TunnelKind",
+    "TunnelObjectStatus",
+    "TunnelSpec",
+    "TunnelStatus",
+    "WorkerStatus",
+    "Workers",
+]
+
+#: Whether workers, or Spark, carry any part of the object; in terms of the spec.
+_WORKERS_USED = (
+    "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Workers' || "
+    "self.source.tunnel.type != 'BaseData' && self.engine.stream == 'Workers')"
+)
+_ENGINE_FOUND = (
+    "'it is baseData ' + oldSelf.baseData + ', stream ' + oldSelf.stream + "
+    "'; found baseData ' + self.baseData + ', stream ' + self.stream"
+)
+_SPARK_USED = "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark')"
+
+
+class Monitoring(ApiModel):
+    """When the object calls itself degraded."""
+
+    lag_degraded_seconds: Annotated[int, Field(ge=1, le=604_800)] = 900
+    """Lag above this is reported as Degraded."""
+    retention_warning_percent: Annotated[int, Field(ge=1, le=100)] = 50
+    """Degraded when changes not consumed yet use, or will, so much of the time the source table keeps its stream."""
+
+
+class TunnelSpec(ApiModel):
+    """What is wanted."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                f"!has(self.workers) || {_WORKERS_USED}",
+                "workers has no meaning where no engine in use (engine.baseData, engine.stream) is Workers: "
+                "leave it out",
+                field=".workers",
+            ),
+            rule(
+                f"!has(self.spark) || {_SPARK_USED}",
+                "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+                field=".spark",
+            ),
+            rule(
+                f"!has(self.sink.stdout) || !{_SPARK_USED}",
+                "sink.stdout cannot be written by engine.baseData Spark",
+                field=".sink.stdout",
+            ),
+            rule(
+                "!has(self.sink.tablestore) || self.sink.tablestore.endpoint != self.source.endpoint || "
+                "self.sink.tablestore.instance != self.source.instance || "
+                "self.sink.tablestore.table != self.source.table",
+                "sink.tablestore.table must not be source.table of the same instance: "
+                "copying a table into itself never ends",
+                field=".sink.tablestore.table",
+            ),
+            rule(
+                "self.deletionPolicy != 'Delete' || self.source.tunnel.managementPolicy == 'CreateIfMissing'",
+                "deletionPolicy Delete needs tunnel.managementPolicy CreateIfMissing: "
+                "a tunnel of somebody else is not ours to delete",
+                field=".deletionPolicy",
+            ),
+        )
+    )
+
+    source: Source
+    """Table that is read, and the tunnel through which."""
+    engine: Annotated[Engine, Field(json_schema_extra=immutable("engine", _ENGINE_FOUND))] = Engine()
+    """Who copies existing rows and who follows changes; immutable."""
+    sink: Sink
+    """Where records go."""
+    delivery: Delivery = Delivery()
+    """How records are grouped and what happens to refused ones."""
+    replicas: Annotated[int, Field(ge=0, le=1000)] = 1
+    """Worker pods, as set by kubectl scale; 0 is allowed and stays 0."""
+    workers: Workers | None = None
+    """Worker pods; only where an engine is Workers."""
+    spark: Spark | None = None
+    """Spark applications; only where an engine is Spark."""
+    monitoring: Monitoring = Monitoring()
+    """When the object calls itself degraded."""
+    suspend: bool = False
+    """Stop consuming without losing the checkpoints; lag is still reported."""
+    deletion_policy: Literal["Retain", "Delete"] = "Retain"
+    """What happens to the tunnel and its checkpoints when the object is deleted."""
+
+    @property
+    def uses_spark(self) -> bool:
+        """Whether existing rows are copied by a SparkApplication."""
+        return self.source.tunnel.type != "Stream" and self.engine.base_data == "Spark"
+
+    @property
+    def uses_workers(self) -> bool:
+        """Whether any part is carried by worker pods."""
+        return self.source.tunnel.type != "BaseData" or self.engine.base_data == "Workers"
+
+    @property
+    def worker_settings(self) -> Workers:
+        """The workers block, or its defaults."""
+        return self.workers or Workers()
+
+    @property
+    def spark_settings(self) -> Spark:
+        """The spark block, or its defaults."""
+        return self.spark or Spark()
+
+    @property
+    def wire_type(self) -> TunnelKind | None:
+        """Type of the tunnel on the service (design 3); None where no tunnel is needed."""
+        match self.source.tunnel.type, self.uses_spark:
+            case "BaseAndStream", True:
+                return "Stream"
+            case "BaseData", True:
+                return None
+            case kind, _:
+                return kind
+
+
+class ObjectMeta(ApiModel):
+    """What we read of an object's metadata."""
+
+    name: str
+    namespace: str
+    uid: str = ""
+    generation: int = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class TablestoreTunnel(ApiModel):
+    """Keeps a sink equal to, or informed of, a Tablestore table through one tunnel."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                f"self.metadata.name.size() <= {MAX_NAME}",
+                f"metadata.name must not be longer than {MAX_NAME} characters: names of pods are made from it",
+            ),
+            rule(
+                "self.spec.source.tunnel.type == 'Stream' || self.spec.engine.baseData != 'Spark' || "
+                "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+                "metadata.name must begin with a letter and hold only small letters, digits and dashes "
+                "where spec.engine.baseData is Spark: the Spark operator refuses other names",
+            ),
+        )
+    )
+
+    metadata: ObjectMeta
+    spec: TunnelSpec
+    """What is wanted."""
+    status: TunnelObjectStatus = TunnelObjectStatus()
+    """What the operator observed."""
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> TablestoreTunnel:
+        """Read an object as the API server gives it.
+
+        Raises:
+            pydantic.ValidationError: the object does not fit the CRD this operator was built with.
+        """
+        return cls.model_validate({**body, "metadata": dict(body["metadata"]), "status": body.get("status") or {}})
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object and of all its children."""
+        return self.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        """Identity of the object; another after a re-apply."""
+        return self.metadata.uid

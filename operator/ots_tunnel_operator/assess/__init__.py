@@ -1,0 +1,1 @@
+"""What observations mean: lag, completion, forecasts, degradations."""

@@ -1,0 +1,91 @@
+"""What is wrong while workers run, apart from what a plan finds: pure, from world, snapshot and lag.
+
+Messages hold no figure that moves by itself, so that a steadily degraded object causes no write.
+"""
+
+from __future__ import annotations
+
+from ots_tunnel_operator.assess.forecast import retention_ahead
+from ots_tunnel_operator.assess.lag import Lag, round_lag
+from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world import World
+
+#: Restarts of one worker after which its end counts as a failure and not as an incident.
+RESTARTS = 3
+
+
+def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None) -> Problem | None:
+    """The worst that is wrong; None where all is as it should be."""
+    found = (
+        _foreign(world),
+        _failing(world),
+        _channel_errors(world),
+        _at_risk(world, snapshot, lag),
+        _late(world, lag),
+    )
+    return next((problem for problem in found if problem is not None), None)
+
+
+def _foreign(world: World) -> Problem | None:
+    """Clients that are not ours, seen in two polls at least one heartbeat timeout apart (design 3)."""
+    timeout = world.resource.spec.worker_settings.heartbeat_timeout_seconds
+    ids = sorted(client for client, since in world.foreign_since.items() if world.now - since >= timeout)
+    if not ids:
+        return None
+    return Problem(
+        Reason.FOREIGN_CLIENT,
+        f"spec.source.tunnel.name {world.resource.spec.source.tunnel.name!r}: {', '.join(ids[:5])} consume it too and "
+        f"are no workers of this object: stop them, or give this object a tunnel of its own",
+    )
+
+
+def _failing(world: World) -> Problem | None:
+    failing = sorted(
+        (pod for pod in world.pods if not pod.ready and pod.restarts >= RESTARTS), key=lambda pod: pod.name
+    )
+    if not failing:
+        return None
+    pod = failing[0]
+    return Problem(
+        Reason.WORKERS_FAILING,
+        f"pod {pod.name} ends again and again: {pod.message or 'no last words'}: see its log and mend the cause",
+    )
+
+
+def _channel_errors(world: World) -> Problem | None:
+    for pod in sorted(world.pods, key=lambda pod: pod.name):
+        if pod.report is None:
+            continue
+        error = pod.report.error or next((channel.error for channel in pod.report.channels if channel.error), None)
+        if error:
+            return Problem(
+                Reason.CHANNEL_ERRORS,
+                f"pod {pod.name}: {error[:300]}: see its log; nothing is dropped, the channel goes on once it can",
+            )
+    return None
+
+
+def _at_risk(world: World, snapshot: Snapshot, lag: Lag | None) -> Problem | None:
+    """Warned early: by what will be used when the base phase ends, where that can be told (design 3, point 6)."""
+    limit = world.resource.spec.monitoring.retention_warning_percent
+    used = retention_ahead(world, lag, snapshot)
+    if used is None or used < limit:
+        return None
+    return Problem(
+        Reason.RETENTION_AT_RISK,
+        f"changes not consumed yet use, or will when existing rows are copied, spec.monitoring.retentionWarningPercent "
+        f"{limit} or more of the time table {world.resource.spec.source.table!r} keeps its stream; beyond 100 they "
+        f"are lost: add workers or executors, see what the sink takes, or let the table keep its stream for longer",
+    )
+
+
+def _late(world: World, lag: Lag | None) -> Problem | None:
+    limit = world.resource.spec.monitoring.lag_degraded_seconds
+    if lag is None or lag.seconds is None or lag.caught_up or round_lag(lag.seconds) <= limit:
+        return None
+    return Problem(
+        Reason.LAG_HIGH,
+        f"the slowest channel is more than spec.monitoring.lagDegradedSeconds {limit} behind: add workers up to the "
+        f"number of channels, or see what the sink takes",
+    )

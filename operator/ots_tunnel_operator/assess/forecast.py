@@ -1,0 +1,71 @@
+"""How long existing rows still take, and how much of the stream's retention is used up by then: pure.
+
+The log keeps changes for a limited time. What nobody has consumed waits in it from the tunnel's creation on, T0, so
+that while existing rows are copied retention used is (now - T0) / retention (design 3, point 6).
+"""
+
+from __future__ import annotations
+
+from ots_tunnel.model import ChannelStatus, ChannelType
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
+from ots_tunnel_operator.assess.snapshot import Snapshot, Step
+from ots_tunnel_operator.world import Table, Tunnel, World, parse_time
+
+#: Highest percentage shown; beyond 100 changes are lost already.
+MAX_PERCENT = 1000
+
+
+def base_eta(world: World, snapshot: Snapshot) -> int | None:
+    """Seconds until every existing row is copied, at the mean rate so far; None while that cannot be told."""
+    if world.resource.spec.uses_spark:
+        progress, began = snapshot.progress, parse_time(world.resource.recorded_snapshot.get("startedTime"))
+        counts = None if progress is None or progress.total is None else (progress.done, progress.total)
+    else:
+        found = base_progress(world.tunnel.description) if isinstance(world.tunnel, Tunnel) else None
+        counts, began = (None if found is None else found[:2]), _workers_began(world)
+    if counts is None:
+        return None
+    done, total = counts
+    if done == total:
+        return 0
+    if not done or began is None or world.resource.spec.suspend:
+        return None
+    return max(0, int((world.now - began) * (total - done) / done))
+
+
+def _workers_began(world: World) -> float | None:
+    """When the first worker can have read something: after the tunnel and the Deployment were made."""
+    if not isinstance(world.tunnel, Tunnel):
+        return None
+    created = world.tunnel.description.tunnel.create_time_ns / NANOSECONDS
+    deployment = world.child("Deployment", names.deployment_name(world.resource.name)) or {}
+    started = parse_time((deployment.get("metadata") or {}).get("creationTimestamp"))
+    return max(created, started or 0.0)
+
+
+def retention_used(world: World, lag: Lag | None, *, later: float = 0.0) -> int | None:
+    """Percent of the stream's retention that is used up, or will be `later` seconds from now; None is unknown."""
+    recorded = world.resource.recorded_tunnel.get("streamRetentionSeconds")
+    retention = world.source.stream_retention_seconds if isinstance(world.source, Table) else recorded
+    behind = round_lag(lag.seconds) if lag is not None and lag.seconds is not None else _waiting(world)
+    if not retention or behind is None:
+        return None
+    return min(MAX_PERCENT, int(100 * (behind + later) / retention))
+
+
+def retention_ahead(world: World, lag: Lag | None, snapshot: Snapshot) -> int | None:
+    """The same at the end of the base phase, where one is running and its end can be told; else as of now."""
+    eta = base_eta(world, snapshot)
+    copying = eta and (lag is None or snapshot.step is not Step.NOT_NEEDED)
+    return retention_used(world, lag, later=float(eta or 0) if copying else 0.0)
+
+
+def _waiting(world: World) -> float | None:
+    """Seconds since T0, where nothing of the stream has been consumed; None where something has, or nobody knows."""
+    if world.resource.spec.wire_type in (None, "BaseData") or not isinstance(world.tunnel, Tunnel):
+        return None
+    stream = [item for item in world.tunnel.description.channels if item.channel_type == ChannelType.STREAM]
+    if any(item.consume_point_ns or item.rows or item.status is ChannelStatus.TERMINATED for item in stream):
+        return None
+    return max(0.0, world.now - world.tunnel.description.tunnel.create_time_ns / NANOSECONDS)

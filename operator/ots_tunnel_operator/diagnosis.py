@@ -1,0 +1,177 @@
+"""From an error to a problem a person can act on: field, value, what to do. Pure.
+
+Error texts never contain secrets: services answer with key ids at most, and those are not repeated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ots_tunnel.errors import (
+    AuthFailed,
+    CodecError,
+    ConfigError,
+    ConnectError,
+    ObjectNotExist,
+    ParameterInvalid,
+    PermissionDenied,
+    ServerUnavailable,
+    ServiceError,
+    TransportError,
+    TunnelExpired,
+)
+from ots_tunnel_operator.api.object import Source, TablestoreSink
+from ots_tunnel_operator.kube.client import KubeError, NameConflict
+from ots_tunnel_operator.reasons import Problem, Reason
+
+#: Longest part of a foreign text in a message.
+MAX_FOREIGN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An instance as the spec names it; `path` is where in the spec, `condition` what suffers."""
+
+    path: str
+    endpoint: str
+    instance: str
+    table: str
+    secret: str
+    condition: str
+
+    @classmethod
+    def of_source(cls, source: Source) -> Place:
+        """The instance that is read."""
+        return cls("spec.source", source.endpoint, source.instance, source.table, secret_name(source), "TunnelReady")
+
+    @classmethod
+    def of_sink(cls, sink: TablestoreSink) -> Place:
+        """The instance that is written."""
+        return cls("spec.sink.tablestore", sink.endpoint, sink.instance, sink.table, secret_name(sink), "SinkReady")
+
+
+def secret_name(side: Source | TablestoreSink) -> str:
+    """Name of the Secret of one side; empty where the spec has none (the API server refuses that)."""
+    return side.credentials.secret_ref.name if side.credentials.secret_ref else ""
+
+
+def service_problem(error: Exception, place: Place) -> Problem:
+    """What a failed call to an instance means."""
+    secret_field = f"{place.path}.credentials.secretRef.name {place.secret!r}"
+    instance_field = f"{place.path}.instance {place.instance!r}"
+    endpoint_field = f"{place.path}.endpoint {place.endpoint!r}"
+    match error:
+        case AuthFailed():
+            return Problem(
+                Reason.AUTH_FAILED,
+                f"{secret_field}, {instance_field}: the service does not accept this AccessKey there ({error.code}): "
+                f"correct accessKeyId and accessKeySecret in the Secret or the instance's name, or check the clocks",
+                ("CredentialsValid", place.condition),
+            )
+        case PermissionDenied():
+            return Problem(
+                Reason.ACCESS_DENIED,
+                f"{instance_field}: the AccessKey of {secret_field} may not use it ({shortened(error.message)}): "
+                f"grant it access to the instance, or correct the name",
+                ("CredentialsValid", place.condition),
+            )
+        case TunnelExpired():
+            return Problem(
+                Reason.TUNNEL_EXPIRED,
+                "the tunnel has expired, changes it had not delivered are lost: " + RESET_HINT,
+                ("TunnelReady",),
+            )
+        case ServerUnavailable():
+            return Problem(
+                Reason.SERVICE_UNAVAILABLE,
+                f"{instance_field}: the service is busy or broken for the moment ({error.code}: "
+                f"{shortened(error.message)}): nothing to do, it is tried again",
+                (place.condition,),
+            )
+        case ObjectNotExist():
+            return table_not_found(place)
+        case CodecError() | ServiceError(code="OTSClientError"):
+            # somebody answers, but not in the service's language (tunnel-protocol 1.10)
+            return Problem(
+                Reason.ENDPOINT_UNREACHABLE,
+                f"{endpoint_field}: no Tablestore answers there ({shortened(str(error))}): correct the endpoint",
+                (place.condition,),
+            )
+        case ParameterInvalid() | ServiceError():
+            return Problem(
+                Reason.SERVICE_REFUSED,
+                f"{instance_field}, table {place.table!r}: the service refused a call ({error.code}: "
+                f"{shortened(error.message)}): correct what it names",
+                (place.condition,),
+            )
+        case ConnectError() | TransportError() | TimeoutError() | OSError():
+            return Problem(
+                Reason.ENDPOINT_UNREACHABLE,
+                f"{endpoint_field}: no answer ({shortened(str(error) or type(error).__name__)}): "
+                f"correct the endpoint, or let the operator and the workers reach it",
+                (place.condition,),
+            )
+        case ConfigError():
+            return Problem(Reason.INVALID_SPEC, f"{place.path}: {shortened(str(error))}", (place.condition,))
+        case _:
+            return internal_problem(error)
+
+
+def table_not_found(place: Place) -> Problem:
+    """The source table is missing."""
+    return Problem(
+        Reason.TABLE_NOT_FOUND,
+        f"{place.path}.table {place.table!r}: no such table in instance {place.instance!r}: "
+        f"create the table, or create another object with the right name",
+        (place.condition,),
+    )
+
+
+def destination_incompatible(table: str, found: Iterable[object]) -> Problem:
+    """The destination is there and cannot hold an equal copy; `found` says why."""
+    return Problem(
+        Reason.DESTINATION_INCOMPATIBLE,
+        f"spec.sink.tablestore.table {table!r}: {'; '.join(str(problem) for problem in found)}: change the table's "
+        f"options, or let the operator create another table",
+        ("SinkReady",),
+    )
+
+
+def kube_problem(error: Exception) -> Problem:
+    """What a failed call to the API server means."""
+    match error:
+        case NameConflict():
+            return Problem(Reason.NAME_CONFLICT, str(error), ())
+        case KubeError():
+            return Problem(
+                Reason.API_SERVER_REFUSED,
+                f"the API server refused a call ({shortened(str(error))}): check the operator's role and the rendered "
+                f"objects, in particular spec.workers.podTemplate and spec.spark; it is tried again",
+                (),
+            )
+        case _:
+            return internal_problem(error)
+
+
+def internal_problem(error: Exception) -> Problem:
+    """An error nobody foresaw; the operator's log has the traceback."""
+    return Problem(
+        Reason.INTERNAL_ERROR,
+        f"the operator failed on this object ({type(error).__name__}: {shortened(str(error))}): "
+        f"see its log; it is tried again",
+        (),
+    )
+
+
+#: The way out where going on could lose or mix up data.
+RESET_HINT = (
+    "to start over, delete this object, the tunnel and the destination's rows, then apply it again (reset); "
+    "nothing is reset by itself"
+)
+
+
+def shortened(text: str) -> str:
+    """A foreign text on one line, cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_FOREIGN else line[: MAX_FOREIGN - 1] + "…"

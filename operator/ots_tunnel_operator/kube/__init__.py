@@ -1,0 +1,1 @@
+"""The Kubernetes API: client, kinds, drift and the leader lease."""

@@ -1,0 +1,165 @@
+"""Leader election by one Lease, in a thread and event loop of its own (kopf wants its loop for itself).
+
+A process that lost the lease never tries to resume: it ends, and is started again as a follower
+(operator-anchors 3.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.kinds import LEASE
+
+logger = logging.getLogger(__name__)
+
+#: As in client-go: how long a lease holds, how long its holder tries to renew it, and how often.
+LEASE_SECONDS = 15
+RENEW_SECONDS = 10.0
+RETRY_SECONDS = 2.0
+
+
+class Lease:
+    """One candidate for one Lease.
+
+    Args:
+        namespace, name: of the Lease.
+        identity: unique among candidates.
+        tick: called on every round, so that a follower counts as alive.
+    """
+
+    def __init__(self, namespace: str, name: str, identity: str, *, tick: Callable[[], None]) -> None:
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._tick = tick
+        self._seen: tuple[str, float] = ("", 0.0)
+        self.leading = threading.Event()
+        self.lost = threading.Event()
+        self._lock = threading.Lock()
+        self._listener: Callable[[], None] | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
+
+    def __repr__(self) -> str:
+        return f"Lease({self._namespace}/{self._name}, {self._identity})"
+
+    def start(self) -> None:
+        """Begin to compete."""
+        self._thread.start()
+
+    def when_lost(self, listener: Callable[[], None] | None) -> None:
+        """Call this, in the lease's thread, when the lease is lost; at once if it is already."""
+        with self._lock:
+            self._listener = listener
+            lost = self.lost.is_set()
+        if lost and listener is not None:
+            listener()
+
+    def stop(self) -> None:
+        """Give the lease up and end."""
+        self._stop.set()
+        self._thread.join(timeout=RENEW_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._compete())
+        except ConfigError as error:
+            logger.error("no leader election", extra={"error": str(error)})
+        finally:
+            with self._lock:
+                self.lost.set()
+                listener = self._listener
+            if listener is not None:
+                listener()
+
+    async def _compete(self) -> None:
+        kube = await Kube.connect()
+        renewed = time.monotonic()
+        try:
+            while not self._stop.is_set():
+                self._tick()
+                began = time.monotonic()
+                left = renewed + RENEW_SECONDS - began if self.leading.is_set() else RENEW_SECONDS
+                if await self._try(kube, min(left, RENEW_SECONDS / 2)):
+                    # from before the call: the holder must let go before anybody else can think it has
+                    renewed = began
+                    if not self.leading.is_set():
+                        logger.info("leading", extra={"lease": self._name, "identity": self._identity})
+                        self.leading.set()
+                elif self.leading.is_set() and time.monotonic() - renewed >= RENEW_SECONDS:
+                    logger.error("the lease is lost", extra={"lease": self._name})
+                    return
+                pause = RETRY_SECONDS
+                if self.leading.is_set():
+                    pause = max(0.0, min(pause, renewed + RENEW_SECONDS - time.monotonic()))
+                await asyncio.to_thread(self._stop.wait, pause)
+            if self.leading.is_set():
+                await self._release(kube)
+        finally:
+            await kube.close()
+
+    async def _try(self, kube: Kube, seconds: float) -> bool:
+        """Take or renew the lease; False where somebody else has it or nobody could be asked in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                found = await kube.get(LEASE, self._namespace, self._name)
+                if found is None:
+                    await kube.create(LEASE, self._manifest({}, None))
+                    return True
+                if not self._may_take(found):
+                    return False
+                await kube.replace(LEASE, self._manifest(found.get("spec") or {}, found["metadata"]))
+                return True
+        except KubeError as error:
+            if error.status != 409:
+                logger.warning("the lease could not be written", extra={"error": str(error)[:300]})
+            return False
+        except TimeoutError:
+            return False
+
+    def _may_take(self, lease: Mapping[str, Any]) -> bool:
+        """Ours, released, or not renewed for its whole duration by our own clock (clocks of others may be off)."""
+        spec = lease.get("spec") or {}
+        if spec.get("holderIdentity") in (None, "", self._identity):
+            return True
+        version = str(lease["metadata"].get("resourceVersion"))
+        if version != self._seen[0]:
+            self._seen = (version, time.monotonic())
+        return time.monotonic() - self._seen[1] > float(spec.get("leaseDurationSeconds") or LEASE_SECONDS)
+
+    def _manifest(self, spec: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        mine = spec.get("holderIdentity") == self._identity
+        transitions = int(spec.get("leaseTransitions") or 0)
+        return {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": dict(metadata) if metadata else {"name": self._name, "namespace": self._namespace},
+            "spec": {
+                "holderIdentity": self._identity,
+                "leaseDurationSeconds": LEASE_SECONDS,
+                "acquireTime": spec.get("acquireTime") if mine else now,
+                "renewTime": now,
+                "leaseTransitions": transitions if mine or not spec else transitions + 1,
+            },
+        }
+
+    async def _release(self, kube: Kube) -> None:
+        """Let a follower take over at once."""
+        try:
+            found = await kube.get(LEASE, self._namespace, self._name)
+            if found is not None and (found.get("spec") or {}).get("holderIdentity") == self._identity:
+                manifest = self._manifest(found["spec"], found["metadata"])
+                manifest["spec"]["holderIdentity"] = ""
+                manifest["spec"]["leaseDurationSeconds"] = 1
+                await kube.replace(LEASE, manifest)
+        except KubeError as error:
+            logger.warning("the lease could not be released", extra={"error": str(error)[:300]})

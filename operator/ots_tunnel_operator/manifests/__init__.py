@@ -1,0 +1,1 @@
+"""From an object to the Kubernetes objects that it owns."""

@@ -1,0 +1,36 @@
+"""The rights of a snapshot's driver, all of them named `<name>-spark`. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.kinds import Manifest
+from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.names import ROLE_SNAPSHOT, spark_account_name
+
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_DRIVER_RESOURCES: Final = ["pods", "services", "configmaps", "persistentvolumeclaims"]
+_DRIVER_VERBS: Final = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+
+
+def service_account(obj: TablestoreTunnel) -> Manifest:
+    """ServiceAccount `<name>-spark` of the driver's pod."""
+    return child(obj, "v1", "ServiceAccount", spark_account_name(obj.name), ROLE_SNAPSHOT)
+
+
+def role(obj: TablestoreTunnel) -> Manifest:
+    """Role `<name>-spark`: what a driver needs to run executors and to record progress (spark-design 10.4)."""
+    rules = [{"apiGroups": [""], "resources": _DRIVER_RESOURCES, "verbs": _DRIVER_VERBS}]
+    return child(obj, "rbac.authorization.k8s.io/v1", "Role", spark_account_name(obj.name), ROLE_SNAPSHOT) | {
+        "rules": rules
+    }
+
+
+def role_binding(obj: TablestoreTunnel) -> Manifest:
+    """RoleBinding `<name>-spark`."""
+    name = spark_account_name(obj.name)
+    return child(obj, _RBAC, "RoleBinding", name, ROLE_SNAPSHOT) | {
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": obj.namespace}],
+    }

@@ -1,0 +1,83 @@
+"""The workers' document, and the ConfigMap that holds it.
+
+Pure: an object goes in, a dict for server-side apply comes out. Equal input gives equal output, so that applying it
+again changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from pydantic import ValidationError
+
+from ots_tunnel.config import WorkerConfig, describe, dump_config
+from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.kinds import Manifest
+from ots_tunnel_operator.manifests.children import child
+
+
+def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
+    """The document of this object's workers.
+
+    Raises:
+        ConfigError: the object asks for something no worker can do; names the field.
+    """
+    source, sink, settings, delivery = obj.spec.source, obj.spec.sink, obj.spec.worker_settings, obj.spec.delivery
+    stream = source.tunnel.stream
+    document: dict[str, Any] = {
+        "source": {
+            "endpoint": source.endpoint,
+            "instance": source.instance,
+            "credentials": {"directory": f"{names.SECRETS_DIRECTORY}/source"},
+            "table": source.table,
+            "tunnel_name": source.tunnel.name,
+            "tunnel_id": tunnel_id,
+            "end_time": stream.end_time if stream else None,
+        },
+        "sink": {"stdout": {}},
+        "client": {
+            "tag_prefix": names.client_tag_prefix(obj.uid),
+            "heartbeat_interval_seconds": settings.heartbeat_interval_seconds,
+            "heartbeat_timeout_seconds": settings.heartbeat_timeout_seconds,
+            "checkpoint_interval_seconds": settings.checkpoint_interval_seconds,
+            "max_parallel_channels": settings.max_parallel_channels,
+            "lanes_per_channel": settings.lanes_per_channel,
+            "memory_budget_bytes": settings.memory_budget_bytes,
+            # the rest of the grace period is for the interpreter to end and the kubelet to notice
+            "drain_seconds": settings.termination_grace_period_seconds * 0.75,
+        },
+        "delivery": {
+            "batch_max_rows": delivery.batch_max_rows,
+            "batch_max_bytes": delivery.batch_max_bytes,
+            "retry": delivery.retry.model_dump(),
+            "on_permanent_error": delivery.on_permanent_error,
+        },
+        "http": {"host": "0.0.0.0", "port": names.WORKER_PORT},
+    }
+    if sink.tablestore is not None:
+        document["sink"] = {
+            "tablestore": {
+                "endpoint": sink.tablestore.endpoint,
+                "instance": sink.tablestore.instance,
+                "credentials": {"directory": f"{names.SECRETS_DIRECTORY}/sink"},
+                "table": sink.tablestore.table,
+            }
+        }
+    try:
+        return WorkerConfig.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError(f"{obj.namespace}/{obj.name}: {describe(error, WorkerConfig)}") from error
+
+
+def config_map(obj: TablestoreTunnel, config: WorkerConfig) -> Manifest:
+    """ConfigMap `<name>-config` with the worker's document."""
+    manifest = child(obj, "v1", "ConfigMap", names.config_name(obj.name), names.ROLE_WORKER)
+    return manifest | {"data": {names.WORKER_FILE: dump_config(config)}}
+
+
+def config_hash(config: WorkerConfig) -> str:
+    """What the pod template is annotated with, so that a changed document rolls the pods."""
+    return hashlib.sha256(dump_config(config).encode()).hexdigest()[:16]

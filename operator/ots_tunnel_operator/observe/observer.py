@@ -1,0 +1,65 @@
+"""Reads everything one pass needs; changes nothing.
+
+What could not be read becomes a `Failure` with the problem, never an exception and never a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind
+from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
+from ots_tunnel_operator.observe.scrape import scrape
+from ots_tunnel_operator.observe.sides import EndsObserver
+from ots_tunnel_operator.observe.tunnel import TunnelObserver
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Competitor, Resource, World
+
+
+class Observer:
+    """Reads the world of one object after the other."""
+
+    def __init__(self, kube: Kube, session: aiohttp.ClientSession, settings: Settings) -> None:
+        self._kube = kube
+        self._session = session
+        self._settings = settings
+        self._ends = EndsObserver(kube, settings)
+        self._tunnel = TunnelObserver(settings)
+
+    async def observe(self, resource: Resource, memory: Memory, *, elder: Competitor | None, now: float) -> World:
+        """Everything there is to know of one object now.
+
+        Raises:
+            KubeError: the API server does not answer.
+        """
+        world = World(resource, now, elder=elder, children=await self._children(resource))
+        selector = names.selector_text(resource.name)
+        items = await self._kube.list(POD, resource.namespace, selector)
+        pods = await scrape(self._session, [worker_pod(item) for item in items], timeout=self._settings.scrape_seconds)
+        world = replace(world, pods=pods)
+        if resource.spec.uses_spark:
+            selector = f"sparkoperator.k8s.io/app-name={names.snapshot_name(resource.name)}"
+            found = await self._kube.list(POD, resource.namespace, selector)
+            world = replace(world, spark_pods=tuple(spark_pod(item) for item in found))
+        if elder is not None:
+            return world
+        return await self._tunnel.observe(await self._ends.observe(world, memory), memory)
+
+    async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
+        wanted: list[tuple[Kind, str]] = [(DEPLOYMENT, names.deployment_name(resource.name))]
+        if resource.spec.uses_spark:
+            wanted.append((CONFIG_MAP, names.snapshot_name(resource.name)))
+            wanted.append((SPARK_APPLICATION, names.snapshot_name(resource.name)))
+        found: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for kind, name in wanted:
+            item = await self._kube.get(kind, resource.namespace, name)
+            if item is not None:
+                found[kind.kind, name] = item
+        return found

@@ -1,0 +1,55 @@
+"""Pods as the API server shows them -> what decisions need of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ots_tunnel_operator.diagnosis import shortened
+from ots_tunnel_operator.names import WORKER_CONTAINER
+from ots_tunnel_operator.world import Pod, SparkPod
+
+
+def worker_pod(item: Mapping[str, Any]) -> Pod:
+    """A worker pod, not yet asked."""
+    metadata, status = item["metadata"], item.get("status") or {}
+    container = _container(status.get("containerStatuses") or (), WORKER_CONTAINER)
+    conditions = status.get("conditions") or ()
+    ready = any(entry.get("type") == "Ready" and entry.get("status") == "True" for entry in conditions)
+    deleting = bool(metadata.get("deletionTimestamp"))
+    return Pod(
+        name=metadata["name"],
+        phase=status.get("phase") or "Pending",
+        ready=ready and not deleting,
+        deleting=deleting,
+        ip=status.get("podIP") or "",
+        restarts=int(container.get("restartCount") or 0),
+        message=_why_not_running(container, conditions),
+    )
+
+
+def _container(statuses: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    return next((entry for entry in statuses if entry.get("name") == name), {})
+
+
+def _why_not_running(container: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]) -> str:
+    """The reason a pod waits, or the last words of its worker; empty while it runs well."""
+    state = container.get("state") or {}
+    last = (container.get("lastState") or {}).get("terminated") or state.get("terminated") or {}
+    waiting = state.get("waiting") or {}
+    if last.get("message"):
+        return shortened(f"{last.get('reason', 'ended')} with exit code {last.get('exitCode')}: {last['message']}")
+    if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+        return shortened(f"{waiting['reason']}: {waiting.get('message', '')}")
+    for entry in conditions:
+        if entry.get("type") == "PodScheduled" and entry.get("status") == "False":
+            return shortened(f"{entry.get('reason', '')}: {entry.get('message', '')}")
+    return ""
+
+
+def spark_pod(item: Mapping[str, Any]) -> SparkPod:
+    """A driver or executor pod."""
+    status = item.get("status") or {}
+    containers = status.get("containerStatuses") or ()
+    terminated = bool(containers) and all("terminated" in (entry.get("state") or {}) for entry in containers)
+    return SparkPod(item["metadata"]["name"], status.get("phase") or "Unknown", terminated)

@@ -1,0 +1,132 @@
+"""Reads the two ends of a tunnel for one pass, source and sink: their Secrets and their tables. Changes nothing.
+
+Both are kept in memory for a while, but not where something is wrong or undecided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ots_tunnel.errors import ObjectNotExist
+from ots_tunnel.model import Credentials
+from ots_tunnel_operator.api.object import Source, TablestoreSink
+from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
+from ots_tunnel_operator.instance import CALL_ERRORS, within
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.kinds import SECRET
+from ots_tunnel_operator.loop_cache import Instance, Memory, Side
+from ots_tunnel_operator.observe.access_key import read_credentials
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Failure, Missing, Table, Unread, World
+
+R = TypeVar("R")
+
+_UNREAD = Unread()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What one end of the tunnel is; fields as those of `World`."""
+
+    credentials: Credentials | Failure | Unread = _UNREAD
+    table: Table | Missing | Failure | Unread = _UNREAD
+
+
+class EndsObserver:
+    """Reads the ends of one object after the other."""
+
+    def __init__(self, kube: Kube, settings: Settings) -> None:
+        self._kube = kube
+        self._settings = settings
+
+    async def observe(self, world: World, memory: Memory) -> World:
+        """Source and sink at the same time: where neither answers, the object is to say so after one wait, not two.
+
+        Raises:
+            KubeError: the API server does not answer.
+        """
+        ends = self._source(world, memory), self._sink(world, memory)
+        source, sink = await asyncio.gather(*ends, return_exceptions=True)
+        if isinstance(source, BaseException):
+            raise source
+        if isinstance(sink, BaseException):
+            raise sink
+        return replace(
+            world,
+            source_credentials=source.credentials,
+            source=source.table,
+            sink_credentials=sink.credentials,
+            destination=sink.table,
+        )
+
+    async def _source(self, world: World, memory: Memory) -> End:
+        source = world.resource.spec.source
+        return await self._end(world, memory.source, source, Place.of_source(source))
+
+    async def _sink(self, world: World, memory: Memory) -> End:
+        sink = world.resource.spec.sink.tablestore
+        if sink is None:
+            return End()
+        return await self._end(world, memory.sink, sink, Place.of_sink(sink), empty_matters=world.resource.undecided)
+
+    async def _end(
+        self, world: World, side: Side, spec: Source | TablestoreSink, place: Place, *, empty_matters: bool = False
+    ) -> End:
+        credentials = await self._credentials(world, side, spec, place)
+        if isinstance(credentials, Failure):
+            return End(credentials)
+        instance = await side.connect(spec.endpoint, spec.instance, credentials)
+        kept = self._kept_table(side, world)
+        if kept is not None:
+            return End(credentials, kept)
+        try:
+            table = await self._table(instance, spec.table)
+            if table is None:
+                return End(credentials, Missing())
+            if empty_matters:
+                table = replace(table, empty=await self._call(instance.tables.is_empty(spec.table, table.schema)))
+        except CALL_ERRORS as error:
+            side.forget()
+            return End(credentials, Failure(service_problem(error, place)))
+        side.table, side.table_time = table, world.now
+        return End(credentials, table)
+
+    async def _table(self, instance: Instance, table: str) -> Table | None:
+        """A table and how long it keeps its stream; None where there is none.
+
+        Our own client asks first: an endpoint that does not answer never gets one of the few threads in which the
+        vendor's SDK blocks (design rule 20), so that it holds up no other object.
+        """
+        try:
+            stream = (await self._call(instance.rows.describe_table(table))).stream
+        except ObjectNotExist:
+            return None
+        schema = await self._call(instance.tables.describe(table))
+        if schema is None:
+            return None
+        retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
+        return Table(schema, stream_retention_seconds=retention)
+
+    def _kept_table(self, side: Side, world: World) -> Table | None:
+        """The table as read a while ago, unless something is still to be decided by it."""
+        fresh = world.now - side.table_time < self._settings.refresh_seconds
+        return side.table if fresh and not world.resource.undecided else None
+
+    async def _credentials(
+        self, world: World, side: Side, spec: Source | TablestoreSink, place: Place
+    ) -> Credentials | Failure:
+        fresh = world.now - side.credentials_time < self._settings.refresh_seconds
+        if side.credentials is not None and fresh:
+            return side.credentials
+        name = secret_name(spec)
+        secret = await self._kube.get(SECRET, world.resource.namespace, name)
+        found = read_credentials(secret, name, place)
+        if isinstance(found, Credentials):
+            side.credentials, side.credentials_time = found, world.now
+        return found
+
+    async def _call(self, call: Awaitable[R]) -> R:
+        return await within(self._settings.call_seconds, call)

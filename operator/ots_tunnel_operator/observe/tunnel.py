@@ -1,0 +1,126 @@
+"""Reads the tunnel for one pass: its description, its checkpoints, and who else consumes it. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import TypeVar
+
+from ots_tunnel.errors import ParameterInvalid, ResourceGone
+from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.lag import is_initialised
+from ots_tunnel_operator.assess.snapshot import COMPLETED
+from ots_tunnel_operator.diagnosis import RESET_HINT, Place, service_problem
+from ots_tunnel_operator.instance import CALL_ERRORS, within
+from ots_tunnel_operator.loop_cache import Instance, Memory
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
+
+R = TypeVar("R")
+
+
+class TunnelObserver:
+    """Reads the tunnel of one object after the other; its source has been read before."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def observe(self, world: World, memory: Memory) -> World:
+        """The world with its tunnel, as far as the source lets us read it."""
+        spec = world.resource.spec
+        instance = memory.source.instance
+        if spec.wire_type is None or instance is None or not isinstance(world.source, Table):
+            return world
+        kept = self._kept_tunnel(world, memory)
+        if kept is not None:
+            # a client has been there for as long as it was seen, not until now
+            unseen = world.now - memory.tunnel_time
+            foreign = {owner: since + unseen for owner, since in memory.foreign_since.items()}
+            return replace(world, tunnel=kept, foreign_since=foreign)
+        memory.tunnel = None
+        try:
+            description = await self._description(world, instance)
+        except CALL_ERRORS as error:
+            memory.source.forget()
+            return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
+        if description is None:
+            return replace(world, tunnel=Missing())
+        world = replace(world, foreign_since=_foreign(description, world, memory))
+        try:
+            checkpoints = await self._checkpoints(instance, description) if _needs_checkpoints(world) else None
+        except ResourceGone as error:
+            problem = Problem(
+                Reason.CHECKPOINT_UNREADABLE,
+                f"spec.source.tunnel.name {spec.source.tunnel.name!r}: the service does not show its checkpoints to a "
+                f"reader ({error.code}), so nobody can tell what was consumed: use another name, or {RESET_HINT}",
+                ("TunnelReady",),
+            )
+            return replace(world, tunnel=Failure(problem))
+        except CALL_ERRORS as error:
+            memory.source.forget()
+            return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
+        memory.tunnel, memory.tunnel_time = Tunnel(description, checkpoints), world.now
+        return replace(world, tunnel=memory.tunnel)
+
+    def _kept_tunnel(self, world: World, memory: Memory) -> Tunnel | None:
+        """The tunnel as described less than a poll ago, so that a burst of pod events costs the service nothing.
+
+        Not while the tunnel, or the first token of its channels, is waited for: nobody tells when they are there.
+        """
+        resource, kept = world.resource, memory.tunnel
+        recorded = resource.recorded_tunnel.get("id")
+        if kept is None or not 0 <= world.now - memory.tunnel_time < self._settings.poll_seconds:
+            return None
+        if (
+            world.resource.undecided
+            or kept.description.tunnel.tunnel_id != recorded
+            or not is_initialised(kept.description)
+        ):
+            return None
+        starting = _needs_checkpoints(world) and resource.recorded_snapshot.get("tunnelId") != recorded
+        return None if starting else kept
+
+    async def _description(self, world: World, instance: Instance) -> TunnelDescription | None:
+        """The tunnel of the spec's name, None when there certainly is none.
+
+        The service says the same of a missing table, tunnel or argument; only the list tells them apart.
+        """
+        source = world.resource.spec.source
+        if world.resource.recorded_tunnel.get("id"):
+            try:
+                return await self._call(instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
+            except ParameterInvalid:
+                pass
+        listed = await self._call(instance.tunnels.list_tunnels(source.table))
+        if all(tunnel.tunnel_name != source.tunnel.name for tunnel in listed):
+            return None
+        return await self._call(instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
+
+    async def _checkpoints(self, instance: Instance, description: TunnelDescription) -> dict[ChannelId, Checkpoint]:
+        tunnel_id = description.tunnel.tunnel_id
+        found = {}
+        for channel in description.channels:
+            call = instance.tunnels.get_checkpoint(tunnel_id, ClientId(names.CLIENT_ID), channel.channel_id)
+            found[channel.channel_id] = await self._call(call)
+        return found
+
+    async def _call(self, call: Awaitable[R]) -> R:
+        return await within(self._settings.call_seconds, call)
+
+
+def _needs_checkpoints(world: World) -> bool:
+    """Whether it matters if the tunnel has moved, or whether its channels have tokens."""
+    if world.resource.undecided:
+        return True
+    return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
+
+
+def _foreign(description: TunnelDescription, world: World, memory: Memory) -> dict[str, float]:
+    """Owners that are not ours, with the time they were first seen."""
+    prefix = names.client_tag_prefix(world.resource.uid)
+    owners = {str(channel.client_id) for channel in description.channels if channel.client_id}
+    foreign = {owner for owner in owners if not owner.startswith(prefix)}
+    memory.foreign_since = {owner: memory.foreign_since.get(owner, world.now) for owner in foreign}
+    return dict(memory.foreign_since)

@@ -1,0 +1,1 @@
+"""From a world to the actions that change it."""

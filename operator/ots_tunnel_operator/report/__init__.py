@@ -1,0 +1,1 @@
+"""From a world to the status: conditions, figures and events."""

@@ -1,0 +1,104 @@
+"""Writes status and events of one object, and only when there is something to say (design rule 9)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import Any
+
+from ots_tunnel_operator import API_VERSION, KIND, names
+from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.kinds import EVENT, TUNNEL
+from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.plan.actions import Plan
+from ots_tunnel_operator.report.conditions import Notice, notices, timestamp
+from ots_tunnel_operator.report.status import build_status
+from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Resource, World
+
+logger = logging.getLogger(__name__)
+
+#: The same event is not posted again within so many seconds.
+EVENT_SECONDS = 600.0
+#: Events remembered per object.
+MAX_POSTED = 100
+
+
+class Reporter:
+    """Reports on objects."""
+
+    def __init__(self, kube: Kube, settings: Settings, metrics: OperatorMetrics) -> None:
+        self._kube = kube
+        self._settings = settings
+        self._metrics = metrics
+
+    async def report(self, world: World, plan: Plan, memory: Memory) -> None:
+        """Write the status if it is worth it, and post an event for every piece of news in it.
+
+        Raises:
+            KubeError: the API server refuses the status.
+        """
+        resource, before = world.resource, world.resource.status
+        after = build_status(world, plan)
+        self._metrics.observed(resource.namespace, resource.name, after)
+        urgent = is_urgent(before, after)
+        due = world.now - memory.last_write >= self._settings.status_seconds
+        if not urgent and not (due and is_different(before, after)):
+            return
+        memory.last_write = world.now
+        try:
+            change = {"status": merge_patch(before, after)}
+            await self._kube.patch(TUNNEL, resource.namespace, resource.name, change, "status")
+        except KubeError as error:
+            if error.status == 404:
+                return
+            raise
+        self._metrics.wrote_status()
+        for notice in notices(before.get("conditions") or (), after["conditions"]):
+            await self.post(resource, notice, memory, world.now)
+
+    async def post(self, resource: Resource, notice: Notice, memory: Memory, now: float) -> None:
+        """Post one event unless the same one was posted lately; a lost event is no failure."""
+        key = (notice.reason, notice.message)
+        if now - memory.posted.get(key, 0.0) < EVENT_SECONDS:
+            return
+        while len(memory.posted) >= MAX_POSTED:
+            memory.posted.pop(next(iter(memory.posted)))
+        memory.posted[key] = now
+        try:
+            await self._kube.create(EVENT, event(resource, notice, now))
+        except KubeError as error:
+            if error.status != 409:
+                logger.warning(
+                    "an event could not be posted", extra={"reason": notice.reason, "error": str(error)[:300]}
+                )
+
+
+def event(resource: Resource, notice: Notice, now: float) -> dict[str, Any]:
+    """The Event object; its name follows from its content and the minute, so that a repeat is refused."""
+    time = timestamp(now)
+    identity = f"{resource.uid}/{notice.reason}/{notice.message}/{int(now // 60)}"
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{resource.name}.{digest}", "namespace": resource.namespace},
+        "involvedObject": {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "name": resource.name,
+            "namespace": resource.namespace,
+            "uid": resource.uid,
+        },
+        "type": notice.kind,
+        "reason": notice.reason,
+        "message": notice.message[:1024],
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+        "count": 1,
+        "source": {"component": names.COMPONENT},
+        "reportingComponent": names.COMPONENT,
+        "reportingInstance": names.COMPONENT,
+    }

@@ -1,0 +1,212 @@
+"""The status of one object: pure, from what was observed and planned. Unknown is absent, never 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.status import MAX_SLOWEST, MAX_WORKERS
+from ots_tunnel_operator.assess.forecast import base_eta, retention_used
+from ots_tunnel_operator.assess.lag import (
+    HELD,
+    Lag,
+    base_progress,
+    count_channels,
+    is_initialised,
+    measure,
+    percent,
+    round_figure,
+    round_lag,
+)
+from ots_tunnel_operator.assess.snapshot import COMPLETED, Step, application_of
+from ots_tunnel_operator.plan.actions import Plan
+from ots_tunnel_operator.plan.planner import tunnel_record
+from ots_tunnel_operator.report.condition_rules import judge
+from ots_tunnel_operator.report.conditions import build, timestamp
+from ots_tunnel_operator.world import Pod, Table, Tunnel, World, parse_time
+
+#: Pods in these phases exist as workers.
+_ALIVE = frozenset({"Pending", "Running", "Unknown"})
+
+Status = dict[str, Any]
+
+
+def build_status(world: World, plan: Plan) -> Status:
+    """The whole status, camelCase, without anything that is not known."""
+    lag = measure(world.tunnel.description, world.pods, world.now) if isinstance(world.tunnel, Tunnel) else None
+    pods = alive(world.pods)
+    status: Status = {
+        "observedGeneration": world.resource.generation,
+        "phase": phase(world, plan),
+        "replicas": len(pods),
+        "readyReplicas": sum(pod.ready for pod in pods),
+        "selector": names.selector_text(world.resource.name),
+        "tunnel": _tunnel(world),
+        "destination": dict(world.resource.recorded_destination) or None,
+        "channels": _channels(world),
+        "base": _base(world, plan),
+        "lag": _lag(world, lag),
+        "throughput": _throughput(world, pods),
+        "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
+        "snapshot": _snapshot(world, lag),
+        "conditions": build(
+            judge(world, plan, lag),
+            world.resource.status.get("conditions") or (),
+            generation=world.resource.generation,
+            now=world.now,
+        ),
+    }
+    return {key: value for key, value in status.items() if value is not None}
+
+
+def alive(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """Pods that count as workers: not ended."""
+    return tuple(pod for pod in pods if pod.phase in _ALIVE)
+
+
+def phase(world: World, plan: Plan) -> str:
+    """One word for people."""
+    if plan.problem is not None and plan.problem.stalled:
+        return "Failed"
+    if world.resource.spec.suspend:
+        return "Suspended"
+    if plan.completed:
+        return "Completed"
+    if not world.resource.recorded_tunnel.get("id") and not world.resource.recorded_snapshot:
+        return "Pending" if plan.problem is not None else "Preparing"
+    if plan.snapshot.step is not Step.NOT_NEEDED:
+        return "Preparing" if plan.snapshot.step is Step.TUNNEL_FIRST else "BaseData"
+    if not isinstance(world.tunnel, Tunnel):
+        before = world.resource.status.get("phase")
+        return str(before) if before in ("BaseData", "Streaming") else "Preparing"
+    if not is_initialised(world.tunnel.description):
+        return "Preparing"
+    return "BaseData" if world.tunnel.description.tunnel.stage == "ProcessBaseData" else "Streaming"
+
+
+def _tunnel(world: World) -> Status | None:
+    recorded = dict(world.resource.recorded_tunnel)
+    if isinstance(world.tunnel, Tunnel) and recorded.get("id") == world.tunnel.description.tunnel.tunnel_id:
+        recorded |= tunnel_record(world)
+    if isinstance(world.source, Table) and world.source.stream_retention_seconds and recorded:
+        recorded["streamRetentionSeconds"] = world.source.stream_retention_seconds
+    return recorded or None
+
+
+def _channels(world: World) -> Status | None:
+    if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
+        return None
+    counts = count_channels(world.tunnel.description)
+    owned = [_held(pod) for pod in alive(world.pods) if pod.ready and pod.report is not None]
+    status: Status = {
+        "total": counts.total,
+        "base": counts.base,
+        "stream": counts.stream,
+        "open": counts.open,
+        "closing": counts.closing,
+        "terminated": counts.terminated,
+        "unowned": counts.unowned,
+    }
+    if owned:
+        status |= {"minPerWorker": min(owned), "maxPerWorker": max(owned)}
+    return status
+
+
+def _held(pod: Pod) -> int:
+    """Channels a worker has now; those it has finished or handed back are not among them."""
+    report = pod.report
+    return sum(channel.state in HELD for channel in report.channels) if report is not None else 0
+
+
+def _base(world: World, plan: Plan) -> Status | None:
+    if world.resource.spec.uses_spark:
+        progress = plan.snapshot.progress
+        if progress is None or progress.total is None:
+            return world.resource.status.get("base")
+        share = percent(progress.done, progress.total)
+        return {"percent": share, "done": progress.done, "total": progress.total} | _eta(world, plan)
+    if world.resource.spec.source.tunnel.type == "Stream" or not isinstance(world.tunnel, Tunnel):
+        return None
+    found = base_progress(world.tunnel.description)
+    if found is None:
+        return None
+    done, total, rows = found
+    return {"percent": percent(done, total), "rows": rows, "done": done, "total": total} | _eta(world, plan)
+
+
+def _eta(world: World, plan: Plan) -> Status:
+    eta = base_eta(world, plan.snapshot)
+    return {} if eta is None else {"etaSeconds": round_figure(eta)}
+
+
+def _lag(world: World, lag: Lag | None) -> Status | None:
+    used = retention_used(world, lag)
+    retention: Status = {} if used is None else {"retentionUsedPercent": used}
+    if lag is None:
+        return {"observedTime": timestamp(world.now)} | retention if retention else None
+    known = [channel for channel in lag.channels if channel.seconds is not None]
+    known.sort(key=lambda channel: (-(channel.seconds or 0), channel.channel.channel_id))
+    slowest = [
+        {
+            "id": str(channel.channel.channel_id),
+            "type": str(channel.channel.channel_type),
+            **({"worker": channel.worker} if channel.worker else {}),
+            "seconds": round_lag(channel.seconds or 0),
+        }
+        for channel in known[:MAX_SLOWEST]
+        if channel.seconds
+    ]
+    status: Status = {"slowest": slowest, "observedTime": timestamp(world.now)} | retention
+    if lag.seconds is not None:
+        status["seconds"] = round_lag(lag.seconds)
+    if lag.consumed_up_to is not None:
+        status["consumedUpTo"] = timestamp(lag.consumed_up_to)
+    if lag.caught_up is not None:
+        status["caughtUp"] = lag.caught_up
+    return status
+
+
+def _throughput(world: World, pods: tuple[Pod, ...]) -> Status | None:
+    """Rate of all workers, only where every ready one was heard; rows as the service counts them."""
+    status: Status = {}
+    reports = [pod.report for pod in pods if pod.ready]
+    if all(report is not None for report in reports) and (reports or not pods):
+        rate = sum(report.rows_per_second for report in reports if report is not None)
+        status["rowsPerSecond"] = round_figure(rate)
+    if isinstance(world.tunnel, Tunnel) and is_initialised(world.tunnel.description):
+        status["rowsTotal"] = sum(channel.rows for channel in world.tunnel.description.channels)
+    return status or None
+
+
+def _worker(pod: Pod) -> Status:
+    status: Status = {"name": pod.name, "ready": pod.ready}
+    report = pod.report
+    if report is None:
+        return status
+    lags = [
+        0 if channel.caught_up else channel.lag_seconds
+        for channel in report.channels
+        if channel.state in HELD and (channel.caught_up or channel.lag_seconds is not None)
+    ]
+    if report.client_id:
+        status["clientId"] = report.client_id
+    status["channels"] = _held(pod)
+    status["busyPercent"] = min(100, round(report.busy_percent, -1))
+    if lags:
+        status["lagSeconds"] = round_lag(max(seconds or 0 for seconds in lags))
+    return status
+
+
+def _snapshot(world: World, lag: Lag | None) -> Status | None:
+    recorded = dict(world.resource.recorded_snapshot)
+    if not recorded:
+        return None
+    if recorded.get("state") != COMPLETED:
+        application = application_of(world)
+        recorded["state"] = (application.state.value or "NEW") if application is not None else "NEW"
+        return recorded
+    finished = parse_time(recorded.get("finishedTime"))
+    if recorded.get("consistent") is not True and lag is not None and finished is not None:
+        point = lag.consumed_up_to
+        recorded["consistent"] = bool(lag.caught_up) or (point is not None and point > finished)
+    return recorded

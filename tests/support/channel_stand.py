@@ -1,0 +1,211 @@
+"""One channel between a scripted service and a sink, fed with heartbeat answers by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.errors import ConnectionLost, SequenceNumberMismatch, TunnelError
+from ots_tunnel.fence import Fence
+from ots_tunnel.model import (
+    FINISHED,
+    Action,
+    Channel,
+    ChannelId,
+    ChannelStatus,
+    Checkpoint,
+    ClientId,
+    Column,
+    Token,
+    TunnelId,
+)
+from ots_tunnel.protocol import channel as machine
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
+from ots_tunnel.rate import RateLimit
+from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
+from ots_tunnel.worker.budget import ByteBudget
+from ots_tunnel.worker.channel import ChannelTask, Surroundings
+from ots_tunnel.worker.context import Shared
+from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.status import WorkerStatus
+
+CHANNEL = ChannelId("4873ae54_1")
+SETTINGS = WorkerSettings(TunnelId("tunnel"), interval=10, timeout=40, checkpoint_interval=60, drain=100)
+
+
+def at(name: str) -> Token:
+    """A token of the stream; every position has a name, `t0` is where channels begin."""
+    return FINISHED if name == FINISHED else build_token(TokenContent(iterator=name))
+
+
+def name_of(token: Token) -> str:
+    """The name of a position."""
+    return token if token == FINISHED else parse_token(token).iterator
+
+
+def page(rows: int, following: str, may_more: bool | None = None) -> Page:
+    """A page of that many records."""
+    records = [Record(Action.PUT, encode_row((("pk", f"k{n}"),), (Column("n", n, 1),))) for n in range(rows)]
+    return Page(records, at(following), may_more, 1000 * rows, None)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 1000) -> None:
+    """Wait in the loop's time for what no event announces."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.05)
+
+
+@dataclass
+class Service:
+    """The service as one channel sees it: pages by position, one cursor, troubles by call or by call and position."""
+
+    pages: dict[str, Page]
+    stored: Checkpoint = field(default_factory=lambda: Checkpoint(at("t0"), 7))
+    troubles: dict[str, list[Exception]] = field(default_factory=dict)
+    latency: dict[str, float] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+
+    async def get_checkpoint(self, *ids: object) -> Checkpoint:
+        await self._befall("get")
+        return self.stored
+
+    async def read_records(self, tunnel_id: object, client_id: object, channel_id: object, token: Token) -> Page:
+        await self._befall("read", name_of(token))
+        if name_of(token) not in self.pages:
+            raise ConnectionLost(f"no page at {name_of(token)}")
+        return self.pages[name_of(token)]
+
+    async def checkpoint(
+        self, *ids_and_checkpoint: object, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> None:
+        checkpoint = cast("Checkpoint", ids_and_checkpoint[-1])
+        if before_send is not None:
+            before_send()
+        await self._befall("put", name_of(checkpoint.token))
+        if checkpoint.sequence_number <= self.stored.sequence_number:
+            raise SequenceNumberMismatch("OTSSequenceNumberNotMatch", "stale")
+        self.stored = checkpoint
+        self.events.append(f"stored {name_of(checkpoint.token)}")
+
+    async def _befall(self, call: str, *what: str) -> None:
+        where = " ".join((call, *what))
+        self.events.append(where)
+        await asyncio.sleep(self.latency.get(call, 0.001))
+        for trouble in (call, where):
+            if self.troubles.get(trouble):
+                raise self.troubles[trouble].pop(0)
+
+
+@dataclass
+class CursorOf:
+    """The service's cursor alone, for a checkpointer without its channel."""
+
+    service: Service
+
+    async def get(self) -> Checkpoint:
+        return await self.service.get_checkpoint()
+
+    async def put(self, checkpoint: Checkpoint) -> None:
+        await self.service.checkpoint(checkpoint, timeout=10)
+
+
+@dataclass
+class Recorder(Immediate):
+    """A sink that takes its time, or waits for a gate."""
+
+    events: list[str]
+    delay: float = 0
+    gate: asyncio.Event | None = None
+    error: Exception | None = None
+    begin_error: BaseException | None = None
+
+    async def open(self) -> None: ...
+
+    async def begin(self, *channel: object) -> None:
+        if self.begin_error is not None:
+            raise self.begin_error
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        guard.check()
+        self.events.append(f"write {name_of(batch.start)}")
+        try:
+            await asyncio.sleep(self.delay)
+            if self.gate is not None:
+                await self.gate.wait()
+            if self.error is not None:
+                raise self.error
+        except asyncio.CancelledError:
+            self.events.append(f"cancelled {name_of(batch.start)}")
+            raise
+        self.events.append(f"wrote {name_of(batch.start)}")
+
+    async def close(self) -> None: ...
+
+
+class Stand:
+    """One `ChannelTask` between a scripted service and a sink, fed with heartbeat answers by hand."""
+
+    def __init__(
+        self, service: Service, sink: Sink, *, slots: asyncio.Semaphore | None = None, **settings: object
+    ) -> None:
+        clock = asyncio.get_running_loop().time
+        self.service = service
+        self.fatal: list[TunnelError] = []
+        chosen = replace(SETTINGS, **settings)  # type: ignore[arg-type]
+        metrics = WorkerMetrics("t")
+        self.shared = Shared(sink, metrics, ByteBudget(1 << 28), RateLimit(0), slots)
+        fence = Fence(chosen.timeout, chosen.interval, clock)
+        fence.heartbeat_answered(clock() + 1e6)
+        self.around = Surroundings(
+            cast("TunnelClient", service),
+            ClientId("client"),
+            chosen,
+            fence,
+            self.shared,
+            WorkerStatus("tunnel", "tag", metrics),
+            news=self._news,
+            ended_by=self.fatal.append,
+        )
+        self.channel: ChannelTask
+        self._task: asyncio.Task[None] | None = None
+
+    def _news(self) -> None:
+        self.service.events.append(f"report {self.channel.channel.status.name}")
+
+    def open(self, channel_id: ChannelId = CHANNEL, previous: ChannelTask | None = None) -> ChannelTask:
+        """The first heartbeat answer names the channel, version 1."""
+        self.prepare(channel_id, previous)
+        self.notify(ChannelStatus.OPEN, 1)
+        return self.channel
+
+    def prepare(self, channel_id: ChannelId = CHANNEL, previous: ChannelTask | None = None) -> None:
+        """The channel is known; no answer was handled yet."""
+        self.channel = ChannelTask(self.around, Channel(channel_id, 1, ChannelStatus.OPEN), previous)
+        self._task = asyncio.create_task(self.channel.run())
+
+    def notify(self, status: ChannelStatus, version: int) -> None:
+        """A heartbeat answer."""
+        self.channel.feed(machine.Notified(Channel(self.channel.channel.channel_id, version, status)))
+
+    async def over(self) -> Channel:
+        """The end the channel reports."""
+        await until(lambda: self.channel.is_over)
+        return self.channel.channel
+
+    def cancel(self) -> None:
+        """The session ends in the middle of it."""
+        assert self._task is not None
+        self._task.cancel()
+
+    async def close(self) -> None:
+        """The channel vanishes."""
+        assert self._task is not None
+        self.channel.feed(machine.Vanished())
+        await self._task

@@ -1,0 +1,209 @@
+"""A small scene for worker tests: emulator, table, tunnel, workers with a recording sink."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from ots_emulator import Emulator
+from ots_tunnel.client.caller import ServiceCaller
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.table_calls import RowChange
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.credentials import static_credentials
+from ots_tunnel.model import (
+    Action,
+    Channel,
+    ChannelId,
+    ChannelStatus,
+    Column,
+    Credentials,
+    Stage,
+    TunnelDescription,
+    TunnelId,
+    TunnelType,
+)
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.worker import TunnelWorker
+
+CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
+TABLE = "events"
+COPY = "events_copy"
+FAST = WorkerSettings(
+    TunnelId(""),
+    table=TABLE,
+    tunnel_name="t",
+    client_tag="w",
+    interval=0.15,
+    timeout=1,
+    checkpoint_interval=0.1,
+    drain=5,
+    early_spacing=0.03,
+    reconnect=(0.01, 0.05),
+)
+
+
+@dataclass
+class RecordingSink(Immediate):
+    """Keeps (key, number) of every record in the order of confirmation."""
+
+    delay: float = 0
+    gate: asyncio.Event | None = None
+    error: Exception | None = None
+    written: list[tuple[str, int]] = field(default_factory=list)
+    by_channel: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
+    writing: int = 0
+    closed: bool = False
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def open(self) -> None:
+        return None
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        guard.check()
+        self.writing += 1
+        self.arrived.set()
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+            if self.delay:
+                await asyncio.sleep(self.delay)
+            if self.error is not None:
+                raise self.error
+            rows = [(str(record.primary_key[0][1]), _number(record.columns)) for record in batch.records]
+            self.written += rows
+            self.by_channel[batch.channel_id] += rows
+        finally:
+            self.writing -= 1
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def _number(columns: tuple[Column, ...]) -> int:
+    (column,) = columns
+    assert isinstance(column.value, int)
+    return column.value
+
+
+def create_table_request(table: str, *, max_versions: int = 1) -> pb.CreateTableRequest:
+    """A table with one text as its key."""
+    request = pb.CreateTableRequest()
+    request.table_meta.table_name = table
+    request.table_meta.primary_key.add(name="pk", type=pb.STRING)
+    request.reserved_throughput.capacity_unit.read = 0
+    request.reserved_throughput.capacity_unit.write = 0
+    request.table_options.time_to_live = -1
+    request.table_options.max_versions = max_versions
+    request.table_options.deviation_cell_version_in_sec = 86400
+    return request
+
+
+def check_order(rows: Iterable[tuple[str, int]]) -> None:
+    """Per key, numbers never decrease."""
+    last: dict[str, int] = {}
+    for key, number in rows:
+        assert number >= last.get(key, 0), f"{key}: {number} after {last[key]}"
+        last[key] = number
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10, what: str = "") -> None:
+    """Wait for a condition that no event announces."""
+    give_up = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up, f"not within {seconds} s: {what or condition}"
+        await asyncio.sleep(0.01)
+
+
+class Scene:
+    """One table and one tunnel of an emulator, and workers on it."""
+
+    #: Seconds that workers may run.
+    patience = 40
+
+    def __init__(self, emulator: Emulator) -> None:
+        self.emulator = emulator
+        self.transport = InProcessTransport(emulator.handle)
+        self.client = TunnelClient("http://emulator", "demo", CREDENTIALS, self.transport)
+        self.table = TableClient("http://emulator", "demo", CREDENTIALS, self.transport)
+        self.caller = ServiceCaller(self.transport, "demo", CREDENTIALS)
+        self.tunnel_id = TunnelId("")
+        self.written: dict[str, list[int]] = defaultdict(list)
+
+    async def create_table(self, partitions: int = 1, table: str = TABLE) -> None:
+        self.emulator.set_partitions("demo", table, partitions)
+        await self.caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request(table))
+
+    async def put(self, keys: Iterable[str], numbers: Iterable[int] = (1,)) -> None:
+        """Write number after number to every key."""
+        for number in numbers:
+            changes = []
+            for key in keys:
+                body = encode_row((("pk", key),), (Column("n", number),))
+                changes.append(RowChange(Action.PUT, body))
+                self.written[key].append(number)
+            for start in range(0, len(changes), 200):
+                outcomes = await self.table.batch_write(TABLE, changes[start : start + 200])
+                assert all(outcome.code is None for outcome in outcomes), outcomes
+
+    async def create_tunnel(self, kind: TunnelType = TunnelType.BaseAndStream) -> None:
+        self.tunnel_id = await self.client.create_tunnel(TABLE, "t", kind)
+        while (await self.describe()).tunnel.stage == Stage.INIT:  # noqa: ASYNC110 - the service announces nothing
+            await asyncio.sleep(0.01)
+
+    async def describe(self) -> TunnelDescription:
+        return await self.client.describe_tunnel(TABLE, "t")
+
+    def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
+        mine = replace(FAST, tunnel_id=self.tunnel_id, **settings)  # type: ignore[arg-type]
+        client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.emulator.handle))
+        return TunnelWorker(client, sink, mine)
+
+    @asynccontextmanager
+    async def running(self, *workers: TunnelWorker) -> AsyncIterator[None]:
+        """Workers run inside the block and are drained after it."""
+        async with asyncio.timeout(self.patience), asyncio.TaskGroup() as tasks:
+            for worker in workers:
+                tasks.create_task(worker.run())
+            try:
+                yield
+            finally:
+                for worker in workers:
+                    worker.drain()
+
+    def channels(self) -> dict[ChannelId, Channel]:
+        """What the emulator says of the channels."""
+        tunnel = self.emulator._tunnel("demo", self.tunnel_id)
+        return {
+            key: Channel(channel.id, channel.version, ChannelStatus(channel.shown_status))
+            for key, channel in tunnel.channels.items()
+        }
+
+    def owners(self) -> list[str]:
+        """Owner of every channel that is held."""
+        tunnel = self.emulator._tunnel("demo", self.tunnel_id)
+        return [channel.owner for channel in tunnel.channels.values() if channel.owner]
+
+    def everything(self) -> list[tuple[str, int]]:
+        """Every write as (key, number)."""
+        return [(key, number) for key, numbers in self.written.items() for number in numbers]
+
+
+@asynccontextmanager
+async def twenty_rows(tunnel_type: TunnelType) -> AsyncIterator[Scene]:
+    """A table with 20 rows and a tunnel, for one command."""
+    async with Emulator() as emulator:
+        scene = Scene(emulator)
+        await scene.create_table()
+        await scene.put([f"k{number}" for number in range(20)])
+        await scene.create_tunnel(tunnel_type)
+        yield scene

@@ -1,0 +1,50 @@
+"""What stands between a worker and the service in tests."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.protocol import tunnel_pb2 as pb
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.emulator_scene import CREDENTIALS, Scene
+
+
+@dataclass
+class Between:
+    """Hides channels from a worker, spoils answers, and remembers the calls."""
+
+    scene: Scene
+    hidden: int = 0
+    """Heartbeat answers that are to list no channel."""
+    spoiled: dict[str, int] = field(default_factory=dict)
+    """Answers per call that are to be no protocol message."""
+    hidden_at: float = 0.0
+    calls: list[tuple[float, str]] = field(default_factory=list)
+    closed_at: list[float] = field(default_factory=list)
+
+    def times(self, name: str) -> list[float]:
+        return [at for at, call in self.calls if call == name]
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        name = request.path.rpartition("/")[2]
+        self.calls.append((time.monotonic(), name))
+        if name == "heartbeat":
+            report = pb.HeartbeatRequest.FromString(request.body)
+            self.closed_at += [time.monotonic() for channel in report.channels if channel.status == pb.CLOSE]
+        answer = await self.scene.emulator.handle(request)
+        if self.spoiled.get(name, 0) > 0:
+            self.spoiled[name] -= 1
+            return HttpResponse(200, answer.headers, b"<html>maintenance</html>")
+        if name == "heartbeat" and self.hidden > 0:
+            self.hidden -= 1
+            self.hidden_at = time.monotonic()
+            return HttpResponse(200, answer.headers, b"")
+        return answer
+
+    def put_before(self, worker: TunnelWorker) -> Between:
+        worker._client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
+        return self

@@ -1,0 +1,42 @@
+"""The program around the vendor's Java SDK: built once into the cache. Its flags are those of the Go program."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support.go_program import go_command
+
+BUILD = Path(__file__).parents[1] / "oracle" / "build_java.sh"
+#: Status of the script when the machine, not the program, is to blame.
+UNAVAILABLE = 1
+
+
+#: What the program is quickest with: a heap that is large from the start, and a few threads instead of 32 and 32.
+QUICKEST_JVM = "-Xms1g -Xmx1g -Xmn700m"
+QUICKEST_FLAGS = {"pool": 4}
+
+
+class JavaUnavailable(Exception):
+    """This machine has no Java to build with, or does not reach the artifact repository."""
+
+
+def build_java_worker() -> Path:
+    """Path of the program.
+
+    Raises:
+        JavaUnavailable: it cannot be built here; the text says why.
+        RuntimeError: it does not compile.
+    """
+    built = subprocess.run([BUILD], capture_output=True, text=True, check=False)
+    if built.returncode == UNAVAILABLE:
+        raise JavaUnavailable(built.stderr.strip().splitlines()[-1])
+    if built.returncode:
+        raise RuntimeError(built.stderr)
+    return Path(built.stdout.strip())
+
+
+def quickest_command(program: Path, endpoint: str, tunnel_id: str, mode: str, **flags: object) -> list[str]:
+    """Command line of one worker in its best configuration; see `go_command`. It becomes the virtual machine itself."""
+    command = go_command(program, endpoint, tunnel_id, mode, **QUICKEST_FLAGS, **flags)
+    return ["env", f"JAVA_OPTIONS={QUICKEST_JVM}", *command]

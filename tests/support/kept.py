@@ -1,0 +1,107 @@
+"""What a data directory must hold: pictures of whole emulators, and copies of directories as a crash leaves them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from ots_emulator import Clock, Emulator, Settings
+from ots_emulator.durable.recorder import Recorder
+from ots_emulator.tables.changelog import ChangeLog
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
+from ots_emulator.tables.table import Table
+from ots_emulator.tunnels.channel import BaseSlice, TunnelChannel
+from ots_emulator.tunnels.tunnel import Tunnel
+
+Picture = dict[str, Any]
+
+
+def picture_of(emulator: Emulator) -> Picture:
+    """Everything the clients of an emulator could ever see, and what their next calls depend on."""
+    return {
+        name: {
+            "aims": instance.partition_aims,
+            "tables": [_table(table) for table in instance.tables.values()],
+            "tunnels": [_tunnel(tunnel) for tunnel in instance.tunnels.values()],
+        }
+        for name, instance in emulator.instances.items()
+    }
+
+
+def _table(table: Table) -> Picture:
+    return {
+        "name": table.name,
+        "columns": table.schema.columns,
+        "options": table.options,
+        "defined": table.defined,
+        "created": table.created_us,
+        "traits": table.traits,
+        "aim": table.partition_aim,
+        "auto": table.last_auto_increment,
+        "bytes": table.size_bytes,
+        "rows": [(key, bytes(row), table.single_versions(key)) for key, row in table.scan(BOTTOM_KEY, TOP_KEY, 0)],
+        "starts": table.partition_starts(),
+        "log": None if table.log is None else _log(table.log),
+    }
+
+
+def _log(log: ChangeLog) -> Picture:
+    return {
+        "id": log.stream_id,
+        "hours": log.retention_hours,
+        "enabled": log.enabled_us,
+        "last": log.last_us,
+        "open": [partition.id for partition in log.open_partitions],
+        "partitions": [
+            (
+                *(partition.id, partition.start, partition.parents, partition.created_us, partition.closed_us),
+                *(partition.base, partition.end),
+                log.read(partition, partition.base, rows=10**9, size=10**12, end_us=None),
+            )
+            for partition in log.partitions.values()
+        ],
+    }
+
+
+def _tunnel(tunnel: Tunnel) -> Picture:
+    return {
+        **{field.name: getattr(tunnel, field.name) for field in fields(Tunnel)},
+        "channels": [_channel(channel) for channel in tunnel.channels.values()],
+        "clients": [(client.id, client.timeout, client.last_seen) for client in tunnel.clients.values()],
+    }
+
+
+def _channel(channel: TunnelChannel) -> Picture:
+    source = channel.source
+    place = (source.start, source.end) if isinstance(source, BaseSlice) else (source.id, source.closed_us)
+    return {**{field.name: getattr(channel, field.name) for field in fields(TunnelChannel)}, "source": place}
+
+
+def crashed(directory: Path) -> Path:
+    """Copy a data directory in use: what is in its files at this moment is what a kill would leave."""
+    copy = Path(tempfile.mkdtemp(prefix=f"{directory.name}-", dir=directory.parent))
+    shutil.copytree(directory, copy, dirs_exist_ok=True)
+    return copy
+
+
+def reopened(directory: Path, settings: Settings, clock: Clock) -> Picture:
+    """What an emulator that starts with a data directory looks like."""
+    emulator = Emulator(settings=settings, clock=clock, data=directory)
+    try:
+        return picture_of(emulator)
+    finally:
+        emulator.close()
+
+
+def unkept(emulator: Emulator) -> list[Any]:
+    """What has changed since the last commit, compared thoroughly: after a call there must be nothing."""
+    found: list[Any] = []
+    for instance in emulator.instances.values():
+        if isinstance(instance.journal, Recorder):
+            instance.journal.everything()
+            batch = instance.journal.changes()
+            found += [batch] if batch else []
+    return found

@@ -1,0 +1,123 @@
+"""`ots-tunnel` as a process: a document for it, how it is started, what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.emulator_scene import TABLE, Scene
+
+ROOT = Path(__file__).parents[2]
+#: Where the command is told to leave its last words.
+TERMINATION_LOG = "termination-log"
+
+
+def document(scene: Scene, directory: Path, sink: str = "count: {}", tunnel_id: str = "", **changes: Any) -> Path:
+    """A worker's document beside its keys.
+
+    Args:
+        sink: YAML of the sink's member.
+        changes: settings that are merged into the document, by their path with `__` for dots.
+    """
+    (directory / "accessKeyId").write_text("test-id")
+    (directory / "accessKeySecret").write_text("test-secret")
+    settings: dict[str, Any] = {
+        "source": {
+            "endpoint": scene.emulator.endpoint,
+            "instance": "demo",
+            "table": TABLE,
+            "tunnelName": "t",
+            "tunnelId": tunnel_id or scene.tunnel_id,
+            "credentials": {"directory": str(directory)},
+        },
+        "sink": yaml.safe_load(sink),
+        "client": {"heartbeatIntervalSeconds": 5, "heartbeatTimeoutSeconds": 15},
+        "http": {"port": 0},
+    }
+    for path, value in changes.items():
+        *above, last = path.split("__")
+        place = settings
+        for name in above:
+            place = place.setdefault(name, {})
+        place[last] = value
+    path = directory / "worker.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    return path
+
+
+async def start(path: Path, *options: str, environment: Mapping[str, str] | None = None) -> Process:
+    """`ots-tunnel run` of a document, with a termination log beside it."""
+    log = path.parent / TERMINATION_LOG
+    log.touch()
+    return await command(
+        "run", "--config", str(path), "--termination-log", str(log), *options, environment=environment or {}
+    )
+
+
+async def command(*arguments: str, environment: Mapping[str, str] | None = None) -> Process:
+    """`ots-tunnel` with these arguments."""
+    paths = [str(ROOT / "worker")]
+    more = dict(environment or {})
+    if "PYTHONPATH" in more:
+        paths.insert(0, more.pop("PYTHONPATH"))
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "ots_tunnel",
+        *arguments,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={"PYTHONPATH": ":".join(paths), **more},
+    )
+
+
+@dataclass(frozen=True)
+class Left:
+    """What an ended `run` left behind."""
+
+    code: int | None
+    lines: list[dict[str, Any]]
+    last_words: str
+
+    @property
+    def error(self) -> str:
+        """What its last line of the log says ended it."""
+        assert self.lines[-1]["action"] == "terminal_error", self.lines[-1]
+        return str(self.lines[-1]["error"])
+
+
+async def ended(process: Process, path: Path, seconds: float = 30) -> Left:
+    """Wait for the end of a `run` of the document at `path`."""
+    async with asyncio.timeout(seconds):
+        _, output = await process.communicate()
+    return Left(
+        process.returncode,
+        [json.loads(line) for line in output.splitlines()],
+        (path.parent / TERMINATION_LOG).read_text(),
+    )
+
+
+async def said(process: Process) -> tuple[int | None, str, str]:
+    """Exit code, standard output and standard error of a command, at its end."""
+    async with asyncio.timeout(30):
+        output, errors = await process.communicate()
+    return process.returncode, output.decode(), errors.decode()
+
+
+async def line_with(process: Process, action: str) -> dict[str, Any]:
+    """The next line of the log with this action."""
+    assert process.stderr is not None
+    async with asyncio.timeout(30):
+        while text := await process.stderr.readline():
+            line: dict[str, Any] = json.loads(text)
+            if line.get("action") == action:
+                return line
+    raise AssertionError(f"the log ended without {action}")

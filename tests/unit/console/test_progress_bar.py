@@ -1,0 +1,74 @@
+"""What is on a terminal while a bar is shown and the log has something to say."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from ots_tunnel.console.progress_bar import shown
+from ots_tunnel.logs import set_up_logs
+
+
+class Terminal(io.StringIO):
+    """Keeps what was sent; the codes that a bar needs are obeyed."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def screen(self) -> list[str]:
+        """Its lines now, the empty one below left out."""
+        lines, at = [""], 0
+        for part in re.findall(r"\x1b\[[?0-9;]*[a-zA-Z]|[\r\n]|[^\x1b\r\n]+", self.getvalue()):
+            if part == "\n":
+                at += 1
+                lines += [""] * (at + 1 - len(lines))
+            elif part == "\x1b[2K":
+                lines[at] = ""
+            elif part == "\x1b[1A":
+                at -= 1
+            elif part[0] not in "\r\x1b":
+                lines[at] += part
+        return [line for line in lines if line]
+
+
+class Half:
+    """Work that is half done."""
+
+    share = 0.5
+
+    def line(self, seconds: float) -> str:
+        return "half done, " * 10
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    made, root = Terminal(), logging.getLogger()
+    before = root.handlers[:], root.level
+    monkeypatch.setattr("sys.stderr", made)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("ots_tunnel.console.progress_bar.TICK", 0.0)
+    set_up_logs("WARNING")
+    yield made
+    root.handlers[:], root.level = before
+
+
+async def test_lines_of_the_log_stand_above_the_bar_whole(terminal: Terminal) -> None:
+    ticked = asyncio.Event()
+
+    async with asyncio.timeout(5), shown(Half(), terminal, ticked.set):
+        for number in range(3):
+            ticked.clear()
+            await ticked.wait()
+            logging.getLogger("ots_tunnel").warning("a word " * 20, extra={"rows": number})
+
+    *log, bar = terminal.screen()
+    assert [json.loads(line)["rows"] for line in log] == [0, 1, 2]
+    assert "half done" in bar
+    assert len(bar) <= 60, "a bar that is wrapped cannot be drawn over"

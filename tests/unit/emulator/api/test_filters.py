@@ -1,0 +1,213 @@
+"""Filters of reads and column conditions of writes, with typed messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import ServiceError
+from ots_tunnel.model import Column, Marker, Value
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import encode_row, encode_value
+from tests.support.emulator_driver import Driver, put
+
+T = 1_700_000_000_000
+LOW, HIGH = (("k", Marker.INF_MIN),), (("k", Marker.INF_MAX),)
+
+
+def single(
+    column: str, comparator: str, value: Value = 0, *, strict: bool = True, latest: bool = True, **fields: Any
+) -> bytes:
+    condition = pb.SingleColumnValueFilter(
+        comparator=f"CT_{comparator}",  # type: ignore[arg-type]
+        column_name=column,
+        column_value=encode_value(value),
+        filter_if_missing=strict,
+        latest_version_only=latest,
+        **fields,
+    )
+    return pb.Filter(type="FT_SINGLE_COLUMN_VALUE", filter=condition.SerializeToString()).SerializeToString()
+
+
+def joined(combinator: str, *parts: bytes) -> bytes:
+    composite = pb.CompositeColumnValueFilter(
+        combinator=f"LO_{combinator}",  # type: ignore[arg-type]
+        sub_filters=[pb.Filter.FromString(part) for part in parts],
+    )
+    return pb.Filter(type="FT_COMPOSITE_COLUMN_VALUE", filter=composite.SerializeToString()).SerializeToString()
+
+
+def window(offset: int, limit: int) -> bytes:
+    page = pb.ColumnPaginationFilter(offset=offset, limit=limit)
+    return pb.Filter(type="FT_COLUMN_PAGINATION", filter=page.SerializeToString()).SerializeToString()
+
+
+async def names(driver: Driver, **fields: Any) -> list[str] | None:
+    row = await driver.get(1, **fields)
+    return None if row is None else [column.name for column in row.columns]
+
+
+@pytest.fixture
+async def driver(driver: Driver) -> Driver:
+    await driver.put(
+        1, put("a", 1, T + 10), put("a", 2, T + 20), put("b", "x"), put("c", 1.5), put("d", True), put("e", b"1")
+    )
+    return driver
+
+
+@pytest.mark.parametrize(
+    ("comparator", "passing"),
+    [
+        ("EQUAL", [2]),
+        ("NOT_EQUAL", [1, 3]),
+        ("GREATER_THAN", [1]),
+        ("GREATER_EQUAL", [1, 2]),
+        ("LESS_THAN", [3]),
+        ("LESS_EQUAL", [2, 3]),
+    ],
+)
+async def test_comparators(driver: Driver, comparator: str, passing: list[int]) -> None:
+    found = [value for value in (1, 2, 3) if await names(driver, filter=single("a", comparator, value)) is not None]
+
+    assert found == passing
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("b", "x"), ("c", 1.5), ("d", True), ("e", b"1"), ("k", 1)], ids=lambda value: str(value)
+)
+async def test_values_of_every_type_compare(driver: Driver, column: str, value: Value) -> None:
+    assert await names(driver, filter=single(column, "EQUAL", value)) is not None
+    assert await names(driver, filter=single(column, "NOT_EQUAL", value)) is None
+    assert await names(driver, filter=single(column, "EQUAL", 7)) is None
+
+
+async def test_existence(driver: Driver) -> None:
+    assert await names(driver, filter=single("a", "EXIST")) is not None
+    assert await names(driver, filter=single("a", "NOT_EXIST")) is None
+    assert await names(driver, filter=single("z", "NOT_EXIST")) is not None
+
+
+@pytest.mark.parametrize("strict", [True, False])
+async def test_a_missing_column_fails_only_where_that_is_asked_for(driver: Driver, strict: bool) -> None:
+    found = await names(driver, filter=single("z", "EQUAL", 1, strict=strict))
+
+    assert (found is None) == strict
+
+
+async def test_older_versions_count_where_that_is_asked_for(driver: Driver) -> None:
+    assert await names(driver, filter=single("a", "EQUAL", 1)) is None
+    assert await names(driver, filter=single("a", "EQUAL", 1, latest=False)) is not None
+    # Only versions that the read selects.
+    assert await names(driver, max_versions=1, filter=single("a", "EQUAL", 1, latest=False)) is None
+    times = pb.TimeRange(start_time=T + 5, end_time=T + 15)
+    assert await names(driver, time_range=times, filter=single("a", "EQUAL", 1)) == ["a"]
+
+
+@pytest.mark.parametrize("selection", [{"columns_to_get": ["b"]}, {"start_column": "b"}], ids=["names", "range"])
+async def test_a_filter_sees_what_is_read(driver: Driver, selection: dict[str, Any]) -> None:
+    assert await names(driver, filter=single("a", "EQUAL", 2), **selection) is None
+    assert await names(driver, filter=single("a", "EQUAL", 2, strict=False), **selection) is not None
+    assert await names(driver, filter=single("k", "EQUAL", 1), **selection) is not None
+
+
+async def test_filters_are_joined(driver: Driver) -> None:
+    yes, no = single("a", "EQUAL", 2), single("a", "EQUAL", 3)
+    found = {
+        "and": await names(driver, filter=joined("AND", yes, yes, no)),
+        "or": await names(driver, filter=joined("OR", no, no, yes)),
+        "not": await names(driver, filter=joined("NOT", no)),
+        "not and": await names(driver, filter=joined("NOT", joined("AND", yes, yes))),
+    }
+
+    assert {name for name, columns in found.items() if columns is not None} == {"or", "not"}
+
+
+@pytest.mark.parametrize(("combinator", "count"), [("NOT", 2), ("AND", 1), ("OR", 0)])
+async def test_joins_need_their_number_of_parts(driver: Driver, combinator: str, count: int) -> None:
+    with pytest.raises(ServiceError, match=f"{count} sub-filters"):
+        await names(driver, filter=joined(combinator, *[single("a", "EQUAL", 2)] * count))
+
+
+async def test_pages_of_columns(driver: Driver) -> None:
+    assert await names(driver, filter=window(0, 2)) == ["a", "a", "b"]
+    assert await names(driver, max_versions=1, filter=window(1, 2)) == ["b", "c"]
+    assert await names(driver, filter=window(9, 2)) == []
+    assert await names(driver, filter=joined("AND", window(0, 1), single("b", "EQUAL", "x"))) == ["a", "a"]
+    with pytest.raises(ServiceError, match="offset and limit must not be negative, found: -1, 2"):
+        await names(driver, filter=window(-1, 2))
+
+
+async def test_a_page_may_be_empty_and_still_tell_the_next_key() -> None:
+    driver = Driver(range_rows=10)
+    await driver.create_table()
+    await driver.fill(25)
+    no = single("v", "EQUAL", 24)
+
+    keys, following = await driver.range(LOW, HIGH, filter=no)
+    assert keys == []
+    assert following
+
+    keys, following = await driver.range((("k", 20),), HIGH, filter=no)
+    assert keys == [24]
+    assert not following
+
+
+@pytest.mark.parametrize("strict", [True, False])
+async def test_a_condition_on_a_row_that_is_missing_is_one_on_a_missing_column(driver: Driver, strict: bool) -> None:
+    condition = pb.Condition(row_existence="IGNORE", column_condition=single("a", "EQUAL", 1, strict=strict))
+    row = encode_row((("k", 9),), [Column("a", 5)])
+    if strict:
+        with pytest.raises(ServiceError, match="OTSConditionCheckFail"):
+            await driver.call("PutRow", table_name="t", row=row, condition=condition)
+    else:
+        await driver.call("PutRow", table_name="t", row=row, condition=condition)
+
+    assert (await driver.get(9) is None) == strict
+
+
+@pytest.mark.parametrize("name", ["", "#a", "a" * 256])
+async def test_names_of_columns_to_get_are_checked_before_versions(driver: Driver, name: str) -> None:
+    with pytest.raises(ServiceError, match=f"Invalid column name: '{name}'"):
+        await names(driver, columns_to_get=[name], max_versions=0)
+
+
+def part(regex: str, cast: Any = None) -> dict[str, Any]:
+    return {"value_trans_rule": pb.ValueTransferRule(regex=regex, cast_type=cast)}
+
+
+@pytest.mark.parametrize(
+    ("value", "comparator", "rule", "passing"),
+    [
+        (12345, "EQUAL", part("updated:([0-9]+)}", "VT_INTEGER"), True),
+        (12000, "GREATER_THAN", part("updated:([0-9]+)}", "VT_INTEGER"), True),
+        (13000, "GREATER_THAN", part("updated:([0-9]+)}", "VT_INTEGER"), False),
+        (12345.0, "EQUAL", part("updated:([0-9]+)}", "VT_DOUBLE"), True),
+        ("12345", "EQUAL", part("updated:([0-9]+)}", "VT_STRING"), True),
+        ("n1", "EQUAL", part("n[0-9]"), True),
+        # What does not match or is no number counts as missing.
+        (1, "NOT_EQUAL", part("absent:(.)"), False),
+        (1, "NOT_EQUAL", part("name:(..)", "VT_INTEGER"), False),
+    ],
+)
+async def test_a_part_of_a_text_is_compared(
+    driver: Driver, value: Value, comparator: str, rule: dict[str, Any], passing: bool
+) -> None:
+    await driver.put(1, put("a", "{name:n1,updated:12345}"))
+
+    assert (await names(driver, filter=single("a", comparator, value, **rule)) is not None) == passing
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (part("("), r"Invalid filter: regex of value_trans_rule: missing \)"),
+        (
+            part("a", "VT_BLOB"),
+            "cast_type of value_trans_rule must be VT_INTEGER, VT_DOUBLE or VT_STRING, found: VT_BLOB",
+        ),
+    ],
+)
+async def test_rules_that_cannot_be_applied_are_refused(driver: Driver, rule: dict[str, Any], message: str) -> None:
+    with pytest.raises(ServiceError, match=message):
+        await names(driver, filter=single("a", "EQUAL", 1, **rule))

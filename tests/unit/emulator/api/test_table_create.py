@@ -1,0 +1,202 @@
+"""What can be chosen when a table is created: partitions in advance, encryption; and when it may be used."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import ServiceError
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_value
+from tests.support.emulator_driver import Driver
+
+
+async def create(driver: Driver, kind: str = "STRING", **fields: Any) -> None:
+    await driver.call(
+        "CreateTable",
+        table_meta=pb.TableMeta(table_name="t", primary_key=[pb.PrimaryKeySchema(name="k", type=kind)]),
+        reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+        **fields,
+    )
+
+
+def ranges(*cuts: Any) -> list[pb.PartitionRange]:
+    low, high = bytes((9,)), bytes((10,))
+    bounds = [low, *(encode_value(cut) for cut in cuts), high]
+    return [pb.PartitionRange(begin=begin, end=end) for begin, end in pairwise(bounds)]
+
+
+async def test_a_table_is_split_in_advance() -> None:
+    driver = Driver()
+    spec = pb.StreamSpecification(enable_stream=True, expiration_time=24)
+    await create(driver, partitions=ranges("f", "p"), stream_spec=spec)
+
+    described = await driver.call("DescribeTable", table_name="t")
+    tunnel = await driver.describe(await driver.create_tunnel("Stream"))
+
+    assert [decode_primary_key(cut) for cut in described.shard_splits] == [(("k", "f"),), (("k", "p"),)]
+    assert len(tunnel.channels) == 3
+
+
+@pytest.mark.parametrize(
+    ("partitions", "message"),
+    [
+        (ranges("p", "f"), "must be continuous, in order"),
+        (ranges("f", "f"), "must be continuous, in order"),
+        (ranges(""), "must be a non-empty STRING of column 'k'"),
+        (ranges(5), "must be a non-empty STRING of column 'k'"),
+        (ranges("x" * 65), "exceeds the MaxLength:64 with CurrentLength:65"),
+        (ranges(*"abcdefghij"), "The count of partitions cannot be greater than 10"),
+    ],
+)
+async def test_bad_partitions_are_refused(partitions: list[pb.PartitionRange], message: str) -> None:
+    with pytest.raises(ServiceError, match=message):
+        await create(Driver(), partitions=partitions)
+
+
+async def test_encryption_is_remembered() -> None:
+    driver = Driver()
+    spec = pb.SSESpecification(enable=True, key_type="SSE_BYOK", key_id="k", role_arn="r")
+    await create(driver, sse_spec=spec)
+
+    details = (await driver.call("DescribeTable", table_name="t")).sse_details
+
+    assert (details.enable, details.key_id, details.role_arn) == (True, "k", "r")
+
+
+async def test_secondary_indexes_are_refused_with_a_reason() -> None:
+    index = pb.IndexMeta(name="i", index_update_mode="IUM_ASYNC_INDEX", index_type="IT_GLOBAL_INDEX")
+    with pytest.raises(ServiceError, match="index_metas of CreateTable"):
+        await create(Driver(), index_metas=[index])
+
+
+async def test_a_new_table_is_not_ready_where_a_delay_is_set() -> None:
+    driver = Driver(table_ready_delay=30.0)
+    await driver.create_table()
+
+    with pytest.raises(ServiceError, match="OTSTableNotReady"):
+        await driver.get(1)
+    driver.clock.advance(31)
+    assert await driver.get(1) is None
+
+
+async def test_table_calls_are_limited_where_a_limit_is_set() -> None:
+    driver = Driver(table_operations_per_second=10)
+    for _ in range(10):
+        await driver.call("ListTable")
+
+    with pytest.raises(ServiceError, match="Too frequent table operations"):
+        await driver.call("ListTable")
+    driver.clock.advance(1)
+    await driver.call("ListTable")
+
+
+def units(read: int | None, write: int | None) -> pb.ReservedThroughput:
+    return pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=read, write=write))
+
+
+async def test_reserved_throughput_is_remembered_and_half_of_it_can_change() -> None:
+    driver = Driver(throughput_interval=120.0)
+    await driver.create_table()
+    created_s = int(driver.clock.now())
+    driver.clock.advance(120)
+    await driver.call("UpdateTable", table_name="t", reserved_throughput=units(5, None))
+    driver.clock.advance(119)
+    with pytest.raises(ServiceError, match="OTSTooFrequentReservedThroughputAdjustment: Capacity unit adjustment"):
+        await driver.call("UpdateTable", table_name="t", reserved_throughput=units(6, 1))
+    driver.clock.advance(1)
+    await driver.call("UpdateTable", table_name="t", reserved_throughput=units(4, None))
+
+    details = (await driver.call("DescribeTable", table_name="t")).reserved_throughput_details
+
+    assert (details.capacity_unit.read, details.capacity_unit.write) == (4, 0)
+    assert (details.last_increase_time, details.last_decrease_time) == (created_s + 120, created_s + 240)
+
+
+async def test_negative_throughput_is_refused(driver: Driver) -> None:
+    with pytest.raises(ServiceError, match="write of the reserved throughput must not be negative, found: -1"):
+        await driver.call("UpdateTable", table_name="t", reserved_throughput=units(0, -1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "No parameter is specified in table options"),
+        ({"time_to_live": 0}, "TimeToLive cannot be 0 or less than -1"),
+        ({"time_to_live": -2}, "TimeToLive cannot be 0 or less than -1"),
+        ({"max_versions": 0}, "MaxVersions must be greater than 0"),
+        ({"deviation_cell_version_in_sec": -1}, r"must be in range \[0, INT64_MAX/1000000\]"),
+        ({"deviation_cell_version_in_sec": 9223372036855}, r"must be in range \[0, INT64_MAX/1000000\]"),
+    ],
+)
+async def test_options_out_of_range_change_nothing(driver: Driver, options: dict[str, int], message: str) -> None:
+    before = await driver.call("DescribeTable", table_name="t")
+    with pytest.raises(ServiceError, match=message):
+        await driver.call("UpdateTable", table_name="t", table_options=pb.TableOptions(**options))
+
+    assert await driver.call("DescribeTable", table_name="t") == before
+
+
+@pytest.mark.parametrize("missing", ["time_to_live", "max_versions"])
+async def test_a_new_table_needs_its_options(missing: str) -> None:
+    options = {"time_to_live": -1, "max_versions": 1}
+    del options[missing]
+    with pytest.raises(ServiceError, match="is missing while creating table"):
+        await Driver().call(
+            "CreateTable",
+            table_meta=pb.TableMeta(table_name="t", primary_key=[pb.PrimaryKeySchema(name="k", type="STRING")]),
+            reserved_throughput=units(0, 0),
+            table_options=pb.TableOptions(**options),
+        )
+
+
+async def columns_refused(keys: list[pb.PrimaryKeySchema], defined: list[str]) -> str:
+    meta = pb.TableMeta(
+        table_name="t",
+        primary_key=keys,
+        defined_column=[pb.DefinedColumnSchema(name=name, type="DCT_STRING") for name in defined],
+    )
+    with pytest.raises(ServiceError) as refusal:
+        await Driver().call(
+            "CreateTable",
+            table_meta=meta,
+            reserved_throughput=units(0, 0),
+            table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+        )
+    return str(refusal.value.message)
+
+
+async def test_columns_are_checked() -> None:
+    key = [pb.PrimaryKeySchema(name="k", type="STRING")]
+    five = [pb.PrimaryKeySchema(name=f"k{number}", type="STRING") for number in range(5)]
+
+    assert await columns_refused([], []) == "The number of primary key columns must be in range: [1, 4]."
+    assert await columns_refused(five, []) == "The number of primary key columns must be in range: [1, 4]."
+    assert await columns_refused(key * 2, []) == "Duplicated primary key name: 'k'."
+    assert await columns_refused([pb.PrimaryKeySchema(name="#", type="STRING")], []) == "Invalid column name: '#'."
+    assert await columns_refused(key, ["k"]) == "Duplicated defined column name: 'k'."
+    assert await columns_refused(key, ["a" * 256]) == f"Invalid column name: '{'a' * 256}'."
+    assert await columns_refused(key, [f"c{number}" for number in range(33)]) == (
+        "The number of defined columns must be in range: [0, 32]."
+    )
+
+
+async def test_predefined_columns_are_described() -> None:
+    driver = Driver()
+    await driver.call(
+        "CreateTable",
+        table_meta=pb.TableMeta(
+            table_name="t",
+            primary_key=[pb.PrimaryKeySchema(name="k", type="BINARY")],
+            defined_column=[pb.DefinedColumnSchema(name="a", type="DCT_BLOB")],
+        ),
+        reserved_throughput=units(0, 0),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1, update_full_row=True),
+    )
+    described = await driver.call("DescribeTable", table_name="t")
+
+    assert [(column.name, column.type) for column in described.table_meta.defined_column] == [("a", pb.DCT_BLOB)]
+    assert described.table_options.update_full_row

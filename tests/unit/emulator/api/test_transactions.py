@@ -1,0 +1,202 @@
+"""What no SDK shows of transactions and atomic batches: time, the change log, all or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import ServiceError
+from ots_tunnel.model import Column
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from tests.support.emulator_driver import IGNORE, Driver
+
+
+async def start(driver: Driver, key: int = 1) -> str:
+    answer = await driver.call("StartLocalTransaction", table_name="t", key=encode_primary_key((("k", key),)))
+    return str(answer.transaction_id)
+
+
+async def put(driver: Driver, key: int, value: int, transaction: str | None = None) -> None:
+    row = encode_row((("k", key),), [Column("v", value)])
+    await driver.call("PutRow", table_name="t", row=row, condition=IGNORE, transaction_id=transaction)
+
+
+async def value(driver: Driver, key: int) -> Any:
+    row = await driver.get(key)
+    return None if row is None else row.columns[0].value
+
+
+async def test_a_transaction_ends_after_its_time() -> None:
+    driver = Driver(transaction_lifetime=60.0)
+    await driver.create_table()
+    transaction = await start(driver)
+    await put(driver, 1, 5, transaction)
+    driver.clock.advance(59)
+    await put(driver, 1, 6, transaction)
+    driver.clock.advance(2)
+
+    with pytest.raises(ServiceError, match="OTSSessionNotExist"):
+        await put(driver, 1, 7, transaction)
+    await put(driver, 1, 8)
+
+    assert await value(driver, 1) == 8
+
+
+async def test_the_time_of_transactions_can_be_changed() -> None:
+    driver = Driver()
+    await driver.create_table()
+    driver.emulator.change_settings(transaction_lifetime=5.0)
+    transaction = await start(driver)
+    driver.clock.advance(6)
+
+    with pytest.raises(ServiceError, match="OTSSessionNotExist"):
+        await put(driver, 1, 7, transaction)
+
+
+async def test_the_change_log_hears_of_a_transaction_when_it_is_committed() -> None:
+    driver = Driver()
+    await driver.create_table(hours=24)
+    tunnel = await driver.create_tunnel("Stream")
+    client = await driver.connect(tunnel)
+    (channel,) = await driver.heartbeat(tunnel, client)
+    token = (await driver.checkpoint_of(tunnel, channel)).checkpoint
+    transaction, other = await start(driver, 1), await start(driver, 2)
+    await put(driver, 1, 5, transaction)
+    await put(driver, 2, 6, other)
+    assert not (await driver.read(tunnel, channel, token)).records
+
+    await driver.call("CommitTransaction", transaction_id=transaction)
+    await driver.call("AbortTransaction", transaction_id=other)
+
+    assert len((await driver.read(tunnel, channel, token)).records) == 1
+
+
+async def test_a_deleted_table_takes_its_transactions_along() -> None:
+    driver = Driver()
+    await driver.create_table()
+    transaction = await start(driver)
+    await driver.call("DeleteTable", table_name="t")
+    await driver.create_table()
+
+    with pytest.raises(ServiceError, match="OTSSessionNotExist"):
+        await driver.call("CommitTransaction", transaction_id=transaction)
+
+
+async def atomic(driver: Driver, *rows: tuple[int, int], expect: str = "IGNORE") -> list[tuple[bool, str]]:
+    parts = [
+        pb.RowInBatchWriteRowRequest(
+            type="PUT",
+            row_change=encode_row((("k", key), ("s", number)), [Column("v", number)]),
+            condition=pb.Condition(row_existence=expect),
+        )
+        for key, number in rows
+    ]
+    batch = pb.TableInBatchWriteRowRequest(table_name="two", rows=parts)
+    answer = await driver.call("BatchWriteRow", tables=[batch], is_atomic=True)
+    return [(row.is_ok, row.error.code) for row in answer.tables[0].rows]
+
+
+@pytest.fixture
+async def two() -> Driver:
+    driver = Driver()
+    await driver.call(
+        "CreateTable",
+        table_meta=pb.TableMeta(
+            table_name="two",
+            primary_key=[pb.PrimaryKeySchema(name=name, type="INTEGER") for name in ("k", "s")],
+        ),
+        reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+    )
+    return driver
+
+
+async def rows(driver: Driver) -> int:
+    return int(driver.emulator.state()["instances"][0]["tables"][0]["rows"])  # type: ignore[index]
+
+
+async def test_an_atomic_batch_is_stored_as_a_whole(two: Driver) -> None:
+    assert await atomic(two, (1, 1), (1, 2)) == [(True, "")] * 2
+    assert await rows(two) == 2
+
+
+async def test_an_atomic_batch_with_one_refused_row_stores_nothing(two: Driver) -> None:
+    await atomic(two, (1, 2))
+
+    refused = await atomic(two, (1, 1), (1, 2), (1, 3), expect="EXPECT_NOT_EXIST")
+
+    assert refused == [(False, "OTSConditionCheckFail")] * 3
+    assert await rows(two) == 1
+
+
+async def test_an_atomic_batch_is_of_one_partition_key(two: Driver) -> None:
+    assert await atomic(two, (1, 1), (2, 1)) == [(False, "OTSDataOutOfRange")] * 2
+    assert await rows(two) == 0
+
+
+async def test_a_transaction_needs_an_id(two: Driver) -> None:
+    for name in ("CommitTransaction", "AbortTransaction"):
+        with pytest.raises(ServiceError, match="OTSParameterInvalid: TransactionID is invalid"):
+            await two.call(name, transaction_id="")
+
+
+async def test_a_transaction_starts_with_one_key_column(two: Driver) -> None:
+    with pytest.raises(ServiceError, match="StartLocalTransaction support only one primary key"):
+        await two.call("StartLocalTransaction", table_name="two", key=encode_primary_key((("k", 1), ("s", 2))))
+
+
+async def test_a_table_can_be_without_transactions() -> None:
+    driver = Driver()
+    await driver.call(
+        "CreateTable",
+        table_meta=pb.TableMeta(table_name="t", primary_key=[pb.PrimaryKeySchema(name="k", type="INTEGER")]),
+        reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+        enable_local_txn=False,
+    )
+
+    with pytest.raises(ServiceError, match="explicit transaction on explicit-transaction-disabled table"):
+        await start(driver)
+
+
+async def test_a_transaction_writes_no_more_than_a_batch_may() -> None:
+    driver = Driver()
+    await driver.create_table()
+    transaction = await start(driver)
+    row = encode_row((("k", 1),), [Column("v", b"x" * 2_000_000)])
+    for _ in range(2):
+        await driver.call("PutRow", table_name="t", row=row, condition=IGNORE, transaction_id=transaction)
+
+    with pytest.raises(ServiceError, match="limit size: 4194304, data size: 6000"):
+        await driver.call("PutRow", table_name="t", row=row, condition=IGNORE, transaction_id=transaction)
+
+
+async def test_a_batch_of_an_unknown_transaction_writes_nothing() -> None:
+    driver = Driver()
+    for name in "tu":
+        await driver.create_table(name)
+    transaction = await start(driver)
+    rows = [pb.RowInBatchWriteRowRequest(type="PUT", row_change=encode_row((("k", 1),)), condition=IGNORE)]
+    batch = [pb.TableInBatchWriteRowRequest(table_name=name, rows=rows) for name in "tu"]
+
+    with pytest.raises(ServiceError, match="OTSDataOutOfRange"):
+        await driver.call("BatchWriteRow", tables=batch, transaction_id=transaction)
+    await driver.call("CommitTransaction", transaction_id=transaction)
+    with pytest.raises(ServiceError, match="OTSSessionNotExist"):
+        await driver.call("BatchWriteRow", tables=batch, transaction_id=transaction)
+
+    assert await driver.get(1) is None
+
+
+async def test_rows_of_an_atomic_batch_say_which_keys_differ(two: Driver) -> None:
+    parts = [
+        pb.RowInBatchWriteRowRequest(type="PUT", row_change=encode_row((("k", key), ("s", 1))), condition=IGNORE)
+        for key in (0, 1)
+    ]
+    batch = pb.TableInBatchWriteRowRequest(table_name="two", rows=parts)
+    answer = await two.call("BatchWriteRow", tables=[batch], is_atomic=True)
+
+    expected = "Data out of scope of atomic. Atomic PartKey:0. Data PartKey:1"
+    assert [row.error.message for row in answer.tables[0].rows] == [expected] * 2

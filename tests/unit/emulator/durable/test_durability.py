@@ -1,0 +1,424 @@
+"""The data directory: what survives, what is swept away, and directories that cannot be used."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ots_emulator import Emulator, Settings
+from ots_emulator.__main__ import main
+from ots_emulator.durable.datadir import DATABASE_NAME, FORMAT, DataError
+from ots_tunnel.errors import ServiceError, TunnelExpired
+from ots_tunnel.model import Action, Marker, TunnelId
+from ots_tunnel.protocol import table_pb2
+from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
+from tests.support.emulator_driver import Driver, delete_one, increment, put
+from tests.support.kept import crashed, picture_of, reopened
+
+MakeDriver = Callable[..., Driver]
+
+
+def restarted(driver: Driver) -> Driver:
+    """A driver of what a kill would leave now."""
+    assert driver.data is not None
+    second = Driver(crashed(driver.data))
+    second.clock = driver.clock
+    second.emulator.close()
+    second.emulator = Emulator(settings=driver.settings, clock=driver.clock, data=second.data)
+    return second
+
+
+def stored(directory: Path, table: str) -> int:
+    """How many rows a table of the database has; the directory must be closed."""
+    with closing(sqlite3.connect(directory / DATABASE_NAME)) as db:
+        return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def names_in(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+def sweep(driver: Driver) -> int:
+    """Sweep until nothing deleted is left; returns in how many pieces."""
+    pieces = 0
+    storage = driver.emulator._storage
+    assert storage is not None
+    while not storage.is_swept:
+        pieces += 1
+        driver.emulator.commit()
+    return pieces
+
+
+async def fill_everything(driver: Driver) -> str:
+    """Use all there is to keep; returns the id of a tunnel."""
+    await driver.create_table(max_versions=3, hours=24)
+    await driver.fill(40)
+    for key in range(3):
+        await driver.update(key, put("v", key), increment("count", 2))
+        await driver.update(key, put("v", "x", driver.now_ms - 5), put("w", b"\0\xff"), delete_one("v", driver.now_ms))
+    await driver.delete(7)
+    driver.emulator.split("demo", "t")
+    driver.emulator.set_partitions("demo", "later", 3)
+    tunnel = await driver.create_tunnel("BaseAndStream")
+    first, second = await driver.connect(tunnel), await driver.connect(tunnel)
+    held = await driver.heartbeat(tunnel, first)
+    await driver.heartbeat(tunnel, second)
+    channel = next(iter(held))
+    records, token = await driver.drain(tunnel, channel)
+    assert records
+    await driver.checkpoint(tunnel, channel, token, 5)
+    await driver.heartbeat(tunnel, first, (channel, held[channel][0] + 1, "TERMINATED"))
+    driver.emulator.split("demo", "t")
+    driver.emulator.merge("demo", "t")
+    await driver.create_table("gone", hours=1)
+    await driver.fill(10, table="gone")
+    await driver.call("DeleteTable", table_name="gone")
+    await driver.create_table("silent", hours=1)
+    await driver.fill(10, table="silent")
+    await driver.call(
+        "UpdateTable", table_name="silent", stream_spec=table_pb2.StreamSpecification(enable_stream=False)
+    )
+    return tunnel
+
+
+async def test_everything_survives_and_goes_on(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    tunnel = await fill_everything(driver)
+
+    second = restarted(driver)
+    assert picture_of(second.emulator) == picture_of(driver.emulator)
+
+    # What was restored works like what was not: writes find their partition, tokens their place, times go on.
+    await second.fill(60, start=20)
+    await second.delete(1)
+    await second.create_table("later", hours=24)
+    await second.fill(100, table="later")
+    second.emulator.split("demo", "t")
+    for client in list(second.emulator.instances["demo"].tunnels[TunnelId(tunnel)].clients):
+        await second.heartbeat(tunnel, client)
+    second.check_crash()
+
+
+async def test_keys_of_every_type_and_order(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    meta = table_pb2.TableMeta(table_name="keys")
+    for name, kind in (("s", "STRING"), ("b", "BINARY"), ("i", "INTEGER")):
+        meta.primary_key.add(name=name, type=kind)
+    await driver.call(
+        "CreateTable",
+        table_meta=meta,
+        reserved_throughput=table_pb2.ReservedThroughput(capacity_unit=table_pb2.CapacityUnit(read=0, write=0)),
+        table_options=table_pb2.TableOptions(time_to_live=-1, max_versions=1),
+        stream_spec=table_pb2.StreamSpecification(enable_stream=True, expiration_time=24),
+    )
+    for text in ("", "é", "\0"):
+        for octets in (b"", b"\0", b"\xff"):
+            for number in (-(1 << 63), 0, (1 << 63) - 1):
+                await driver.call(
+                    "PutRow",
+                    table_name="keys",
+                    row=encode_row((("s", text), ("b", octets), ("i", number)), [put("v", 1)]),
+                    condition=table_pb2.Condition(row_existence="EXPECT_NOT_EXIST"),
+                )
+    driver.emulator.split("demo", "keys")
+    await driver.create_tunnel("BaseAndStream", table="keys")
+    # The comparison is the fixture's.
+
+
+async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    await driver.create_table(hours=24)
+    await driver.fill(5)
+    log = driver.emulator.instances["demo"].tables["t"].log
+    assert log is not None
+    last_us = log.last_us
+    driver.emulator.trim("demo", "t")
+    driver.emulator.commit()
+
+    driver.clock.advance(-3600)
+    second = restarted(driver)
+    await second.put(1, put("v", 1))
+
+    log = second.emulator.instances["demo"].tables["t"].log
+    assert log is not None
+    assert log.last_us > last_us
+    second.check_crash()
+    driver.clock.advance(3600)
+
+
+@pytest.mark.parametrize("with_restart", [False, True])
+async def test_what_was_deleted_is_swept_away_in_pieces(tmp_path: Path, *, with_restart: bool) -> None:
+    driver = Driver(tmp_path / "data")
+    await driver.create_table(hours=24)
+    await driver.fill(1200)
+    await driver.create_table("rest", hours=24)
+    await driver.fill(300, table="rest")
+    driver.emulator.trim("demo", "rest")
+    await driver.call("DeleteTable", table_name="t")
+
+    swept = restarted(driver) if with_restart else driver
+    assert swept.data is not None
+    assert sweep(swept) > 3
+    driver.emulator.close()
+    swept.emulator.close()
+
+    assert stored(swept.data, "image") == 300
+    assert stored(swept.data, "entry") == 0
+    assert stored(swept.data, "document") == 3
+
+
+async def test_entries_that_expire_are_swept_away(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    await driver.create_table(hours=1)
+    tunnel = await driver.create_tunnel("Stream")
+    await driver.fill(600)
+    driver.clock.advance(3601)
+    await driver.fill(10)
+    (channel,) = (await driver.describe(tunnel)).channels
+    token = (await driver.checkpoint_of(tunnel, channel.channel_id)).checkpoint
+    with pytest.raises(TunnelExpired):
+        await driver.read(tunnel, channel.channel_id, token)
+
+    sweep(driver)
+    driver.check_crash()
+
+    assert driver.data is not None
+    assert stored(driver.data, "entry") == 10
+
+
+async def test_expired_entries_are_not_brought_back(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    await driver.create_table(hours=1)
+    await driver.fill(600)
+    driver.clock.advance(3601)
+    await driver.fill(10)
+
+    second = restarted(driver)
+    assert second.data is not None
+    for _ in range(5):
+        await second.call("ListTable")
+    second.check_crash()
+
+    assert stored(second.data, "entry") == 10
+
+
+async def test_a_directory_serves_one_process(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    assert driver.data is not None
+
+    with pytest.raises(DataError, match="is in use by another process"):
+        Emulator(data=driver.data)
+
+    driver.emulator.close()
+    Emulator(data=driver.data).close()
+
+
+async def test_a_closed_directory_takes_no_calls(tmp_path: Path) -> None:
+    driver = Driver(tmp_path)
+    driver.emulator.close()
+
+    with pytest.raises(ServiceError, match="OTSInternalServerError"):
+        await driver.create_table()
+    assert names_in(tmp_path) == {"emulator.db", "lock"}
+
+
+async def test_instances_that_are_not_served_are_kept(tmp_path: Path) -> None:
+    keys = {"id": "secret"}
+    both = Emulator({"a": keys, "b": keys}, data=tmp_path)
+    both.set_partitions("b", "t", 7)
+    both.close()
+
+    one = Emulator({"a": keys}, data=tmp_path)
+    one.set_partitions("a", "t", 3)
+    one.close()
+
+    both = Emulator({"b": keys, "a": keys}, data=tmp_path)
+    assert [both.instances[name].partition_aims for name in "ab"] == [{"t": 3}, {"t": 7}]
+    both.close()
+
+
+async def test_auto_increments_go_on_with_the_clock_set_back(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    meta = table_pb2.TableMeta(table_name="auto")
+    meta.primary_key.add(name="k", type="INTEGER")
+    meta.primary_key.add(name="id", type="INTEGER", option="AUTO_INCREMENT")
+    await driver.call(
+        "CreateTable",
+        table_meta=meta,
+        reserved_throughput=table_pb2.ReservedThroughput(capacity_unit=table_pb2.CapacityUnit(read=0, write=0)),
+        table_options=table_pb2.TableOptions(time_to_live=-1, max_versions=1),
+    )
+    first = await put_with_placeholder(driver)
+    driver.clock.advance(-3600)
+
+    second = restarted(driver)
+    following = await put_with_placeholder(second)
+
+    assert following > first
+    second.check_crash()
+
+
+async def put_with_placeholder(driver: Driver) -> int:
+    answer = await driver.call(
+        "PutRow",
+        table_name="auto",
+        row=encode_row((("k", 1), ("id", Marker.AUTO_INCREMENT)), [put("v", 1)]),
+        condition=table_pb2.Condition(row_existence="IGNORE"),
+        return_content=table_pb2.ReturnContent(return_type="RT_PK"),
+    )
+    value = decode_row(answer.row).primary_key[1][1]
+    assert isinstance(value, int)
+    return value
+
+
+async def test_instances_come_and_go_while_it_runs(driver: Driver) -> None:
+    emulator = driver.emulator
+    emulator.add_instance("other", {"test-id": "test-secret"})
+    emulator.set_partitions("other", "t", 3)
+    emulator.commit()
+
+    second = restarted(driver)
+    assert "other" not in second.emulator.instances
+    second.emulator.add_instance("other", {"test-id": "test-secret"})
+    assert second.emulator.instances["other"].partition_aims == {"t": 3}
+    second.emulator.remove_instance("demo")
+    second.emulator.remove_instance("other")
+
+    third = restarted(second)
+    third.emulator.add_instance("other", {"test-id": "test-secret"})
+    assert picture_of(third.emulator) == {name: {"aims": {}, "tables": [], "tunnels": []} for name in ("demo", "other")}
+    emulator.remove_instance("other")
+    second.emulator.close()
+    third.emulator.close()
+
+
+async def test_what_cannot_be_kept_is_not_acknowledged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    driver = Driver(tmp_path / "data")
+    await driver.create_table()
+    await driver.put(1, put("v", 1))
+    storage = driver.emulator._storage
+    assert driver.data is not None
+    assert storage is not None
+    before = picture_of(driver.emulator)
+    storage._db.execute("PRAGMA max_page_count = 1").fetchone()
+
+    rows = [(Action.PUT, key, [put("v", "x" * 10_000)]) for key in range(100)]
+    with caplog.at_level(logging.CRITICAL), pytest.raises(ServiceError, match="OTSInternalServerError"):
+        await driver.write(*rows)
+    # Nobody may see what will not be there after a restart.
+    with pytest.raises(ServiceError, match="OTSInternalServerError"):
+        await driver.get(1)
+
+    driver.emulator.close()
+    assert "cannot be written: database or disk is full" in caplog.text
+    assert reopened(crashed(driver.data), driver.settings, driver.clock) == before
+
+
+def spoil(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path / DATABASE_NAME)) as db:
+        for statement in statements:
+            db.execute(statement)
+        db.commit()
+
+
+def a_newer_format(path: Path) -> None:
+    spoil(path, f"PRAGMA user_version = {FORMAT + 1}")
+
+
+def another_program(path: Path) -> None:
+    spoil(path, "PRAGMA application_id = 7")
+
+
+def no_database(path: Path) -> None:
+    (path / DATABASE_NAME).write_bytes(b"no database " * 1000)
+
+
+def a_directory_for_a_database(path: Path) -> None:
+    (path / DATABASE_NAME).unlink()
+    (path / DATABASE_NAME).mkdir()
+
+
+def a_torn_document(path: Path) -> None:
+    spoil(path, "UPDATE document SET body = substr(body, 1, 20) WHERE kind = 'table'")
+
+
+def a_torn_row(path: Path) -> None:
+    spoil(path, "UPDATE image SET row = substr(row, 1, 9)")
+
+
+def a_lost_table(path: Path) -> None:
+    spoil(path, "DELETE FROM document WHERE kind = 'table'")
+
+
+def broken_pages(path: Path) -> None:
+    content = bytearray((path / DATABASE_NAME).read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    (path / DATABASE_NAME).write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("spoiling", "reason"),
+    [
+        (a_newer_format, f"is of format {FORMAT + 1}, this version reads formats up to {FORMAT}"),
+        (another_program, "emulator.db is a database of some other program"),
+        (no_database, "file is not a database"),
+        (a_directory_for_a_database, "unable to open database file"),
+        (a_torn_document, "damaged: JSONDecodeError: Unterminated string"),
+        (a_torn_row, "damaged: "),
+        (a_lost_table, "damaged: KeyError: 't'"),
+        (broken_pages, "malformed"),
+    ],
+)
+async def test_directories_that_cannot_be_used(driver: Driver, spoiling: Callable[[Path], None], reason: str) -> None:
+    await driver.put(1, put("v", 1))
+    await driver.create_tunnel("Stream")
+    assert driver.data is not None
+    copy = crashed(driver.data)
+    Emulator(data=copy).close()
+    spoiling(copy)
+
+    complaint = refused(copy)
+
+    assert reason in complaint
+
+
+def refused(path: Path) -> str:
+    """What the command complains of in its one line."""
+    result = CliRunner().invoke(main, ["serve", "--port", "0", "--admin-port", "0", "--data", str(path)])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"data directory {path}: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+async def test_a_directory_in_use_or_none_at_all(driver: Driver, tmp_path: Path) -> None:
+    assert driver.data is not None
+    assert "is in use by another process" in refused(driver.data)
+    (tmp_path / "file").write_text("")
+    assert "File exists" in refused(tmp_path / "file")
+    assert "Not a directory" in refused(tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
+def test_fsync_waits_for_the_disk_with_every_commit(tmp_path: Path, *, fsync: bool, level: int) -> None:
+    emulator = Emulator(settings=Settings(fsync=fsync), data=tmp_path)
+    try:
+        assert emulator._storage is not None
+        # SQLite's NORMAL and FULL.
+        assert emulator._storage._db.execute("PRAGMA synchronous").fetchone() == (level,)
+    finally:
+        emulator.close()
+
+
+def test_fsync_needs_a_directory() -> None:
+    result = CliRunner().invoke(main, ["serve", "--fsync"])
+
+    assert result.exit_code == 2
+    assert "needs --data" in result.stderr

@@ -1,0 +1,77 @@
+"""Spec and status as the operator reads and writes them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ots_tunnel_operator.api.object import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
+from tests.support.objects import tunnel_object
+from tests.support.statuses import complete_status
+
+SPARK = {"engine__baseData": "Spark"}
+
+
+def parsed(**changes: Any) -> TablestoreTunnel:
+    return TablestoreTunnel.from_body(tunnel_object(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "wire_type", "workers", "spark"),
+    [
+        ({}, "BaseAndStream", True, False),
+        (SPARK, "Stream", True, True),
+        ({"source__tunnel__type": "Stream"}, "Stream", True, False),
+        (SPARK | {"source__tunnel__type": "Stream"}, "Stream", True, False),
+        ({"source__tunnel__type": "BaseData"}, "BaseData", True, False),
+        (SPARK | {"source__tunnel__type": "BaseData"}, None, False, True),
+    ],
+)
+def test_type_and_engine_decide_who_works(
+    changes: dict[str, Any], wire_type: str | None, workers: bool, spark: bool
+) -> None:
+    spec = parsed(**changes).spec
+
+    assert (spec.wire_type, spec.uses_workers, spec.uses_spark) == (wire_type, workers, spark)
+
+
+def test_absent_blocks_have_their_defaults() -> None:
+    spec = parsed().spec
+
+    assert spec.workers is None
+    assert spec.worker_settings.heartbeat_timeout_seconds == 60
+    assert spec.spark_settings.executor.instances == 2
+
+
+def test_a_field_of_a_newer_crd_is_no_error() -> None:
+    assert parsed(autoscaling={"mode": "Auto"}).spec == parsed().spec
+
+
+def test_objects_are_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        parsed().spec.replicas = 3
+
+
+def test_status_is_read_back_as_written() -> None:
+    status = complete_status()
+
+    assert TunnelObjectStatus.model_validate(status.dump()) == status
+
+
+def test_unknown_is_left_out() -> None:
+    assert TunnelObjectStatus(lag=LagStatus(caught_up=False)).dump() == {"lag": {"caughtUp": False}, "conditions": []}
+
+
+def test_times_are_written_in_utc_with_whole_seconds() -> None:
+    moment = datetime(2026, 1, 1, 8, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=8)))
+    condition = Condition(type="Ready", status="True", reason="Consuming", last_transition_time=moment)
+
+    assert condition.model_dump(mode="json", by_alias=True)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_the_object_stays_small() -> None:
+    assert len(json.dumps(complete_status().dump())) < 30_000

@@ -1,0 +1,134 @@
+"""Lag, movement and counts: zeros masked, unknown stays unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, Token
+from ots_tunnel_operator.assess.lag import (
+    base_progress,
+    count_channels,
+    has_moved,
+    is_initialised,
+    measure,
+    percent,
+    round_figure,
+    round_lag,
+)
+from tests.support.worlds import FRESH, NOW, base, channel, description, pod, report_channel
+
+C1 = ChannelId("c1")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounded"), [(0, 0), (59, 59), (61, 60), (64, 60), (599, 595), (601, 600), (3725, 3720)]
+)
+def test_lag_is_rounded_so_that_noise_causes_no_write(seconds: int, rounded: int) -> None:
+    assert round_lag(seconds) == rounded
+
+
+@pytest.mark.parametrize(("value", "rounded"), [(0.4, 0), (99.9, 99), (123, 120), (5321, 5300), (98_765, 99_000)])
+def test_rates_have_two_digits(value: float, rounded: int) -> None:
+    assert round_figure(value) == rounded
+
+
+def test_nothing_is_said_of_all_channels_while_the_tunnel_initialises() -> None:
+    assert not is_initialised(description(stage=Stage.INIT))
+    assert not is_initialised(description(stage=Stage.STREAM))
+    assert measure(description(channel("c1"), stage=Stage.INIT), (), NOW) is None
+    assert base_progress(description(base("b1"), stage=Stage.INIT)) is None
+
+
+def test_a_consume_point_of_zero_is_no_lag_since_1970() -> None:
+    lag = measure(description(channel("c1", consumed=0.0)), (), NOW)
+
+    assert lag is not None
+    assert (lag.seconds, lag.consumed_up_to, lag.caught_up) == (None, None, None)
+
+
+def test_lag_is_that_of_the_slowest_stream_channel() -> None:
+    slow = description(channel("c1", consumed=NOW - 50), channel("c2", consumed=NOW - 7))
+
+    lag = measure(slow, (), NOW)
+
+    assert lag is not None
+    assert (lag.seconds, lag.consumed_up_to, lag.caught_up) == (50, NOW - 50, None)
+
+
+def test_an_idle_table_is_caught_up_and_not_late() -> None:
+    lag = measure(description(channel("c1", consumed=NOW - 5000)), (pod("p", report_channel("c1")),), NOW)
+
+    assert lag is not None
+    assert (lag.seconds, lag.caught_up) == (0, True)
+
+
+CAUGHT_UP: list[tuple[list[Any], bool | None]] = [
+    ([True, True], True),
+    ([True, False], False),
+    ([True], None),
+    ([False], False),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("answers", "expected"), CAUGHT_UP)
+def test_caught_up_needs_the_word_of_every_worker(answers: list[bool], expected: bool | None) -> None:
+    reports = [report_channel(f"c{number}", caught_up=answer) for number, answer in enumerate(answers, 1)]
+
+    lag = measure(description(channel("c1"), channel("c2")), (pod("p", *reports),), NOW)
+
+    assert lag is not None
+    assert lag.caught_up is expected
+
+
+def test_a_worker_that_handed_a_channel_over_says_nothing_of_it() -> None:
+    lag = measure(description(channel("c1")), (pod("p", report_channel("c1", state="CLOSE")),), NOW)
+
+    assert lag is not None
+    assert lag.caught_up is None
+
+
+@pytest.mark.parametrize(
+    ("found", "checkpoints", "moved"),
+    [
+        (channel("c1"), {C1: FRESH}, False),
+        (channel("c1"), {C1: Checkpoint(Token("t"), 1)}, True),
+        (channel("c1"), {C1: Checkpoint(FINISHED, 0)}, True),
+        (channel("c1", consumed=1.0), {C1: FRESH}, True),
+        (channel("c1", rows=1), {C1: FRESH}, True),
+        (channel("c1", ChannelStatus.TERMINATED), {C1: FRESH}, True),
+        (channel("c1"), None, None),
+    ],
+)
+def test_a_tunnel_has_moved_when_anything_says_so(found: Any, checkpoints: Any, moved: bool | None) -> None:
+    assert has_moved(description(found), checkpoints) is moved
+
+
+def test_a_tunnel_without_channels_has_not_moved() -> None:
+    assert has_moved(description(stage=Stage.INIT), None) is False
+
+
+def test_unowned_counts_only_channels_of_the_present_stage() -> None:
+    counts = count_channels(
+        description(
+            base("b1", ChannelStatus.OPEN),
+            base("b2", ChannelStatus.WAIT, client=""),
+            base("b3", ChannelStatus.TERMINATED, client=""),
+            channel("c1", ChannelStatus.WAIT, client=""),
+            stage=Stage.BASE,
+        )
+    )
+
+    assert (counts.total, counts.base, counts.stream) == (4, 3, 1)
+    assert (counts.open, counts.terminated, counts.unowned) == (1, 1, 1)
+
+
+def test_percent_is_100_only_when_everything_is_done() -> None:
+    found = base_progress(
+        description(base("b1", ChannelStatus.TERMINATED, rows=5), base("b2", rows=2), stage=Stage.BASE)
+    )
+
+    assert found == (1, 2, 7)
+    assert (percent(199, 200), percent(200, 200), percent(0, 0)) == (99, 100, 0)

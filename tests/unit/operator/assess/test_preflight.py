@@ -1,0 +1,221 @@
+"""What speaks against going on, one row per case: reason, and field and value in the message."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import AuthFailed, ConnectError, PermissionDenied, ServerUnavailable
+from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, Token, TunnelType
+from ots_tunnel_operator.assess.preflight import find_problem
+from ots_tunnel_operator.diagnosis import Place, service_problem
+from ots_tunnel_operator.observe.access_key import read_credentials
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel
+from tests.support.worlds import (
+    COPY,
+    FRESH,
+    NOW,
+    SCHEMA,
+    base,
+    channel,
+    description,
+    recorded,
+    resource,
+    world,
+)
+
+UNMOVED = Tunnel(description(base("b1", ChannelStatus.WAIT), stage=Stage.BASE), {ChannelId("b1"): FRESH})
+MOVED = Tunnel(description(base("b1"), stage=Stage.BASE), {ChannelId("b1"): Checkpoint(Token("t"), 4)})
+FULL, EMPTY = Table(COPY, empty=False), Table(COPY, empty=True)
+ELDER = Competitor("elder", "shop", NOW - 5000, "a")
+
+
+def problem_of(found: Any) -> Problem:
+    problem = find_problem(found)
+    assert problem is not None
+    return problem
+
+
+def test_a_world_that_runs_has_no_problem() -> None:
+    assert find_problem(world()) is None
+    assert find_problem(world(resource(), tunnel=Missing(), destination=Missing())) is None
+
+
+CASES: list[tuple[str, Any, Reason, str]] = [
+    ("elder", world(elder=ELDER), Reason.TUNNEL_IN_USE, "shop/elder"),
+    ("source table", world(source=Missing()), Reason.TABLE_NOT_FOUND, "spec.source.table 'flights'"),
+    ("vanished", world(tunnel=Missing()), Reason.TUNNEL_NOT_FOUND, "never made anew silently"),
+    (
+        "use existing",
+        world(resource(source__tunnel__managementPolicy="UseExisting"), tunnel=Missing(), destination=EMPTY),
+        Reason.TUNNEL_NOT_FOUND,
+        "managementPolicy is UseExisting",
+    ),
+    (
+        "replaced",
+        world(resource(recorded(tunnel={"id": "other"})), tunnel=UNMOVED),
+        Reason.TUNNEL_REPLACED,
+        "this object used other",
+    ),
+    (
+        "expired",
+        world(tunnel=Tunnel(description(channel("c1"), expired=True))),
+        Reason.TUNNEL_EXPIRED,
+        "spec.source.tunnel.name 'flights-copy'",
+    ),
+    (
+        "type",
+        world(resource(), tunnel=Tunnel(description(kind=TunnelType.Stream)), destination=Missing()),
+        Reason.SPEC_MISMATCH,
+        "its type is Stream, needed is BaseAndStream",
+    ),
+    (
+        "behind, missing",
+        world(resource(), tunnel=MOVED, destination=Missing()),
+        Reason.DESTINATION_BEHIND_TUNNEL,
+        "reset",
+    ),
+    ("behind, empty", world(resource(), tunnel=MOVED, destination=EMPTY), Reason.DESTINATION_BEHIND_TUNNEL, "is empty"),
+    ("lost", world(tunnel=MOVED, destination=Missing()), Reason.DESTINATION_BEHIND_TUNNEL, "is missing"),
+    (
+        "never create",
+        world(resource(sink__tablestore__createTable="Never"), tunnel=Missing(), destination=Missing()),
+        Reason.DESTINATION_NOT_FOUND,
+        "createTable is Never",
+    ),
+    (
+        "incompatible",
+        world(resource(), tunnel=Missing(), destination=Table(replace(COPY, max_versions=1), empty=True)),
+        Reason.DESTINATION_INCOMPATIBLE,
+        "max versions: found 1",
+    ),
+    (
+        "rows",
+        world(resource(), tunnel=Missing(), destination=FULL),
+        Reason.DESTINATION_NOT_EMPTY,
+        "onExisting is Refuse",
+    ),
+    (
+        "rows, unmoved",
+        world(resource(), tunnel=UNMOVED, destination=FULL),
+        Reason.DESTINATION_NOT_EMPTY,
+        "flights_copy",
+    ),
+    (
+        "snapshot unknown",
+        world(
+            resource(engine__baseData="Spark"),
+            tunnel=Tunnel(description(channel("c1", consumed=5.0), kind=TunnelType.Stream)),
+            destination=FULL,
+        ),
+        Reason.SNAPSHOT_UNKNOWN,
+        "spec.engine.baseData",
+    ),
+]
+
+
+@pytest.mark.parametrize(("found", "reason", "text"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_problem(found: Any, reason: Reason, text: str) -> None:
+    problem = problem_of(found)
+
+    assert problem.reason is reason
+    assert text in problem.message
+
+
+def test_merge_takes_a_table_with_rows() -> None:
+    merging = resource(sink__tablestore__onExisting="Merge")
+
+    assert find_problem(world(merging, tunnel=Missing(), destination=FULL)) is None
+
+
+def test_rows_do_not_matter_once_the_destination_was_accepted() -> None:
+    assert find_problem(world(resource(recorded()), tunnel=UNMOVED, destination=FULL)) is None
+
+
+def test_a_table_we_meant_to_create_is_ours_although_nobody_saw_the_answer() -> None:
+    intended = resource({"destination": {"createIntentTime": "2026-01-01T00:00:00Z"}})
+
+    assert find_problem(world(intended, tunnel=Missing(), destination=FULL)) is None
+
+
+def test_a_moved_tunnel_with_a_filled_destination_is_adopted() -> None:
+    assert find_problem(world(resource(), tunnel=MOVED, destination=FULL)) is None
+
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+START_NS = int(START.timestamp()) * 10**9
+LATEST, EARLIEST = {"startFrom": "Latest"}, {"startFrom": "Earliest"}
+FROM_TIME = {"startFrom": "Timestamp", "startTime": "2026-11-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "equal"),
+    [
+        (LATEST, StreamConfig(), True),
+        (None, StreamConfig(), True),
+        (LATEST, StreamConfig(earliest=True), False),
+        (EARLIEST, StreamConfig(earliest=True), True),
+        (EARLIEST, StreamConfig(), False),
+        (FROM_TIME, StreamConfig(start_offset_ns=START_NS), True),
+        (FROM_TIME, StreamConfig(start_offset_ns=START_NS + 10**9), False),
+        (FROM_TIME, StreamConfig(), False),
+        (LATEST, StreamConfig(end_offset_ns=5), False),
+        (LATEST | {"endTime": "2030-01-01T00:00:00Z"}, StreamConfig(), True),
+    ],
+)
+def test_a_tunnel_is_adopted_only_from_the_same_start(wanted: Any, found: StreamConfig, equal: bool) -> None:
+    of = resource(source__tunnel__type="Stream", source__tunnel__stream=wanted or {})
+    tunnel = Tunnel(description(channel("c1"), kind=TunnelType.Stream, stream=found), {ChannelId("c1"): FRESH})
+
+    problem = find_problem(world(of, tunnel=tunnel, destination=EMPTY))
+
+    assert (problem is None) is equal
+    assert problem is None or problem.reason is Reason.SPEC_MISMATCH
+
+
+PLACE = Place.of_source(resource().spec.source)
+SINK = Place("spec.sink.tablestore", "http://x", "demo", "flights_copy", "keys", "SinkReady")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "field"),
+    [
+        (AuthFailed("OTSAuthFailed", "signature"), Reason.AUTH_FAILED, "spec.source.credentials.secretRef.name"),
+        (PermissionDenied("OTSNoPermissionAccess", "no"), Reason.ACCESS_DENIED, "spec.source.instance 'demo'"),
+        (ConnectError("refused"), Reason.ENDPOINT_UNREACHABLE, "spec.source.endpoint"),
+        (TimeoutError(), Reason.ENDPOINT_UNREACHABLE, "spec.source.endpoint"),
+        (ServerUnavailable("OTSServerBusy", "busy"), Reason.SERVICE_UNAVAILABLE, "tried again"),
+        (RuntimeError("odd"), Reason.INTERNAL_ERROR, "RuntimeError"),
+    ],
+)
+def test_errors_name_the_field_to_correct(error: Exception, reason: Reason, field: str) -> None:
+    problem = service_problem(error, PLACE)
+
+    assert problem.reason is reason
+    assert field in problem.message
+
+
+@pytest.mark.parametrize(
+    ("secret", "reason", "text"),
+    [
+        (None, Reason.SECRET_NOT_FOUND, "'keys'"),
+        ({"data": {}}, Reason.KEY_MISSING, "accessKeyId and no accessKeySecret"),
+        ({"data": {"accessKeyId": "aWQ=", "ak": "eA=="}}, Reason.KEY_MISSING, "['accessKeyId', 'ak']"),
+        ({"data": {"accessKeyId": "aWQ=", "accessKeySecret": "%%%"}}, Reason.KEY_MISSING, "accessKeySecret"),
+    ],
+)
+def test_a_secret_that_cannot_be_used(secret: Any, reason: Reason, text: str) -> None:
+    found = read_credentials(secret, "keys", SINK)
+
+    assert isinstance(found, Failure)
+    assert found.problem.reason is reason
+    assert text in found.problem.message
+    assert found.problem.conditions == ("CredentialsValid", "SinkReady")
+
+
+def test_schema_of_the_copy_fits_the_source() -> None:
+    assert SCHEMA.keys == COPY.keys

@@ -1,0 +1,160 @@
+"""What a pass asks the service and when; and that one object's trouble costs no other object anything."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ots_tunnel.errors import ConnectError, TunnelError, service_error
+from ots_tunnel.model import Stage, TunnelDescription
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.kinds import Kind
+from ots_tunnel_operator.loop_cache import Instance, Memory
+from ots_tunnel_operator.observe.observer import Observer
+from ots_tunnel_operator.world import Failure, Resource, Table, Tunnel, World
+from tests.support.objects import EMULATOR
+from tests.support.worlds import COPY, KEYS, NOW, SCHEMA, SETTINGS, channel, description, recorded, resource
+
+RUNNING = description(channel("c1", consumed=NOW - 5))
+
+
+class OneSecret:
+    """An API server that has the Secret and nothing else."""
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        values = {"accessKeyId": KEYS.access_key_id, "accessKeySecret": KEYS.access_key_secret}
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        return {"data": data} if kind.kind == "Secret" else None
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[dict[str, Any]]:
+        return []
+
+
+@dataclass
+class Service:
+    """One instance, for all three clients; counts the calls by name."""
+
+    answer: TunnelDescription | TunnelError = RUNNING
+    table: TunnelError | None = None
+    calls: list[str] = field(default_factory=list)
+
+    async def describe_tunnel(self, table: str, name: str) -> TunnelDescription:
+        self.calls.append("DescribeTunnel")
+        if isinstance(self.answer, TunnelError):
+            raise self.answer
+        return self.answer
+
+    async def describe_table(self, table: str) -> Any:
+        self.calls.append("DescribeTable")
+        if self.table is not None:
+            raise self.table
+        return SimpleNamespace(stream=SimpleNamespace(enabled=True, expiration_hours=24))
+
+    async def describe(self, table: str) -> Any:
+        self.calls.append("DescribeTable in a thread")
+        return SCHEMA
+
+    async def close(self) -> None:
+        pass
+
+
+def remembered(service: Service, *, tables: bool = True) -> Memory:
+    """A loop's memory in which both ends are connected to the service."""
+    memory = Memory()
+    for side, schema in ((memory.source, SCHEMA), (memory.sink, COPY)):
+        instance = SimpleNamespace(
+            endpoint=EMULATOR,
+            instance="demo",
+            credentials=KEYS,
+            tunnels=service,
+            rows=service,
+            tables=service,
+            close=service.close,
+        )
+        side.instance = cast(Instance, instance)
+        if tables:
+            side.table, side.table_time = Table(schema), NOW
+    return memory
+
+
+async def observe(memory: Memory, now: float = NOW, of: Resource | None = None) -> World:
+    observer = Observer(cast(Kube, OneSecret()), cast(Any, None), SETTINGS)
+    return await observer.observe(of or resource(recorded()), memory, elder=None, now=now)
+
+
+async def test_a_burst_of_events_describes_the_tunnel_once_a_poll() -> None:
+    service = Service()
+    memory = remembered(service)
+
+    seen = [(await observe(memory, NOW + later)).tunnel for later in (0.0, 1.0, 14.9)]
+
+    assert seen == [Tunnel(RUNNING)] * 3
+    assert service.calls == ["DescribeTunnel"]
+    await observe(memory, NOW + SETTINGS.poll_seconds)
+    assert service.calls == ["DescribeTunnel"] * 2
+
+
+async def test_a_foreign_client_has_been_there_for_as_long_as_it_was_seen() -> None:
+    memory = remembered(Service(description(channel("c1", client="else-1", consumed=NOW - 5))))
+
+    async def seen_for(later: float) -> float:
+        world = await observe(memory, NOW + later)
+        return world.now - world.foreign_since["else-1"]
+
+    assert [await seen_for(later) for later in (0.0, 10.0, 20.0, 30.0)] == [0.0, 0.0, 20.0, 20.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"), [(description(stage=Stage.INIT), recorded()), (RUNNING, recorded(tunnel={"id": "another"}))]
+)
+async def test_a_tunnel_that_is_waited_for_is_described_in_every_pass(
+    answer: TunnelDescription, status: dict[str, Any]
+) -> None:
+    service = Service(answer)
+    memory = remembered(service)
+
+    for later in (0.0, 1.0):
+        await observe(memory, NOW + later, resource(status))
+
+    assert service.calls == ["DescribeTunnel"] * 2
+
+
+async def test_an_endpoint_that_does_not_answer_gets_no_thread() -> None:
+    service = Service(table=ConnectError("refused"))
+
+    world = await observe(remembered(service, tables=False))
+
+    assert isinstance(world.source, Failure)
+    assert "DescribeTable in a thread" not in service.calls
+
+
+async def test_both_ends_are_asked_at_the_same_time() -> None:
+    class Slow(Service):
+        both = asyncio.Event()
+
+        async def describe_table(self, table: str) -> Any:
+            if self.calls:
+                self.both.set()
+            self.calls.append("DescribeTable")
+            await asyncio.wait_for(self.both.wait(), 10)
+            raise ConnectError("refused")
+
+    world = await observe(remembered(Slow(), tables=False))
+
+    assert isinstance(world.source, Failure)
+    assert isinstance(world.destination, Failure)
+    assert "refused" in world.destination.problem.message
+
+
+async def test_keys_are_read_again_after_an_authentication_error() -> None:
+    service = Service(service_error("OTSAuthFailed", "no", http_status=403))
+    memory = remembered(service)
+
+    assert isinstance((await observe(memory)).tunnel, Failure)
+
+    assert memory.source.credentials is None

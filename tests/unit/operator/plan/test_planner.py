@@ -1,0 +1,368 @@
+"""The next steps, one test per situation; and that nothing is ever created twice or too early."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, TunnelType
+from ots_tunnel.snapshot.document import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
+from ots_tunnel_operator.plan.actions import (
+    ApplyObject,
+    CreateTunnel,
+    DeleteObject,
+    EnsureDestination,
+    RecordStatus,
+    ScaleDown,
+)
+from ots_tunnel_operator.plan.planner import plan
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.report.conditions import timestamp
+from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, World
+from tests.support.worlds import (
+    COPY,
+    FRESH,
+    NOW,
+    SETTINGS,
+    TUNNEL_ID,
+    base,
+    channel,
+    deployment,
+    description,
+    pod,
+    recorded,
+    resource,
+    world,
+)
+
+ELDER = Competitor("elder", "shop", NOW - 5000, "a")
+
+
+@pytest.mark.parametrize("gone", ["vanished", "expired"])
+def test_a_tunnel_that_goes_after_everything_is_copied_is_no_problem(gone: str) -> None:
+    completed = {"conditions": [{"type": "Completed", "status": "True"}]}
+    of = resource(recorded(**completed), source__tunnel__type="BaseData")
+    ended = description(base("b1", ChannelStatus.TERMINATED), kind=TunnelType.BaseData, expired=True)
+    found = plan(world(of, tunnel=Missing() if gone == "vanished" else Tunnel(ended)), SETTINGS)
+
+    assert (found.completed, found.problem, found.actions) == (True, None, (ScaleDown(),))
+
+
+BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+INIT = Tunnel(description(stage=Stage.INIT, create_time_ns=int((NOW - 10) * 1e9)), {})
+ENSURED: dict[str, Any] = {"destination": {"createIntentTime": "t", "createdByOperator": True, "ensuredTime": "t"}}
+
+
+def steps(found: World) -> list[str]:
+    return [
+        f"{action.manifest['kind']}/{action.manifest['metadata']['name']}"
+        if isinstance(action, ApplyObject)
+        else type(action).__name__
+        for action in plan(found, SETTINGS).actions
+    ]
+
+
+def replicas(found: World) -> int:
+    manifests = [action.manifest for action in plan(found, SETTINGS).actions if isinstance(action, ApplyObject)]
+    return int(next(item for item in manifests if item["kind"] == "Deployment")["spec"]["replicas"])
+
+
+def test_a_new_object_records_its_intent_before_each_creating_call() -> None:
+    fresh = world(resource(), tunnel=Missing(), destination=Missing(), children={}, pods=())
+    intended = resource({"destination": {"createIntentTime": "t", "createdByOperator": True}})
+    made = world(intended, tunnel=Missing(), destination=Table(COPY, empty=True), children={}, pods=())
+    ensured = world(resource(ENSURED), tunnel=Missing(), destination=Table(COPY, empty=True), children={}, pods=())
+
+    assert steps(fresh) == ["RecordStatus", "EnsureDestination"]
+    assert steps(made) == ["EnsureDestination", "RecordStatus"]
+    assert steps(ensured) == ["RecordStatus", "CreateTunnel"]
+
+
+def test_an_operator_that_died_after_an_intent_repeats_the_call_and_keeps_the_intent() -> None:
+    intended = resource({"destination": {"createIntentTime": "t"}})
+    assert plan(world(intended, tunnel=Missing(), destination=Missing()), SETTINGS).actions == (EnsureDestination(),)
+
+    again = resource(ENSURED | {"tunnel": {"createIntentTime": "t"}})
+    (create,) = plan(world(again, tunnel=Missing()), SETTINGS).actions
+    assert create == CreateTunnel(TunnelType.BaseAndStream, None)
+
+
+@pytest.mark.parametrize(("tunnel", "ours"), [({"createIntentTime": "t"}, True), ({}, False)])
+def test_a_tunnel_counts_as_created_by_us_only_with_a_recorded_intent(tunnel: dict[str, str], ours: bool) -> None:
+    (record,) = plan(world(resource(ENSURED | {"tunnel": tunnel}), tunnel=INIT), SETTINGS).actions
+
+    assert isinstance(record, RecordStatus)
+    assert record.change["tunnel"]["createdByOperator"] is ours
+    assert record.change["tunnel"]["id"] == TUNNEL_ID
+
+
+def test_no_worker_starts_before_the_tunnel_lists_its_channels() -> None:
+    found = plan(world(tunnel=INIT, children={}), SETTINGS)
+
+    assert found.actions == ()
+    assert found.wait is not None
+    assert found.wait.reason is Reason.TUNNEL_INITIALISING
+    assert found.problem is None
+
+
+def test_a_tunnel_that_stays_in_its_first_stage_is_reported() -> None:
+    stuck = Tunnel(description(stage=Stage.INIT, create_time_ns=int((NOW - 301) * 1e9)), {})
+
+    problem = plan(world(tunnel=stuck, children={}), SETTINGS).problem
+
+    assert problem is not None
+    assert problem.reason is Reason.TUNNEL_INITIALISING
+
+
+def test_workers_are_applied_as_many_as_wanted() -> None:
+    assert steps(world()) == ["ConfigMap/flights-copy-config", "Deployment/flights-copy"]
+    assert replicas(world(resource(recorded(), replicas=5))) == 5
+    assert replicas(world(resource(recorded(), replicas=0))) == 0
+
+
+def test_a_running_object_waits_for_nothing() -> None:
+    found = plan(world(), SETTINGS)
+
+    assert (found.wait, found.problem, found.again) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("children", "reason"),
+    [
+        ({}, Reason.STARTING_WORKERS),
+        (deployment(1, readyReplicas=0), Reason.STARTING_WORKERS),
+        (deployment(2), Reason.SCALING),
+        (deployment(1, updatedReplicas=0), Reason.ROLLING_WORKERS),
+        (deployment(1, observedGeneration=0), Reason.ROLLING_WORKERS),
+    ],
+)
+def test_what_is_waited_for_while_workers_change(children: Any, reason: Reason) -> None:
+    wait = plan(world(children=children), SETTINGS).wait
+
+    assert wait is not None
+    assert wait.reason is reason
+
+
+def test_base_data_is_completed_when_every_channel_is_terminated() -> None:
+    of = resource(recorded(), source__tunnel__type="BaseData")
+    ended = [base("b1", ChannelStatus.TERMINATED), base("b2", ChannelStatus.TERMINATED)]
+    done = world(of, tunnel=Tunnel(description(*ended, kind=TunnelType.BaseData)))
+    running = world(of, tunnel=Tunnel(description(*ended, base("b3"), stage=Stage.BASE, kind=TunnelType.BaseData)))
+    silent = world(of, tunnel=Tunnel(description(kind=TunnelType.BaseData, stage=Stage.STREAM)))
+
+    assert (plan(done, SETTINGS).completed, replicas(done)) == (True, 0)
+    assert (plan(running, SETTINGS).completed, replicas(running)) == (False, 1)
+    assert not plan(silent, SETTINGS).completed
+
+
+def test_a_problem_creates_nothing_and_leaves_running_workers_alone() -> None:
+    assert steps(world(resource(), tunnel=BUSY, children={})) == []
+    assert replicas(world(tunnel=BUSY)) == 1
+
+
+@pytest.mark.parametrize("tunnel", [Missing(), Tunnel(description(channel("c1"), expired=True))])
+def test_a_tunnel_that_is_gone_is_never_made_anew_and_its_workers_go(tunnel: Any) -> None:
+    found = plan(world(tunnel=tunnel), SETTINGS)
+
+    assert found.actions == (ScaleDown(),)
+    assert found.problem is not None
+    assert found.problem.stalled
+
+
+def test_the_younger_object_on_a_tunnel_starts_nothing_and_stops_what_it_has() -> None:
+    assert steps(world(resource(), elder=ELDER, children={})) == []
+    assert steps(world(elder=ELDER)) == ["ScaleDown"]
+
+
+@pytest.mark.parametrize("tunnel", [BUSY, Missing(), Tunnel(description(channel("c1")))])
+def test_suspend_works_from_any_state(tunnel: Any) -> None:
+    assert steps(world(resource(recorded(), suspend=True), tunnel=tunnel)) == ["ScaleDown"]
+    assert steps(world(resource(recorded(), suspend=True), tunnel=tunnel, children=deployment(0))) == []
+
+
+def test_an_object_being_deleted_is_left_to_its_deletion() -> None:
+    assert plan(world(resource(recorded(), deleted=True)), SETTINGS).actions == ()
+
+
+def test_an_end_time_in_the_past_goes_to_the_service_and_one_ahead_stays_here() -> None:
+    def created(end: float) -> CreateTunnel:
+        window = {"startFrom": "Earliest", "endTime": timestamp(end)}
+        of = resource(ENSURED, source__tunnel__type="Stream", source__tunnel__stream=window)
+        action = plan(world(of, tunnel=Missing()), SETTINGS).actions[-1]
+        assert isinstance(action, CreateTunnel)
+        return action
+
+    past, ahead = created(NOW - 60).stream, created(NOW + 60).stream
+
+    assert past is not None
+    assert ahead is not None
+    assert (past.earliest, past.end_offset_ns) == (True, int(NOW - 60) * 10**9)
+    assert ahead.end_offset_ns == 0
+
+
+# A snapshot by Spark before the stream.
+
+SPARK = {"engine__baseData": "Spark"}
+READABLE = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
+OBJECTS = [
+    "ServiceAccount/flights-copy-spark",
+    "Role/flights-copy-spark",
+    "RoleBinding/flights-copy-spark",
+    "ConfigMap/flights-copy-snapshot-config",
+    "ConfigMap/flights-copy-snapshot",
+    "SparkApplication/flights-copy-snapshot",
+]
+POD = SparkPod("flights-copy-snapshot-driver", "Succeeded", terminated=True)
+
+
+def progress(done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900) -> dict[tuple[str, str], Any]:
+    items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
+    metadata = {"name": "flights-copy-snapshot", "labels": {PROGRESS_LABEL: label}}
+    data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}
+    return {("ConfigMap", "flights-copy-snapshot"): {"metadata": metadata, "binaryData": items, "data": data}}
+
+
+def application(state: str, *, age: float = 300, ended: float | None = None) -> dict[tuple[str, str], Any]:
+    status: dict[str, Any] = {"applicationState": {"state": state}, "driverInfo": {"podName": POD.name}}
+    if ended is not None:
+        status["terminationTime"] = timestamp(ended)
+    metadata = {"name": "flights-copy-snapshot", "creationTimestamp": timestamp(NOW - age)}
+    return {("SparkApplication", "flights-copy-snapshot"): {"metadata": metadata, "spec": {}, "status": status}}
+
+
+def spark_world(children: Any, status: dict[str, Any] | None = None, **changes: Any) -> World:
+    found = world(resource(status or recorded(), **SPARK), tunnel=READABLE, children=children, pods=())
+    return replace(found, **changes)
+
+
+def test_the_first_row_is_read_only_when_every_channel_of_the_stream_has_a_token() -> None:
+    unreadable = replace(READABLE, checkpoints={})
+
+    found = plan(spark_world({}, tunnel=unreadable), SETTINGS)
+
+    assert found.actions == ()
+    assert found.wait is not None
+    assert found.wait.reason is Reason.SNAPSHOT_RUNNING
+    assert steps(spark_world({})) == ["RecordStatus", *OBJECTS]
+
+
+def test_consumers_do_not_start_while_a_snapshot_runs() -> None:
+    running = recorded(snapshot={"tunnelId": TUNNEL_ID})
+
+    assert steps(spark_world(progress(1, 2) | application("RUNNING"), running)) == OBJECTS
+
+
+GATES: list[tuple[str, Any, tuple[SparkPod, ...]]] = [
+    ("a split is left", progress(1, 2) | application("COMPLETED", ended=NOW - 900), (POD,)),
+    ("application runs", progress(2, 2) | application("RUNNING"), (POD,)),
+    ("driver runs", progress(2, 2) | application("COMPLETED", ended=NOW - 900), (replace(POD, phase="Running"),)),
+    ("driver unknown", progress(2, 2) | application("COMPLETED", ended=NOW - 900), (replace(POD, phase="Unknown"),)),
+    ("a write may last", progress(2, 2) | application("COMPLETED", ended=NOW - 5), (POD,)),
+    ("a pod vanished", progress(2, 2) | application("COMPLETED", ended=NOW - 500), ()),
+    ("other tunnel", progress(2, 2, "other") | application("COMPLETED", ended=NOW - 900), (POD,)),
+]
+
+
+@pytest.mark.parametrize(("children", "pods"), [gate[1:] for gate in GATES], ids=[gate[0] for gate in GATES])
+def test_each_gate_alone_holds_the_consumers_back(children: Any, pods: tuple[SparkPod, ...]) -> None:
+    found = spark_world(children, recorded(snapshot={"tunnelId": TUNNEL_ID}), spark_pods=pods)
+
+    assert "Deployment/flights-copy" not in steps(found)
+    assert not any(
+        isinstance(action, RecordStatus) and (action.change.get("snapshot") or {}).get("state") == "Completed"
+        for action in plan(found, SETTINGS).actions
+    )
+
+
+def test_a_split_of_the_stream_does_not_hold_up_a_snapshot_that_has_begun() -> None:
+    children = progress(1, 2) | application("RUNNING")
+    begun = spark_world(children, recorded(snapshot={"tunnelId": TUNNEL_ID}), tunnel=replace(READABLE, checkpoints={}))
+
+    assert steps(begun) == OBJECTS
+
+
+def test_an_object_applied_again_goes_on_after_the_snapshot_of_its_predecessor() -> None:
+    ended = channel("c1", ChannelStatus.TERMINATED, consumed=NOW - 50)
+    moved = Tunnel(
+        description(ended, channel("c2", client=""), kind=TunnelType.Stream),
+        {ChannelId("c1"): Checkpoint(FINISHED, 7), ChannelId("c2"): FRESH},
+    )
+    found = plan(spark_world(progress(2, 2, age=60), tunnel=moved), SETTINGS)
+
+    (record,) = found.actions
+    assert isinstance(record, RecordStatus)
+    assert record.change["snapshot"] == {
+        "state": "Completed",
+        "finishedTime": timestamp(NOW - 60),
+        "tunnelId": TUNNEL_ID,
+    }
+    # Nobody has consumed: a task of the predecessor's may still be writing.
+    assert plan(spark_world(progress(2, 2, age=60)), SETTINGS).actions == ()
+
+
+def test_completion_is_recorded_before_workers_start() -> None:
+    children = progress(2, 2) | application("COMPLETED", ended=NOW - 60)
+    status = recorded(snapshot={"tunnelId": TUNNEL_ID})
+    done = plan(spark_world(children, status, spark_pods=(POD,)), SETTINGS)
+
+    (record,) = done.actions
+    assert isinstance(record, RecordStatus)
+    assert record.change["snapshot"]["state"] == "Completed"
+    assert done.again
+
+    after = recorded(snapshot=dict(record.change["snapshot"]))
+    assert steps(spark_world(children, after)) == ["ConfigMap/flights-copy-config", "Deployment/flights-copy"]
+
+
+def test_an_application_nobody_picks_up_is_reported() -> None:
+    problem = plan(spark_world(application("", age=61)), SETTINGS).problem
+
+    assert problem is not None
+    assert problem.reason is Reason.SPARK_OPERATOR_MISSING
+    assert "spark-operator" in problem.message
+    assert plan(spark_world(application("", age=59)), SETTINGS).problem is None
+
+
+def test_a_failed_application_stalls_the_object() -> None:
+    problem = plan(spark_world(progress(1, 2) | application("FAILED")), SETTINGS).problem
+
+    assert problem is not None
+    assert problem.reason is Reason.SNAPSHOT_FAILED
+    assert problem.stalled
+
+
+def test_a_record_of_another_tunnel_is_deleted_before_ours_is_applied() -> None:
+    found = plan(spark_world(progress(2, 2, "other")), SETTINGS)
+
+    assert DeleteObject("ConfigMap", "flights-copy-snapshot") in found.actions
+
+
+def test_a_snapshot_without_a_tunnel_completes_the_object() -> None:
+    of = resource(ENSURED | {"snapshot": {"state": "Completed", "tunnelId": "0123456789abcdef"}})
+    of = replace(of, object=resource(source__tunnel__type="BaseData", **SPARK).object)
+
+    found = plan(world(of, children={}, pods=()), SETTINGS)
+
+    assert found.completed
+    assert found.actions == ()
+
+
+def test_suspend_takes_a_running_snapshot_with_it() -> None:
+    children = application("RUNNING")
+    of = resource(recorded(), suspend=True, **SPARK)
+    (action,) = plan(world(of, tunnel=READABLE, children=children, pods=()), SETTINGS).actions
+
+    assert isinstance(action, ApplyObject)
+    assert action.manifest["spec"]["suspend"] is True
+
+
+def test_pods_that_drain_hold_up_nothing_but_the_message() -> None:
+    draining = world(resource(recorded(), suspend=True), children=deployment(0), pods=(pod(deleting=True),))
+
+    wait = plan(draining, SETTINGS).wait
+
+    assert wait is not None
+    assert wait.reason is Reason.SUSPENDING

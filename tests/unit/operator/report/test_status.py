@@ -1,0 +1,245 @@
+"""The status: complete, true, and worth a write only when something changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel.model import ChannelStatus, Stage, TunnelType
+from ots_tunnel_operator.api.status import TunnelObjectStatus
+from ots_tunnel_operator.plan.planner import plan
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.report.conditions import timestamp
+from ots_tunnel_operator.report.status import build_status
+from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, World
+from tests.support.worlds import (
+    NOW,
+    SCHEMA,
+    SETTINGS,
+    base,
+    channel,
+    deployment,
+    description,
+    pod,
+    recorded,
+    report_channel,
+    resource,
+    world,
+)
+
+BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+
+
+def status_of(found: World) -> dict[str, Any]:
+    status = build_status(found, plan(found, SETTINGS))
+    TunnelObjectStatus.model_validate(status)
+    return status
+
+
+def condition(status: dict[str, Any], kind: str) -> tuple[str, str]:
+    found = next(item for item in status["conditions"] if item["type"] == kind)
+    return found["status"], found["reason"]
+
+
+def following(lag: int, *, rows: int = 0, pods: int = 1, consumed: float | None = None) -> World:
+    point = NOW - lag if consumed is None else consumed
+    caught = report_channel("c1", caught_up=False, lag_seconds=lag, consumed_up_to=point)
+    return world(
+        resource(recorded(), replicas=pods),
+        tunnel=Tunnel(description(channel("c1", consumed=point, rows=rows))),
+        pods=tuple(pod(f"pod-{number}", *([caught] if number == 1 else [])) for number in range(1, pods + 1)),
+        children=deployment(pods),
+    )
+
+
+def test_a_running_object_is_ready() -> None:
+    status = status_of(world())
+
+    assert condition(status, "Ready") == ("True", "Consuming")
+    assert (status["phase"], status["replicas"], status["readyReplicas"]) == ("Streaming", 1, 1)
+    assert status["lag"]["seconds"] == 0
+    assert status["lag"]["caughtUp"] is True
+    assert status["base"] == {"percent": 100, "rows": 100, "done": 1, "total": 1, "etaSeconds": 0}
+    assert status["throughput"]["rowsPerSecond"] == 120
+    assert status["workers"][0]["channels"] == 1
+
+
+def test_what_is_not_known_is_absent_and_never_zero() -> None:
+    status = status_of(world(tunnel=BUSY, pods=(pod("pod-1", ready=False),)))
+
+    assert not {"channels", "base", "lag", "throughput"} & set(status) - {"throughput"}
+    assert status["workers"] == [{"name": "pod-1", "ready": False}]
+    assert condition(status, "TunnelReady")[0] == "False"
+
+
+def test_a_ready_worker_that_does_not_answer_makes_the_rate_unknown() -> None:
+    deaf = replace(pod("pod-1"), report=None)
+
+    assert "rowsPerSecond" not in status_of(world(pods=(deaf,)))["throughput"]
+
+
+@pytest.mark.parametrize(
+    ("found", "ready", "reason"),
+    [
+        (world(resource(recorded(), replicas=0), children=deployment(0), pods=()), "False", "NoWorkersWanted"),
+        (world(resource(recorded(), suspend=True), children=deployment(0), pods=()), "False", "SuspendRequested"),
+        (world(tunnel=Missing()), "False", "TunnelNotFound"),
+        (world(elder=Competitor("a", "b", 1.0, "0")), "False", "TunnelInUse"),
+        (world(tunnel=Tunnel(description(base("b1"), stage=Stage.BASE))), "False", "BaseDataRunning"),
+        (world(children=deployment(1, readyReplicas=0)), "False", "StartingWorkers"),
+        (world(tunnel=Tunnel(description(channel("c1", ChannelStatus.WAIT, client="")))), "False", "ChannelsMoving"),
+        (world(tunnel=Tunnel(description(channel("c1"))), pods=(pod("pod-1"),)), "Unknown", "NotObserved"),
+        (following(1000), "False", "LagHigh"),
+        (following(100), "True", "Consuming"),
+    ],
+)
+def test_ready_says_why(found: World, ready: str, reason: str) -> None:
+    assert condition(status_of(found), "Ready") == (ready, reason)
+
+
+def test_a_stalled_object_has_failed_and_says_so_in_every_condition_concerned() -> None:
+    status = status_of(world(tunnel=Missing()))
+
+    assert status["phase"] == "Failed"
+    for kind, value in {"Stalled": "True", "Degraded": "True", "TunnelReady": "False", "Ready": "False"}.items():
+        assert condition(status, kind) == (value, "TunnelNotFound")
+
+
+def test_a_foreign_client_counts_after_a_whole_timeout() -> None:
+    foreign = world(foreign_since={"else-1": NOW - 59})
+
+    assert condition(status_of(foreign), "Degraded")[1] == "AsExpected"
+    assert condition(status_of(replace(foreign, foreign_since={"else-1": NOW - 60})), "Degraded")[1] == "ForeignClient"
+
+
+def test_a_worker_that_fails_again_and_again_is_named_with_its_last_words() -> None:
+    failing = pod("pod-1", ready=False, restarts=3, message="Error with exit code 2: bad config")
+
+    found = status_of(world(pods=(failing,), children=deployment(1, readyReplicas=0)))
+
+    assert condition(found, "Degraded") == ("True", "WorkersFailing")
+
+
+def test_a_snapshot_that_waits_for_the_stream_is_still_being_prepared() -> None:
+    first = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {})
+    status = status_of(world(resource(recorded(), engine__baseData="Spark"), tunnel=first, children={}, pods=()))
+
+    assert status["phase"] == "Preparing"
+    assert condition(status, "Ready") == ("False", "SnapshotRunning")
+
+
+def test_retention_is_a_share_of_what_the_table_keeps() -> None:
+    found = replace(following(500), source=Table(SCHEMA, stream_retention_seconds=1000))
+
+    assert status_of(found)["lag"]["retentionUsedPercent"] == 50
+    assert condition(status_of(found), "Degraded") == ("True", "RetentionAtRisk")
+
+
+def copying(done: int, retention: int) -> World:
+    """Workers copy ten channels of existing rows for 900 s now, and nobody reads the stream."""
+    channels = [base(f"b{n}", ChannelStatus.TERMINATED if n < done else ChannelStatus.OPEN) for n in range(10)]
+    tunnel = Tunnel(description(*channels, channel("c1", ChannelStatus.WAIT, client=""), stage=Stage.BASE))
+    return world(tunnel=tunnel, source=Table(SCHEMA, stream_retention_seconds=retention))
+
+
+def test_existing_rows_take_as_long_as_at_the_mean_rate_so_far() -> None:
+    assert status_of(copying(1, 100_000))["base"] == {
+        "percent": 10,
+        "rows": 0,
+        "done": 1,
+        "total": 10,
+        "etaSeconds": 8100,
+    }
+    assert "etaSeconds" not in status_of(copying(0, 100_000))["base"]
+    assert status_of(copying(10, 100_000))["base"]["etaSeconds"] == 0
+
+
+def test_changes_wait_from_the_tunnel_s_creation_on_while_existing_rows_are_copied() -> None:
+    found = status_of(copying(0, 10_000))
+
+    assert found["lag"] == {"observedTime": timestamp(NOW), "retentionUsedPercent": 9}
+    assert condition(found, "Degraded") == ("False", "AsExpected")
+    assert condition(found, "Ready") == ("False", "BaseDataRunning")
+
+
+def test_a_base_phase_that_will_outlast_the_stream_is_warned_of_early() -> None:
+    early = status_of(copying(1, 10_000))
+
+    assert early["lag"]["retentionUsedPercent"] == 9
+    assert condition(early, "Degraded") == ("True", "RetentionAtRisk")
+    assert condition(status_of(copying(5, 10_000)), "Degraded") == ("False", "AsExpected")
+
+
+def test_a_channel_that_nobody_reads_yet_is_no_lost_stream_once_others_are_read() -> None:
+    split = description(channel("c1", consumed=NOW - 5), channel("c2", ChannelStatus.WAIT, client=""))
+    found = world(tunnel=Tunnel(split), pods=(), source=Table(SCHEMA, stream_retention_seconds=1000))
+
+    assert status_of(found)["lag"]["retentionUsedPercent"] == 0
+
+
+def test_what_a_worker_says_of_a_channel_it_gave_back_is_history() -> None:
+    gone = report_channel("c1", state="CLOSE", caught_up=False, lag_seconds=500)
+    found = status_of(world(tunnel=Tunnel(description(channel("c1", consumed=NOW - 5))), pods=(pod("pod-1", gone),)))
+
+    assert "lagSeconds" not in found["workers"][0]
+    assert found["lag"]["slowest"] == [{"id": "c1", "type": "Stream", "seconds": 5}]
+
+
+def test_a_resumed_object_whose_tunnel_does_not_answer_is_not_called_suspended() -> None:
+    before = recorded(phase="Suspended")
+
+    assert status_of(world(resource(before), tunnel=BUSY))["phase"] == "Preparing"
+    assert status_of(world(resource(recorded(phase="Streaming")), tunnel=BUSY))["phase"] == "Streaming"
+
+
+def rewritten(found: World) -> dict[str, Any]:
+    """The status of a world whose object has the status already, one poll later."""
+    stored = status_of(found)
+    later = replace(found, now=found.now + 15, resource=replace(found.resource, status=stored))
+    return {"before": stored, "after": build_status(later, plan(later, SETTINGS))}
+
+
+def test_an_idle_object_is_not_worth_a_write() -> None:
+    found = rewritten(world())
+
+    assert found["before"] != found["after"]
+    assert not is_different(**found)
+    assert not is_urgent(**found)
+
+
+def test_rows_times_and_noise_alone_cause_no_write() -> None:
+    before, after = status_of(following(3000, rows=5)), status_of(following(3010, rows=900))
+
+    assert not is_different(before, after)
+
+
+def test_a_figure_is_worth_a_write_but_not_at_once() -> None:
+    before, after = status_of(following(10)), status_of(following(20))
+
+    assert is_different(before, after)
+    assert not is_urgent(before, after)
+
+
+@pytest.mark.parametrize("after", [following(10, pods=2), following(1000), world(tunnel=BUSY)])
+def test_replicas_phase_and_conditions_are_written_at_once(after: World) -> None:
+    assert is_urgent(status_of(following(10)), status_of(after))
+
+
+def test_the_patch_holds_what_changed_and_removes_what_is_unknown_now() -> None:
+    before = {"a": 1, "lag": {"seconds": 5, "caughtUp": True}, "base": {"percent": 1}, "list": [1]}
+    after = {"a": 1, "lag": {"seconds": 6}, "list": [2]}
+
+    assert merge_patch(before, after) == {"base": None, "lag": {"caughtUp": None, "seconds": 6}, "list": [2]}
+
+
+def test_lists_stay_short() -> None:
+    channels = [channel(f"c{number:03}", consumed=NOW - number - 1) for number in range(300)]
+    late = [report_channel(f"c{number:03}", caught_up=False, lag_seconds=number + 1) for number in range(300)]
+    pods = tuple(pod(f"pod-{number:03}", late[number]) for number in range(300))
+
+    status = status_of(world(tunnel=Tunnel(description(*channels)), pods=pods))
+
+    assert (len(status["workers"]), len(status["lag"]["slowest"])) == (100, 10)

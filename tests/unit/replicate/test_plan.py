@@ -1,0 +1,122 @@
+"""Whether a replication may begin or go on, and what its meter says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from ots_tunnel.console.exit_codes import exit_code
+from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel.model import (
+    ChannelId,
+    ChannelInfo,
+    ChannelStatus,
+    ChannelType,
+    ClientId,
+    Stage,
+    TunnelDescription,
+    TunnelId,
+    TunnelInfo,
+    TunnelType,
+)
+from ots_tunnel.replicate.meter import ReplicationMeter
+from ots_tunnel.replicate.plan import Findings, check_start, end_warning
+
+T0 = 1_700_000_000
+
+
+def channel(name: str, kind: ChannelType, status: ChannelStatus, rows: int = 0) -> ChannelInfo:
+    return ChannelInfo(ChannelId(name), kind, status, ClientId(""), 0, rows)
+
+
+def tunnel(
+    kind: TunnelType = TunnelType.BaseAndStream, *, expired: bool = False, rows: int = 0, stage: str = Stage.BASE
+) -> TunnelDescription:
+    info = TunnelInfo(TunnelId("id"), "copy", kind, "t", "i", "", stage, expired, T0 * 10**9, None)
+    channels = (channel("BaseData_1", ChannelType.BASE, ChannelStatus.OPEN, rows),)
+    return TunnelDescription(info, channels, 0)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Findings(None, destination_exists=False),
+        Findings(None, destination_exists=True, destination_empty=True),
+        Findings(tunnel(), destination_exists=False),
+        Findings(tunnel(), destination_exists=True, destination_empty=False),
+        Findings(tunnel(rows=5), destination_exists=True, destination_empty=False),
+    ],
+)
+def test_a_job_begins_and_goes_on(found: Findings) -> None:
+    check_start(found, "copy", "t2", merge=False)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Findings(None, destination_exists=True, destination_empty=False), "'t2' holds rows.*--merge"),
+        (Findings(tunnel(rows=5), destination_exists=False), "'t2' does not exist.*--merge"),
+        (Findings(tunnel(rows=5), destination_exists=True), "'t2' is empty.*--merge"),
+    ],
+)
+def test_rows_are_neither_spoilt_nor_missed_unless_allowed(found: Findings, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        check_start(found, "copy", "t2", merge=False)
+    check_start(found, "copy", "t2", merge=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "code"),
+    [
+        (Findings(tunnel(TunnelType.Stream), destination_exists=True), "type Stream, needed is BaseAndStream", 2),
+        (Findings(tunnel(expired=True), destination_exists=True), "has expired", 13),
+    ],
+)
+def test_a_tunnel_that_does_not_serve_is_refused(found: Findings, text: str, code: int) -> None:
+    with pytest.raises(TunnelError, match=text) as refused:
+        check_start(found, "copy", "t2", merge=True)
+    assert exit_code(refused.value) == code
+
+
+def test_an_end_before_the_tunnel_is_told() -> None:
+    assert end_warning(tunnel(), datetime.fromtimestamp(T0, UTC)) is None
+    assert "no change is followed" in (end_warning(tunnel(), datetime.fromtimestamp(T0 - 1, UTC)) or "")
+
+
+class Clock:
+    now = float(T0)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_meter_of_existing_rows() -> None:
+    meter = ReplicationMeter(T0 + 100, Clock())
+    assert meter.line(1) == "waiting for the tunnel's channels, 0 rows, 0 rows/s"
+    done = channel("BaseData_2", ChannelType.BASE, ChannelStatus.TERMINATED)
+    meter.describe(replace(tunnel(), channels=(*tunnel().channels, done)))
+    meter.rows, meter.rows_per_second = 12_345, 617.3
+    assert meter.share == 0.5
+    assert meter.line(20) == "existing rows: 1/2 channels, 12,345 rows, 617 rows/s, about 0:20 left"
+
+
+def test_the_meter_of_changes() -> None:
+    clock = Clock()
+    meter = ReplicationMeter(T0 + 100, clock)
+    for seconds, consumed in ((0, 0), (10, 40)):
+        clock.now = T0 + 1000 + seconds
+        meter.describe(replace(tunnel(stage=Stage.STREAM), consume_point_ns=(T0 + consumed) * 10**9))
+    meter.lag = 950.2
+    assert meter.share == pytest.approx(0.4)
+    assert meter.line(10) == "changes, 0 rows, 0 rows/s, lag 15:50, about 0:15 left"
+
+
+def test_an_end_in_the_future_is_not_reached_before_it() -> None:
+    clock = Clock()
+    meter = ReplicationMeter(T0 + 100, clock)
+    for seconds in (0, 10):
+        clock.now = T0 + seconds
+        meter.describe(replace(tunnel(stage=Stage.STREAM), consume_point_ns=int(clock.now * 10**9)))
+    assert meter.seconds_left(10) == pytest.approx(90)

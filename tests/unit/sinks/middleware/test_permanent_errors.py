@@ -1,0 +1,152 @@
+"""Refused records are skipped or stored elsewhere, never dropped unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.errors import OwnershipLost, SinkRejected
+from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo, Token
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both
+from ots_tunnel.sinks.files.channel_files import Files
+from ots_tunnel.sinks.files.folder import FolderStore
+from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
+from tests.support.guards import Closed, Open
+
+CHANNEL = ChannelId("c1")
+KIND = ChannelType.STREAM
+
+
+def record(number: int) -> Record:
+    body = encode_row((("pk", number),), (Column("x", "v", 5),), sequence=SequenceInfo(0, 1_000_000 + number, 0))
+    return Record(Action.PUT, body)
+
+
+def batch(*numbers: int) -> Batch:
+    return Batch(CHANNEL, KIND, [record(number) for number in numbers])
+
+
+class Picky(Immediate):
+    """Refuses odd numbers."""
+
+    def __init__(self) -> None:
+        self.stored: list[int] = []
+        self.taken_by_now = False
+
+    async def open(self) -> None:
+        pass
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        assert batch.refused is not None
+        for each in batch.records:
+            number = each.primary_key[0][1]
+            assert isinstance(number, int)
+            if number % 2 and not self.taken_by_now:
+                batch.refused(each, "Odd", "it is odd")
+                batch.refused(each, "Odd", "another piece of it")
+            else:
+                self.stored.append(number)
+
+    async def close(self) -> None:
+        pass
+
+
+def letters_in(folder: Path) -> DeadLetters:
+    files = Files(FolderStore(folder), JsonLines(letter_form), 1, 60, Backoff(0.01, 2, 0.05, 0), lambda: 0.5)
+    return DeadLetters("t", files)  # type: ignore[arg-type]
+
+
+def stored_letters(folder: Path) -> list[tuple[int, str]]:
+    lines = [json.loads(line) for path in sorted(folder.rglob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [(line["key"]["pk"], line["error"]["code"]) for line in lines]
+
+
+async def test_refused_records_are_skipped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    picky = Picky()
+    sink = ToleratingSink(picky)
+    await sink.begin(CHANNEL, KIND, Token("t"))
+
+    with caplog.at_level(logging.WARNING):
+        assert await sink.write(batch(1, 2, 3), Open()) is None
+
+    assert picky.stored == [2]
+    assert sink.tally().records_skipped == 2
+    (entry,) = caplog.records
+    assert (entry.__dict__["records"], entry.__dict__["key"]) == (2, "pk=1")
+
+
+async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: Path) -> None:
+    sink = ToleratingSink(Picky(), letters_in(tmp_path))
+    await sink.begin(CHANNEL, KIND, Token("t"))
+
+    confirmation = await sink.write(batch(1, 2, 3), Open())
+    assert confirmation is not None
+    await asyncio.wait_for(confirmation, 10)
+
+    assert stored_letters(tmp_path) == [(1, "Odd"), (3, "Odd")]
+    assert sink.tally().records_dead_lettered == 2
+
+
+async def test_a_record_that_is_taken_by_a_replay_is_no_dead_letter_any_more(tmp_path: Path) -> None:
+    picky = Picky()
+    sink = ToleratingSink(picky, letters_in(tmp_path))
+    await sink.begin(CHANNEL, KIND, Token("t"))
+    await sink.write(batch(1, 2), Open())
+    await sink.end(CHANNEL, abandoned=False)
+    assert stored_letters(tmp_path) == [(1, "Odd")]
+
+    picky.taken_by_now = True
+    again = ToleratingSink(picky, letters_in(tmp_path))
+    await again.begin(CHANNEL, KIND, Token("t"))
+    assert await again.write(batch(1, 2), Open()) is None
+    await again.end(CHANNEL, abandoned=False)
+
+    assert stored_letters(tmp_path) == []
+
+
+async def test_a_dead_letter_place_that_fails_for_good_ends_the_write(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("no folder")
+    sink = ToleratingSink(Picky(), letters_in(tmp_path))
+    with pytest.raises(SinkRejected, match="t"):
+        await sink.begin(CHANNEL, KIND, Token("t"))
+
+
+async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
+    sink = ToleratingSink(Picky(), letters_in(tmp_path))
+    await sink.begin(CHANNEL, KIND, Token("t"))
+    confirmation = await sink.write(batch(1), Closed())
+    assert confirmation is not None
+    with pytest.raises(OwnershipLost):
+        await asyncio.wait_for(confirmation, 10)
+    await sink.end(CHANNEL, abandoned=True)
+
+    assert stored_letters(tmp_path) == []
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None:
+    parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    whole = both(*parts)
+    parts[order[0]].set_result(None)
+    await asyncio.sleep(0)
+    assert not whole.done()
+    parts[order[1]].set_result(None)
+    await asyncio.wait_for(whole, 1)
+
+
+async def test_the_first_failure_is_the_whole_ones() -> None:
+    parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    whole = both(*parts)
+    parts[1].set_exception(SinkRejected("A", "first"))
+    with pytest.raises(SinkRejected, match="first"):
+        await asyncio.wait_for(whole, 1)
+    parts[0].set_exception(SinkRejected("B", "second"))

@@ -1,0 +1,49 @@
+"""Rows written per second."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ots_tunnel.model import ChannelId, ChannelType
+from ots_tunnel.sinks import Batch, Guard, Immediate
+from ots_tunnel.sinks.middleware.rate_limit import PacedSink
+from tests.support.guards import Open
+from tests.unit.sinks.middleware.test_permanent_errors import record
+
+
+class Timed(Immediate):
+    def __init__(self) -> None:
+        self.written: list[tuple[float, int]] = []
+        self.heads: set[int] = set()
+
+    async def open(self) -> None:
+        pass
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        assert batch.head is not None
+        self.heads.add(id(batch.head))
+        self.written.append((asyncio.get_running_loop().time(), len(batch.records)))
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.looptime
+async def test_a_page_is_spread_over_time() -> None:
+    timed = Timed()
+    sink = PacedSink(timed, 100)
+    await sink.open()
+    records = [record(number) for number in range(200)]
+    began = asyncio.get_running_loop().time()
+
+    await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), Open())
+    await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), Open())
+
+    assert sum(rows for _, rows in timed.written) == 400
+    assert max(rows for _, rows in timed.written) == 25
+    assert 3.4 <= asyncio.get_running_loop().time() - began <= 4.1
+    for moment, _ in timed.written:
+        assert sum(rows for other, rows in timed.written if moment <= other < moment + 1) <= 125
+    assert timed.heads == {id(records[0])}

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+
+from ots_tunnel.sinks.python.callbacks import CallbackThread
+
+
+class Argument:
+    """Something whose end can be seen."""
+
+
+async def test_what_a_function_was_given_is_not_held_until_the_next_call() -> None:
+    thread = CallbackThread("test")
+    argument = Argument()
+    held = weakref.ref(argument)
+    await thread.call(id, argument)
+    del argument
+    # The thread lets go right after it has said that it is done: a second call with nothing is behind that.
+    assert await thread.idle(1)
+    await _until_let_go(held)
+    thread.close()
+
+
+async def _until_let_go(held: weakref.ref[Argument]) -> None:
+    async with asyncio.timeout(5):
+        while held() is not None:
+            gc.collect()
+            await asyncio.sleep(0.01)

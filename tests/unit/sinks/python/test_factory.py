@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.config import WorkerConfig
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.processor import SimpleProcessorFactory
+from ots_tunnel.sinks.choice import open_sink
+from ots_tunnel.sinks.python.factory import load_factory
+from ots_tunnel.sinks.python.sink import ProcessorSink
+
+MODULE = """
+from ots_tunnel import SimpleProcessorFactory
+
+def process(context, records):
+    pass
+
+factory = SimpleProcessorFactory(process, custom_value=7)
+
+def make():
+    return factory
+
+def broken():
+    raise RuntimeError("no database")
+
+number = 5
+"""
+
+
+@pytest.fixture(autouse=True)
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop_processors.py").write_text(MODULE)
+    (tmp_path / "shop_broken.py").write_text("import no_such_library")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "shop_processors", raising=False)
+
+
+@pytest.mark.parametrize("name", ["factory", "make"])
+def test_a_factory_or_the_function_that_makes_one(name: str) -> None:
+    factory = load_factory(f"shop_processors:{name}")
+
+    assert isinstance(factory, SimpleProcessorFactory)
+    assert factory.custom_value == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("shop_nothing:factory", "'shop_nothing' cannot be imported: ModuleNotFoundError"),
+        (
+            "shop_broken:factory",
+            "'shop_broken' cannot be imported: ModuleNotFoundError: No module named 'no_such_library'",
+        ),
+        ("shop_processors:absent", "module 'shop_processors' has no 'absent'"),
+        ("shop_processors:number", "is a int, allowed is a ProcessorFactory"),
+        ("shop_processors:process", "raised TypeError"),
+        ("shop_processors:broken", "'shop_processors:broken' raised RuntimeError: no database"),
+    ],
+)
+def test_what_is_wrong_is_named(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=r"^sink\.python\.factory: ") as raised:
+        load_factory(name)
+    assert message in str(raised.value)
+
+
+def test_the_document_names_it(tmp_path: Path) -> None:
+    instance = {"endpoint": "http://x", "instance": "i", "credentials": {"directory": str(tmp_path)}}
+    source = {**instance, "table": "t", "tunnelName": "n", "tunnelId": "id"}
+    config = WorkerConfig.model_validate({"source": source, "sink": {"python": {"factory": "shop_processors:make"}}})
+
+    assert isinstance(open_sink(config), ProcessorSink)

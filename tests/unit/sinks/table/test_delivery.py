@@ -1,0 +1,172 @@
+"""Settlement of one request: per-row outcomes, retries, halving, final refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ots_tunnel.client.table_calls import RowChange, RowOutcome
+from ots_tunnel.errors import (
+    CodecError,
+    ConnectError,
+    ConnectionLost,
+    OwnershipLost,
+    ReadTimeout,
+    TunnelError,
+    service_error,
+)
+from ots_tunnel.model import Action
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.sinks.table.delivery import MAX_REJECTIONS, Delivery, Pause, Send, rejection_error
+from ots_tunnel.sinks.table.row_change import Change, change_of
+
+BACKOFF = Backoff(0.1, 2.0, 1.0, 0.0)
+STORED = RowOutcome(None)
+
+
+def change(number: int) -> Change:
+    return change_of(RowChange(Action.PUT, encode_row((("pk", number),))))
+
+
+def changes(count: int) -> list[Change]:
+    return [change(number) for number in range(count)]
+
+
+def test_stored_rows_end_the_delivery() -> None:
+    rows = changes(3)
+    delivery = Delivery(rows, BACKOFF)
+
+    assert delivery.step(0.5) == Send(tuple(rows))
+    assert delivery.answered([STORED] * 3) == tuple(rows)
+    assert delivery.step(0.5) is None
+    assert delivery.rejections == []
+
+
+def test_only_failed_rows_are_sent_again_after_a_pause() -> None:
+    rows = changes(3)
+    delivery = Delivery(rows, BACKOFF)
+    delivery.step(0.5)
+
+    assert delivery.answered([STORED, RowOutcome("OTSServerBusy"), STORED]) == (rows[0], rows[2])
+    assert delivery.step(0.5) == Pause(0.1, 1, "OTSServerBusy")
+    assert delivery.step(0.5) == Send((rows[1],))
+    assert delivery.answered([STORED]) == (rows[1],)
+    assert delivery.step(0.5) is None
+
+
+def test_pauses_grow_to_the_cap_until_something_is_stored() -> None:
+    delivery = Delivery(changes(2), BACKOFF)
+    pauses = []
+    for _ in range(6):
+        delivery.step(0.5)
+        delivery.failed(service_error("OTSServerUnavailable", "", http_status=503))
+        pause = delivery.step(0.5)
+        assert isinstance(pause, Pause)
+        pauses.append(pause.seconds)
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
+
+    delivery.step(0.5)
+    delivery.answered([STORED, RowOutcome("OTSTimeout")])
+    assert delivery.step(0.5) == Pause(0.1, 1, "OTSTimeout", in_doubt=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "in_doubt"),
+    [
+        (ConnectionLost("gone"), True),
+        (ReadTimeout("late"), True),
+        (CodecError("garbage"), True),
+        (service_error("OTSServerUnavailable", "", http_status=502), True),
+        (ConnectError("nobody listens"), False),
+        (service_error("OTSServerBusy", ""), False),
+    ],
+)
+def test_a_lost_or_garbled_answer_sends_the_same_again(error: TunnelError, in_doubt: bool) -> None:
+    rows = tuple(changes(2))
+    delivery = Delivery(rows, BACKOFF)
+    assert delivery.step(0.0) == Send(rows)
+    delivery.failed(error)
+    pause = delivery.step(0.0)
+    assert isinstance(pause, Pause)
+    assert pause.in_doubt is in_doubt
+    assert delivery.step(0.0) == Send(rows)
+
+
+def test_a_lost_channel_is_raised() -> None:
+    delivery = Delivery(changes(1), BACKOFF)
+    delivery.step(0.0)
+    with pytest.raises(OwnershipLost):
+        delivery.failed(OwnershipLost("late"))
+
+
+def test_a_final_code_of_the_call_refuses_all() -> None:
+    delivery = Delivery(changes(3), BACKOFF)
+    delivery.step(0.0)
+    delivery.failed(service_error("OTSAuthFailed", "no", http_status=403))
+
+    assert delivery.step(0.0) is None
+    assert len(delivery.rejections) == 3
+
+
+def test_an_answer_of_another_size_is_an_error() -> None:
+    delivery = Delivery(changes(3), BACKOFF)
+    delivery.step(0.0)
+    with pytest.raises(CodecError, match="2 rows to a request of 3"):
+        delivery.answered([STORED] * 2)
+
+
+@settings(deadline=None)
+@given(bad=st.sets(st.integers(0, 199), max_size=9), count=st.integers(1, 200))
+def test_halving_finds_exactly_the_refused_rows(bad: set[int], count: int) -> None:
+    rows = changes(count)
+    refused = {rows[number].key for number in bad if number < count}
+
+    def server(send: Send) -> list[RowOutcome]:
+        if any(row.key in refused for row in send.changes):
+            raise service_error("OTSParameterInvalid", "Invalid timestamp. Cell:x.", http_status=400)
+        return [STORED] * len(send.changes)
+
+    stored, delivery = drive(rows, server)
+
+    assert {row.key for row in stored} == {row.key for row in rows} - refused
+    assert {rejection.change.key for rejection in delivery.rejections} == refused
+
+
+def test_looking_for_refused_rows_ends_at_ten() -> None:
+    def server(send: Send) -> list[RowOutcome]:
+        raise service_error("OTSRequestBodyTooLarge", "too large", http_status=413)
+
+    stored, delivery = drive(changes(200), server)
+
+    assert stored == []
+    assert len(delivery.rejections) == MAX_REJECTIONS
+
+
+def test_the_error_names_short_keys_and_never_in_its_text() -> None:
+    rows = [change_of(RowChange(Action.PUT, encode_row((("pk", "x" * 500), ("n", number))))) for number in range(12)]
+    delivery = Delivery(rows, BACKOFF)
+    delivery.step(0.0)
+    delivery.answered([RowOutcome("OTSInvalidPK", "no such key")] * 12)
+
+    error = rejection_error(delivery.rejections)
+
+    assert error.code == "OTSInvalidPK"
+    assert len(error.keys) == 10
+    assert all(len(key) <= 120 for key in error.keys)
+    assert "xxx" not in str(error)
+
+
+def drive(rows: list[Change], server: Callable[[Send], list[RowOutcome]]) -> tuple[list[Change], Delivery]:
+    delivery = Delivery(rows, BACKOFF)
+    stored: list[Change] = []
+    while (step := delivery.step(0.0)) is not None:
+        assert isinstance(step, Send)
+        try:
+            stored += delivery.answered(server(step))
+        except TunnelError as error:
+            delivery.failed(error)
+    return stored, delivery

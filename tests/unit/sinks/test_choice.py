@@ -1,0 +1,43 @@
+"""Sinks as a document stacks them: what one wrapper does must not break what another promises."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from ots_tunnel.config import WorkerConfig
+from ots_tunnel.model import ChannelType, Token
+from ots_tunnel.sinks.choice import open_sink
+from tests.support.guards import Open
+from tests.unit.sinks.files.conftest import CHANNEL, changes, contents
+
+
+def document(folder: Path, **delivery: Any) -> WorkerConfig:
+    (folder / "accessKeyId").write_text("id")
+    (folder / "accessKeySecret").write_text("secret")
+    source = {
+        "endpoint": "http://nowhere",
+        "instance": "demo",
+        "table": "orders",
+        "tunnelName": "t",
+        "tunnelId": "t1",
+        "credentials": {"directory": str(folder)},
+    }
+    files = {"url": f"file://{folder}/out", "maxFileBytes": 65_536, "maxFileSeconds": 1}
+    return WorkerConfig.model_validate({"source": source, "sink": {"files": files}, "delivery": delivery})
+
+
+async def test_a_page_that_takes_longer_than_a_file_is_one_file(tmp_path: Path) -> None:
+    sink = open_sink(document(tmp_path, rateLimit={"rowsPerSecond": 10}))
+    await sink.open()
+    await sink.begin(CHANNEL, ChannelType.STREAM, Token("t0"))
+
+    for first in (0, 12):
+        confirmation = await sink.write(changes(*range(first, first + 12)), Open())
+        assert confirmation is not None
+        await asyncio.wait_for(confirmation, 10)
+        sink.checkpointed(CHANNEL, Token("t1"))
+    await sink.end(CHANNEL, abandoned=False)
+
+    assert contents(tmp_path) == [list(range(12)), list(range(12, 24))]

@@ -1,0 +1,130 @@
+"""The driver program around its job; the job itself is in tests/spark."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import ConfigError, ConnectionLost, OwnershipLost
+from ots_tunnel.snapshot.document import SnapshotConfig, dump_snapshot_config, load_snapshot_config
+from ots_tunnel.snapshot.splits import SplitList
+from tests.unit.spark.snapshot_document import DOCUMENT
+
+pytest.importorskip("pyspark")
+
+from ots_tunnel.spark import driver as snapshot
+
+
+class Record:
+    """Keeps what it is told, like ProgressRecord."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.splits = SplitList(("k",), (b"1", b"2"))
+        self.done: frozenset[int] = frozenset()
+        self._failures = list(failures)
+
+    def mark(self, done: frozenset[int]) -> None:
+        if self._failures:
+            raise self._failures.pop(0)
+        self.done |= frozenset(done)
+
+
+@pytest.fixture(autouse=True)
+def no_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "set_up_logs", lambda: None)
+    monkeypatch.setattr(snapshot, "RECORD_SECONDS", 0.001)
+
+
+def test_finished_splits_are_recorded_while_the_job_runs() -> None:
+    job: Future[list[int]] = Future()
+    record = Record()
+    looks = iter([frozenset({0}), frozenset({0, 2})])
+
+    def done() -> frozenset[int]:
+        found = next(looks, None)
+        if found is None:
+            job.set_result([1])
+        return found or frozenset()
+
+    assert snapshot.follow(job, done, record) == [1]  # type: ignore[arg-type]
+    assert record.done == {0, 2}
+
+
+def test_a_job_that_fails_leaves_what_is_done_recorded() -> None:
+    job: Future[Any] = Future()
+    job.set_exception(RuntimeError("\nJob aborted\n  ots_tunnel.errors.SinkRejected: OTSInvalidPK: bad\n  at x"))
+    record = Record()
+
+    with pytest.raises(snapshot.SnapshotIncomplete, match=r"failed: ots_tunnel\.errors\.SinkRejected: OTSInvalidPK"):
+        snapshot.follow(job, lambda: frozenset({1}), record)  # type: ignore[arg-type]
+    assert record.done == {1}
+
+
+def test_a_job_that_times_out_inside_is_an_end_too() -> None:
+    job: Future[Any] = Future()
+    job.set_exception(TimeoutError("inside"))
+
+    with pytest.raises(snapshot.SnapshotIncomplete, match="inside"):
+        snapshot.follow(job, frozenset, Record())  # type: ignore[arg-type]
+
+
+def test_an_api_server_that_is_away_does_not_end_the_job() -> None:
+    job: Future[Any] = Future()
+    record = Record(ConnectionLost("away"))
+    looks = iter([frozenset({0}), frozenset({0})])
+
+    def done() -> frozenset[int]:
+        found = next(looks, None)
+        if found is None:
+            job.set_result([])
+        return found or frozenset()
+
+    snapshot.follow(job, done, record)  # type: ignore[arg-type]
+    assert record.done == {0}
+
+
+def test_another_driver_ends_the_job() -> None:
+    with pytest.raises(OwnershipLost):
+        snapshot.follow(Future(), frozenset, Record(OwnershipLost("another driver")))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", [None, "source: [", "source: {}"])
+def test_a_wrong_document_is_exit_code_2(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "snapshot.yaml"
+    if text is not None:
+        path.write_text(text)
+
+    assert snapshot.main(["--config", str(path)]) == 2
+
+
+def test_outside_a_pod_is_exit_code_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    path = tmp_path / "snapshot.yaml"
+    path.write_text(dump_snapshot_config(SnapshotConfig.model_validate(DOCUMENT)))
+
+    assert snapshot.main(["--config", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("sink", {"count": {}}, "sink.tablestore is needed"),
+        ("sink", {"tablestore": DOCUMENT["source"]}, "is the source itself"),
+        ("splits", {"deadlineSeconds": 30}, "splits.deadlineSeconds 30 must be at least twice writeDeadlineSeconds 20"),
+        ("splits", {"bytesPerSplit": 1}, "splits.bytesPerSplit"),
+        ("progress", {**DOCUMENT["progress"], "label": "a/b"}, "progress.label"),
+        ("speed", 9, "speed"),
+    ],
+)
+def test_wrong_fields_are_named(tmp_path: Path, part: str, value: Any, message: str) -> None:
+    path = tmp_path / "snapshot.yaml"
+    import yaml
+
+    path.write_text(yaml.safe_dump({**DOCUMENT, part: value}))
+
+    with pytest.raises(ConfigError) as caught:
+        load_snapshot_config(path)
+    assert message in str(caught.value)

@@ -1,0 +1,1 @@
+"""The admin port: its page and its JSON."""

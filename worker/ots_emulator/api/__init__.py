@@ -1,0 +1,1 @@
+"""Calls of the API, as the service answers them."""

@@ -1,0 +1,55 @@
+"""What every call knows: the instance it is for, and when it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ots_emulator.instance import Instance
+from ots_emulator.refusal import Refusal
+from ots_emulator.settings import Settings
+from ots_emulator.tables.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call under way; `now` is the service's time in seconds and stands still during the call."""
+
+    instance: Instance
+    now: float
+    row_refusal: Refusal | None = None
+    """What befalls the first row of a batch on purpose."""
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the emulator."""
+        return self.instance.settings
+
+    def row_table(self, name: str) -> Table:
+        """Return the table of a row call.
+
+        Raises:
+            Refusal: there is none, or it is not ready yet.
+        """
+        table = self.instance.table(name)
+        self.check_ready(table)
+        return table
+
+    def check_ready(self, table: Table) -> None:
+        """Refuse row calls on a table that was created a moment ago (tablestore-api 2.4).
+
+        Raises:
+            Refusal: OTSTableNotReady.
+        """
+        delay = self.settings.table_ready_delay
+        if delay and self.now_us - table.created_us < delay * 1_000_000:
+            raise Refusal("OTSTableNotReady", "Requested table is not ready, try again later.")
+
+    @property
+    def now_us(self) -> int:
+        """The service's time in microseconds."""
+        return int(self.now * 1_000_000)
+
+    @property
+    def now_ms(self) -> int:
+        """The service's time in milliseconds."""
+        return int(self.now * 1000)

@@ -1,0 +1,123 @@
+"""Which columns and versions of a row a read returns; pure.
+
+Source: tablestore-api 2.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from ots_emulator.api.filters import Filter, key_values, read_filter
+from ots_emulator.api.row_check import check_name
+from ots_emulator.refusal import request_invalid
+from ots_emulator.tables.cells import Cell, build_image, cells_of, key_image, scan_image
+from ots_tunnel.protocol import table_pb2 as pb
+
+COLUMN_LIMIT: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What a read wants of each row; `None` and empty mean everything.
+
+    `start_ms` and `end_ms` are half-open.
+    """
+
+    names: frozenset[bytes] = frozenset()
+    max_versions: int | None = None
+    start_ms: int | None = None
+    end_ms: int | None = None
+    start_column: bytes | None = None
+    end_column: bytes | None = None
+    filter: Filter | None = None
+
+    def is_whole(self, stored_versions: int, single: bool) -> bool:
+        """Whether a stored row can be returned as it is."""
+        return (
+            not self.names
+            and self.start_ms is None
+            and self.filter is None
+            and self.start_column is None
+            and self.end_column is None
+            and (single or self.max_versions is None or self.max_versions >= stored_versions)
+        )
+
+    def apply(self, image: bytes, key_names: frozenset[bytes]) -> bytes | None:
+        """Cut a stored row down to what is wanted; None when nothing of it is."""
+        span = scan_image(image)
+        cells = [cell for cell in cells_of(span) if self._wants(cell)]
+        if self.max_versions is not None:
+            cells = [
+                cell
+                for _, versions in groupby(cells, key=lambda cell: cell.name)
+                for cell in list(versions)[: self.max_versions]
+            ]
+        if self.filter is not None:
+            # It sees what is selected, not what is stored.
+            if not self.filter.passes(cells, key_values(span.key)):
+                return None
+            cells = list(self.filter.paginate(cells))
+        if not cells:
+            # A row without attributes is found unless only attributes were asked for (tablestore-api 2.6).
+            return key_image(span) if not self.names or self.names & key_names else None
+        return build_image(span, cells)
+
+    def _wants(self, cell: Cell) -> bool:
+        if self.names and cell.name not in self.names:
+            return False
+        if self.start_column is not None and cell.name < self.start_column:
+            return False
+        if self.end_column is not None and cell.name >= self.end_column:
+            return False
+        if self.start_ms is None or self.end_ms is None:
+            return True
+        return self.start_ms <= cell.timestamp_ms < self.end_ms
+
+
+ReadRequest = pb.GetRowRequest | pb.GetRangeRequest | pb.TableInBatchGetRowRequest
+
+
+def projection_of(request: ReadRequest, *, missing: str = "No version condition is specified.") -> Projection:
+    """Read what a request wants of each row.
+
+    Raises:
+        RequestRefusal: no version condition, or one that contradicts itself.
+    """
+    if len(request.columns_to_get) > COLUMN_LIMIT:
+        raise request_invalid(
+            f"The number of columns from the request exceeds the limit, limit count: {COLUMN_LIMIT}, "
+            f"column count: {len(request.columns_to_get)}."
+        )
+    names = [name.encode() for name in request.columns_to_get]
+    for name in names:
+        check_name(name)
+    max_versions = request.max_versions if request.HasField("max_versions") else None
+    if max_versions is not None and max_versions <= 0:
+        raise request_invalid("The max versions must be greater than 0.")
+    start_ms = end_ms = None
+    if request.HasField("time_range"):
+        start_ms, end_ms = _time_range(request.time_range, max_versions)
+    elif max_versions is None:
+        raise request_invalid(missing)
+    return Projection(
+        frozenset(names),
+        max_versions,
+        start_ms,
+        end_ms,
+        request.start_column.encode() if request.HasField("start_column") else None,
+        request.end_column.encode() if request.HasField("end_column") else None,
+        read_filter(request.filter) if request.filter else None,
+    )
+
+
+def _time_range(time_range: pb.TimeRange, max_versions: int | None) -> tuple[int, int]:
+    if time_range.HasField("specific_time"):
+        if max_versions is not None:
+            # The typo is the service's.
+            raise request_invalid("Specific tiemstamp and max versions cannot be given at the same time.")
+        return time_range.specific_time, time_range.specific_time + 1
+    if time_range.end_time <= time_range.start_time:
+        raise request_invalid("End timestamp should be greater than begin timestamp.")
+    return time_range.start_time, time_range.end_time

@@ -1,0 +1,72 @@
+"""One page of a range of rows (tablestore-api 2.2, 2.6)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ots_emulator.api.capacity import read_bytes
+from ots_emulator.api.projection import Projection
+from ots_emulator.api.wide_rows import cut_row
+from ots_emulator.settings import Settings
+from ots_emulator.tables.keys import Key
+from ots_emulator.tables.table import Table
+
+
+class Span(NamedTuple):
+    """Where a page begins (inclusive) and where its range ends (exclusive)."""
+
+    start: Key
+    end: Key
+    backward: bool
+
+
+class Page(NamedTuple):
+    """Rows of one answer; the next one begins at `following`, inside of that row where there is a `token`."""
+
+    rows: list[bytes]
+    size_bytes: int
+    following: Key | None = None
+    token: bytes | None = None
+
+
+def read_page(
+    table: Table, span: Span, projection: Projection, limit: int | None, token: bytes, settings: Settings, now_ms: int
+) -> Page:
+    """Return one page of rows without header.
+
+    Args:
+        table: where they are.
+        span: between which keys.
+        projection: what is wanted of each.
+        limit: most rows, None for as many as fit; rows that a filter leaves out do not count.
+        token: where to go on inside of the first row.
+        settings: how much fits.
+        now_ms: the service's time.
+    """
+    stored = table.options.max_versions
+    as_stored = projection.is_whole(stored, single=False)
+    single_as_stored = projection.is_whole(stored, single=True)
+    most_rows, most_bytes = settings.range_rows, settings.range_bytes
+    scan = table.scan(span.start, span.end, now_ms, backward=span.backward)
+    rows: list[bytes] = []
+    size = read = 0
+    sample = b""
+    for scanned, (key, image) in enumerate(scan, 1):
+        row: bytes | None = image
+        if not as_stored and not (single_as_stored and table.single_versions(key)):
+            row = projection.apply(image, table.schema.names)
+        sample = sample or image
+        if row is not None and (token or len(row) > most_bytes):
+            row, behind = cut_row(row, most_bytes, token if key == span.start else b"")
+            if behind is not None:
+                return Page([*rows, row], read_bytes(read + len(row), sample), key, behind)
+        token = b""
+        # A row that a filter leaves out has been read all the same.
+        read += len(image if row is None else row)
+        if row is not None:
+            rows.append(row)
+        # Scanning costs what is stored, not what is left of it.
+        size += len(image)
+        if scanned >= most_rows or size >= most_bytes or len(rows) == limit:
+            return Page(rows, read_bytes(read, sample), next((following for following, _ in scan), None))
+    return Page(rows, read_bytes(read, sample))

@@ -1,0 +1,168 @@
+"""Row reads: get, batch get, range, split points (tablestore-api 2.6, 2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ots_emulator.api.call import Call
+from ots_emulator.api.capacity import capacity_units, consumed, read_bytes
+from ots_emulator.api.projection import Projection, projection_of
+from ots_emulator.api.range_page import Span, read_page
+from ots_emulator.api.tables import key_schema
+from ots_emulator.api.wide_rows import Cut, cut_row
+from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
+from ots_emulator.tables.cells import HEADER
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
+from ots_emulator.tables.table import Table
+from ots_emulator.tables.transactions import Scope
+from ots_tunnel.model import Marker, PrimaryKey
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
+
+GET_ROWS: Final = 100
+_SPLIT_UNIT: Final = 100 << 20
+_SPLIT_UNIT_MIN: Final = 1 << 20
+#: Where all parts are; the service's are as long.
+_LOCATION: Final = "0" * 32
+
+
+def get_row(call: Call, request: pb.GetRowRequest) -> bytes:
+    """Read one row; a missing one is empty."""
+    projection = projection_of(request)
+    table = call.row_table(request.table_name)
+    scope = call.instance.transactions.scope(table, request.transaction_id, call.now)
+    cut = _read(call, scope, read_primary_key(request.primary_key), projection, request.token)
+    answer = pb.GetRowResponse(consumed=_row_consumed(cut), row=cut.image, next_token=cut.token)
+    return answer.SerializeToString()
+
+
+def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
+    """Read rows by key; what needs the table fails the row, everything else the request."""
+    if sum(len(table.primary_key) for table in request.tables) > GET_ROWS:
+        raise request_invalid(f"Rows count exceeds the upper limit: {GET_ROWS}.")
+    if not request.tables:
+        raise request_invalid("No row specified in the request of BatchGetRow.")
+    names = [asked.table_name for asked in request.tables]
+    response = pb.BatchGetRowResponse()
+    for asked in request.tables:
+        if names.count(asked.table_name) > 1:
+            raise request_invalid(f"Duplicated table name: {asked.table_name}.")
+        if not asked.primary_key:
+            raise request_invalid(f"No row is specified for table: '{asked.table_name}'.")
+        projection = projection_of(asked, missing="No version condition is specified while querying row.")
+        keys = [read_primary_key(key) for key in asked.primary_key]
+        if len(set(asked.primary_key)) != len(keys):
+            raise request_invalid("Duplicate rows detected in MultiGet.")
+        if len({len(key) for key in keys}) > 1:
+            raise request_invalid(f"PK column size not the same for all rows in table: {asked.table_name}.")
+        answer = response.tables.add(table_name=asked.table_name)
+        tokens = list(asked.token) or [b""] * len(keys)
+        if len(tokens) != len(keys):
+            raise request_invalid(f"The number of tokens must be that of the rows: {len(keys)}, found: {len(tokens)}.")
+        for key, token in zip(keys, tokens, strict=True):
+            answer.rows.append(_batch_row(call, asked.table_name, key, projection, token))
+    return response.SerializeToString()
+
+
+def _batch_row(
+    call: Call, name: str, key: PrimaryKey, projection: Projection, token: bytes
+) -> pb.RowInBatchGetRowResponse:
+    try:
+        cut = _read(call, Scope(call.row_table(name)), key, projection, token)
+    except RequestRefusal:
+        raise
+    except Refusal as refusal:
+        error = pb.Error(code=refusal.code, message=refusal.message)
+        return pb.RowInBatchGetRowResponse(is_ok=False, error=error, consumed=consumed(1, 0))
+    return pb.RowInBatchGetRowResponse(is_ok=True, consumed=_row_consumed(cut), row=cut.image, next_token=cut.token)
+
+
+def _read(call: Call, scope: Scope, primary_key: PrimaryKey, projection: Projection, token: bytes) -> Cut:
+    table = scope.table
+    table.schema.check(primary_key)
+    key = table.schema.bound(primary_key)
+    scope.check_range(key, key)
+    image = table.get(key, call.now_ms)
+    if image is not None and not projection.is_whole(table.options.max_versions, table.single_versions(key)):
+        image = projection.apply(image, table.schema.names)
+    if image is None:
+        return Cut(b"", None)
+    cut = cut_row(image, call.settings.range_bytes, token)
+    return Cut(HEADER + cut.image, cut.token)
+
+
+def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
+    """Read rows between two keys, in either direction, one page of them."""
+    projection = projection_of(request)
+    if request.HasField("limit") and request.limit <= 0:
+        raise request_invalid("The limit must be greater than 0.")
+    scope = call.instance.transactions.scope(call.row_table(request.table_name), request.transaction_id, call.now)
+    table = scope.table
+    start, end = _bounds(table, request)
+    backward = request.direction == pb.BACKWARD
+    if backward and not start > end:
+        raise parameter_invalid("Begin key must more than end key in BACKWARD")
+    if not backward and not start < end:
+        raise parameter_invalid("Begin key must less than end key in FORWARD")
+    scope.check_range(start, end)
+    limit = request.limit if request.HasField("limit") else None
+    span = Span(start, end, backward)
+    page = read_page(table, span, projection, limit, request.token, call.settings, call.now_ms)
+    body = HEADER + b"".join(page.rows) if page.rows else b""
+    return pb.GetRangeResponse(
+        consumed=consumed(capacity_units(page.size_bytes), 0),
+        rows=body,
+        next_start_primary_key=None if page.following is None else table.schema.encode(page.following),
+        next_token=page.token,
+    ).SerializeToString()
+
+
+def _bounds(table: Table, request: pb.GetRangeRequest) -> tuple[Key, Key]:
+    begin = read_primary_key(request.inclusive_start_primary_key)
+    end = read_primary_key(request.exclusive_end_primary_key)
+    for (_, low), (_, high) in zip(begin, end, strict=False):
+        if type(low) is not type(high) and not isinstance(low, Marker) and not isinstance(high, Marker):
+            names = f"{TYPE_NAME[type_of(low)]}:{TYPE_NAME[type_of(high)]}"
+            raise request_invalid(f"invalid range, the begin's type is different from the end's,{names}")
+    return table.schema.bound(begin), table.schema.bound(end)
+
+
+def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest) -> bytes:
+    """Cut the table into parts of about the given size; N points make N + 1 splits."""
+    unit = request.split_size_unit_in_byte if request.HasField("split_size_unit_in_byte") else _SPLIT_UNIT
+    if unit < _SPLIT_UNIT_MIN:
+        raise parameter_invalid(f"The split_size_unit_in_byte should be greater equal than: {_SPLIT_UNIT_MIN}")
+    if request.split_size <= 0:
+        raise parameter_invalid("The split_size should be greater than 0.")
+    table = call.row_table(request.table_name)
+    table.expire(call.now_ms)
+    points = _partition_keys(call, table, -(-table.size_bytes // (request.split_size * unit)))
+    if request.HasField("split_point_limit") and request.split_point_limit > 0:
+        points = points[: request.split_point_limit]
+    return pb.ComputeSplitPointsBySizeResponse(
+        consumed=consumed(1, 0),
+        schema=key_schema(table),
+        split_points=[encode_primary_key(table.schema.primary_key(point)[:1]) for point in points],
+        # The vendor's Java client wants one location for each part.
+        locations=[pb.ComputeSplitPointsBySizeResponse.SplitLocation(location=_LOCATION, repeat=len(points) + 1)],
+    ).SerializeToString()
+
+
+def _partition_keys(call: Call, table: Table, parts: int) -> list[Key]:
+    """Return the partition keys at which to cut: rows of one stay together, the other columns count as INF_MIN."""
+    lowest = next((key[:1] for key, _ in table.scan(BOTTOM_KEY, TOP_KEY, call.now_ms)), None)
+    return [cut for cut in dict.fromkeys(key[:1] for key in table.quantiles(parts)) if cut != lowest]
+
+
+def _row_consumed(cut: Cut) -> pb.ConsumedCapacity:
+    image = cut.image[len(HEADER) :]
+    return consumed(capacity_units(read_bytes(len(image), image)), 0)
+
+
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
+    "GetRow": get_row,
+    "BatchGetRow": batch_get_row,
+    "GetRange": get_range,
+    "ComputeSplitPointsBySize": compute_split_points,
+}

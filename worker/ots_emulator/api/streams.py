@@ -1,0 +1,134 @@
+"""The table stream: shards, iterators and records of a table's change log (tablestore-api 2.8).
+
+A shard is a partition, an iterator its id and a position: both stay valid as long as the position is retained. An
+answer's records are the very bytes that tunnels deliver, because the two messages agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ots_emulator.api.call import Call
+from ots_emulator.api.capacity import capacity_units, consumed
+from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.table import Table
+from ots_tunnel.protocol import table_pb2 as pb
+
+SHARDS: Final = 100
+RECORDS: Final = 1000
+#: Longer names make stream ids that the service cannot read (tablestore-api 2.2).
+TABLE_NAME_BYTES: Final = 238
+
+
+def list_stream(call: Call, request: pb.ListStreamRequest) -> bytes:
+    """List the streams of a table, of the whole instance without a name; a table without one has none."""
+    tables = [call.instance.table(request.table_name)] if request.table_name else call.instance.tables.values()
+    streams = [
+        pb.Stream(stream_id=table.log.stream_id, table_name=table.name, creation_time=table.log.enabled_us)
+        for table in tables
+        if table.log is not None
+    ]
+    return pb.ListStreamResponse(streams=streams).SerializeToString()
+
+
+def describe_stream(call: Call, request: pb.DescribeStreamRequest) -> bytes:
+    """List the shards of a stream with their parents, in the order they came to be, so many at a time."""
+    table, log = _stream(call, request.stream_id)
+    log.expire(call.now_us)
+    shards = list(log.partitions.values())
+    first = 0
+    if request.inclusive_start_shard_id:
+        first = shards.index(_shard(log, request.inclusive_start_shard_id))
+    limit = request.shard_limit if request.HasField("shard_limit") else SHARDS
+    if limit <= 0:
+        raise parameter_invalid(f"shard_limit must be greater than 0, found: {limit}.")
+    following = shards[first + limit] if first + limit < len(shards) else None
+    return pb.DescribeStreamResponse(
+        stream_id=log.stream_id,
+        expiration_time=log.retention_hours,
+        table_name=table.name,
+        creation_time=log.enabled_us,
+        stream_status=pb.STREAM_ACTIVE,
+        shards=[_shard_message(shard) for shard in shards[first : first + limit]],
+        next_shard_id=None if following is None else following.id,
+    ).SerializeToString()
+
+
+def get_shard_iterator(call: Call, request: pb.GetShardIteratorRequest) -> bytes:
+    """Return where a shard's records begin: the oldest retained one, or the first at or after a time."""
+    _, log = _stream(call, request.stream_id)
+    shard = _shard(log, request.shard_id)
+    position = log.first_position(shard, call.now_us)
+    if request.HasField("timestamp"):
+        position = max(position, shard.position_at(request.timestamp))
+    return pb.GetShardIteratorResponse(shard_iterator=f"{shard.id}:{position}").SerializeToString()
+
+
+def get_stream_record(call: Call, request: pb.GetStreamRecordRequest) -> bytes:
+    """Return records behind an iterator and the next one; none when drained and closed, the same when caught up."""
+    shard_id, _, text = request.shard_iterator.rpartition(":")
+    if not shard_id or not text.isdecimal():
+        raise _invalid_iterator(request.shard_iterator)
+    table, log, shard = _shard_of_iterator(call, shard_id)
+    if int(text) > shard.end:
+        raise _invalid_iterator(request.shard_iterator)
+    if request.table_name and request.table_name != table.name:
+        raise parameter_invalid(f"The shard iterator belongs to table '{table.name}', found: '{request.table_name}'.")
+    if len(table.name.encode()) > TABLE_NAME_BYTES:
+        raise parameter_invalid(f"Invalid stream id: '{log.stream_id}'.")
+    limit = request.limit if request.HasField("limit") else RECORDS
+    if limit <= 0:
+        raise parameter_invalid(f"The limit must be greater than 0, found: {limit}.")
+    position = int(text)
+    if position < log.first_position(shard, call.now_us):
+        raise Refusal("OTSTrimmedDataAccess", "Requested stream data is already trimmed or does not exist.")
+    rows = min(limit, call.settings.range_rows)
+    page = log.read(shard, position, rows=rows, size=call.settings.range_bytes, end_us=None)
+    drained = page.next_position >= shard.end
+    size = sum(map(len, page.entries))
+    tail = pb.GetStreamRecordResponse(
+        next_shard_iterator=None if drained and shard.closed_us is not None else f"{shard.id}:{page.next_position}",
+        consumed=consumed(capacity_units(size), 0),
+        may_more_record=not drained,
+    )
+    return b"".join(page.entries) + tail.SerializeToString()
+
+
+def _invalid_iterator(text: str) -> Refusal:
+    return parameter_invalid(f"Invalid shard iterator: '{text}'.")
+
+
+def _stream(call: Call, stream_id: str) -> tuple[Table, ChangeLog]:
+    for table in call.instance.tables.values():
+        if table.log is not None and table.log.stream_id == stream_id:
+            return table, table.log
+    raise Refusal("OTSObjectNotExist", "Requested stream does not exist.")
+
+
+def _shard(log: ChangeLog, shard_id: str) -> Partition:
+    shard = log.partitions.get(shard_id)
+    if shard is None:
+        raise Refusal("OTSObjectNotExist", "Requested shard does not exist.")
+    return shard
+
+
+def _shard_of_iterator(call: Call, shard_id: str) -> tuple[Table, ChangeLog, Partition]:
+    for table in call.instance.tables.values():
+        if table.log is not None and shard_id in table.log.partitions:
+            return table, table.log, table.log.partitions[shard_id]
+    raise Refusal("OTSTrimmedDataAccess", "Requested stream data is already trimmed or does not exist.")
+
+
+def _shard_message(shard: Partition) -> pb.StreamShard:
+    parent, sibling = (*shard.parents, None, None)[:2]
+    return pb.StreamShard(shard_id=shard.id, parent_id=parent, parent_sibling_id=sibling)
+
+
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
+    "ListStream": list_stream,
+    "DescribeStream": describe_stream,
+    "GetShardIterator": get_shard_iterator,
+    "GetStreamRecord": get_stream_record,
+}

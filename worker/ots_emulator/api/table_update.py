@@ -1,0 +1,126 @@
+"""What can be changed on a table, from messages and back; pure (tablestore-api 2.4).
+
+What a request leaves out stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.tables.options import TableOptions
+from ots_emulator.tables.table import Table
+from ots_tunnel.protocol import table_pb2 as pb
+
+_DEVIATION_LIMIT: Final = ((1 << 63) - 1) // 1_000_000
+_RETENTION_HOURS: Final = range(1, 169)
+
+
+def merged_options(options: TableOptions, given: pb.TableOptions) -> TableOptions:
+    """Return the options with the given ones put over them.
+
+    Raises:
+        Refusal: a value is out of its range.
+    """
+    if given.HasField("time_to_live"):
+        if given.time_to_live == 0 or given.time_to_live < -1:
+            raise parameter_invalid("TimeToLive cannot be 0 or less than -1.")
+        options = replace(options, time_to_live=given.time_to_live)
+    if given.HasField("max_versions"):
+        if given.max_versions <= 0:
+            raise parameter_invalid("MaxVersions must be greater than 0.")
+        options = replace(options, max_versions=given.max_versions)
+    if given.HasField("deviation_cell_version_in_sec"):
+        if not 0 <= given.deviation_cell_version_in_sec <= _DEVIATION_LIMIT:
+            raise parameter_invalid("The maximum deviation must be in range [0, INT64_MAX/1000000].")
+        options = replace(options, max_deviation=given.deviation_cell_version_in_sec)
+    if given.HasField("allow_update"):
+        options = replace(options, allow_update=given.allow_update)
+    if given.HasField("update_full_row"):
+        options = replace(options, update_full_row=given.update_full_row)
+    return options
+
+
+def merged_throughput(
+    options: TableOptions, given: pb.CapacityUnit, now_us: int, *, changed_us: int, interval: float
+) -> TableOptions:
+    """Return the options with the given reserved throughput put over theirs.
+
+    Args:
+        options: the options so far.
+        given: read and write units, either may be absent.
+        now_us: the service's time.
+        changed_us: when it was last changed.
+        interval: seconds that must lie between two changes.
+
+    Raises:
+        Refusal: a value is negative, or the change comes too soon.
+    """
+    for name, wanted in (("read", given.read), ("write", given.write)):
+        if wanted < 0:
+            raise parameter_invalid(f"The {name} of the reserved throughput must not be negative, found: {wanted}.")
+    read = given.read if given.HasField("read") else options.reserved_read
+    write = given.write if given.HasField("write") else options.reserved_write
+    if now_us - changed_us < interval * 1_000_000:
+        raise Refusal("OTSTooFrequentReservedThroughputAdjustment", "Capacity unit adjustment is too frequent.")
+    now_s = now_us // 1_000_000
+    if read > options.reserved_read or write > options.reserved_write:
+        options = replace(options, increased_s=now_s)
+    if read < options.reserved_read or write < options.reserved_write:
+        options = replace(options, decreased_s=now_s)
+    return replace(options, reserved_read=read, reserved_write=write)
+
+
+def stream_hours(spec: pb.StreamSpecification) -> int | None:
+    """Return the retention of a stream to switch on, None for one to switch off.
+
+    Raises:
+        Refusal: a contradiction, or a retention out of its range.
+    """
+    if spec.columns_to_get:
+        names = ", ".join(spec.columns_to_get)
+        raise parameter_invalid(f"columns_to_get of StreamSpecification is not supported, found: {names}.")
+    if not spec.enable_stream:
+        if spec.HasField("expiration_time"):
+            raise parameter_invalid("Expiration time cannot be set when the stream is disabled.")
+        return None
+    hours = spec.expiration_time if spec.HasField("expiration_time") else 24
+    if hours not in _RETENTION_HOURS:
+        raise parameter_invalid(f"Expiration time must be in range: [1, 168], found: {hours}.")
+    return hours
+
+
+def throughput_message(table: Table) -> pb.ReservedThroughputDetails:
+    """Describe the reserved throughput."""
+    options = table.options
+    return pb.ReservedThroughputDetails(
+        capacity_unit=pb.CapacityUnit(read=options.reserved_read, write=options.reserved_write),
+        last_increase_time=options.increased_s or table.created_us // 1_000_000,
+        last_decrease_time=options.decreased_s,
+    )
+
+
+def options_message(table: Table) -> pb.TableOptions:
+    """Describe the options."""
+    options = table.options
+    return pb.TableOptions(
+        time_to_live=options.time_to_live,
+        max_versions=options.max_versions,
+        deviation_cell_version_in_sec=options.max_deviation,
+        allow_update=options.allow_update,
+        update_full_row=options.update_full_row,
+    )
+
+
+def stream_message(table: Table) -> pb.StreamDetails:
+    """Describe the stream, also when there is none."""
+    log = table.log
+    if log is None:
+        return pb.StreamDetails(enable_stream=False)
+    return pb.StreamDetails(
+        enable_stream=True,
+        stream_id=log.stream_id,
+        expiration_time=log.retention_hours,
+        last_enable_time=log.enabled_us,
+    )

@@ -1,0 +1,163 @@
+"""Table calls: create, describe, update, list, delete (tablestore-api 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ots_emulator.api.call import Call
+from ots_emulator.api.table_create import defined_columns_of, key_columns_of, traits_of
+from ots_emulator.api.table_update import (
+    merged_options,
+    merged_throughput,
+    options_message,
+    stream_hours,
+    stream_message,
+    throughput_message,
+)
+from ots_emulator.refusal import check_table_name, parameter_invalid
+from ots_emulator.tables.keys import KeySchema
+from ots_emulator.tables.options import TableOptions
+from ots_emulator.tables.table import Table
+from ots_tunnel.protocol import table_pb2 as pb
+
+
+def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
+    """Create a table."""
+    meta = request.table_meta
+    check_table_name(meta.table_name)
+    if request.index_metas:
+        raise parameter_invalid("index_metas of CreateTable: secondary indexes are not available in this instance.")
+    given = request.table_options
+    if not given.HasField("time_to_live"):
+        raise parameter_invalid("Time-to-live is missing while creating table.")
+    if not given.HasField("max_versions"):
+        raise parameter_invalid("MaxVersions is missing while creating table.")
+    settings = call.settings
+    columns = key_columns_of(meta)
+    options = merged_throughput(
+        merged_options(TableOptions(), given),
+        request.reserved_throughput.capacity_unit,
+        call.now_us,
+        changed_us=0,
+        interval=0,
+    )
+    table = Table(
+        meta.table_name,
+        KeySchema(columns),
+        options,
+        now_us=call.now_us,
+        defined=defined_columns_of(meta, columns),
+        partition_aim=call.instance.partition_aims.get(meta.table_name, settings.partitions),
+        partition_rows=settings.partition_rows,
+        traits=traits_of(request, columns),
+    )
+    hours = stream_hours(request.stream_spec) if request.HasField("stream_spec") else None
+    call.instance.add_table(table)
+    if hours is not None:
+        table.enable_stream(hours, call.now_us)
+    return b""
+
+
+def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
+    """Change options, throughput or stream of a table; what is absent stays as it is."""
+    table = call.instance.table(request.table_name)
+    has_options = request.HasField("table_options")
+    if not (has_options or request.HasField("stream_spec") or request.HasField("reserved_throughput")):
+        raise parameter_invalid("No parameter is specified while updating table.")
+    if has_options and not request.table_options.ListFields():
+        raise parameter_invalid("No parameter is specified in table options.")
+    options = merged_options(table.options, request.table_options)
+    if request.HasField("reserved_throughput"):
+        changes = (options.increased_s or 0, options.decreased_s or 0)
+        options = merged_throughput(
+            options,
+            request.reserved_throughput.capacity_unit,
+            call.now_us,
+            changed_us=max(table.created_us, *(change * 1_000_000 for change in changes)),
+            interval=call.settings.throughput_interval,
+        )
+    if request.HasField("stream_spec"):
+        hours = stream_hours(request.stream_spec)
+        if (hours is not None) == (table.log is not None):
+            raise parameter_invalid(f"Stream is already {'enabled' if table.log is not None else 'disabled'}.")
+        if hours is None:
+            call.instance.disable_stream(table)
+        else:
+            table.enable_stream(hours, call.now_us)
+    table.change_options(options, call.now_us)
+    return pb.UpdateTableResponse(
+        reserved_throughput_details=throughput_message(table),
+        table_options=options_message(table),
+        stream_details=stream_message(table),
+    ).SerializeToString()
+
+
+def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
+    """Describe a table; the stream's details are there also when it has none (tablestore-api 2.4)."""
+    table = call.instance.table(request.table_name)
+    return pb.DescribeTableResponse(
+        table_meta=pb.TableMeta(
+            table_name=table.name,
+            primary_key=key_schema(table),
+            defined_column=[
+                pb.DefinedColumnSchema(name=column.name, type=column.type)  # type: ignore[arg-type]
+                for column in table.defined
+            ],
+        ),
+        reserved_throughput_details=throughput_message(table),
+        table_options=options_message(table),
+        table_status=pb.ACTIVE,
+        stream_details=stream_message(table),
+        shard_splits=[table.schema.encode(start) for start in table.partition_starts()[1:]],
+        sse_details=_encryption(table),
+        creation_time=table.created_us,
+    ).SerializeToString()
+
+
+def _encryption(table: Table) -> pb.SSEDetails:
+    encryption = table.traits.encryption
+    if encryption is None:
+        return pb.SSEDetails(enable=False)
+    key_type, key_id, role_arn = encryption
+    return pb.SSEDetails(enable=True, key_type=key_type, key_id=key_id, role_arn=role_arn)  # type: ignore[arg-type]
+
+
+def list_table(call: Call, request: pb.ListTableRequest) -> bytes:
+    """List the tables of the instance."""
+    return pb.ListTableResponse(table_names=sorted(call.instance.tables)).SerializeToString()
+
+
+def delete_table(call: Call, request: pb.DeleteTableRequest) -> bytes:
+    """Delete a table with its rows and tunnels."""
+    call.instance.delete_table(request.table_name)
+    return b""
+
+
+def key_schema(table: Table) -> list[pb.PrimaryKeySchema]:
+    """Return the key columns of a table as a message."""
+    return [
+        pb.PrimaryKeySchema(
+            name=column.name,
+            type=column.type.name,
+            option=pb.AUTO_INCREMENT if column.auto_increment else None,
+        )
+        for column in table.schema.columns
+    ]
+
+
+def _counted(handler: Callable[[Call, Any], bytes]) -> Callable[[Call, Any], bytes]:
+    def handle(call: Call, request: Any) -> bytes:
+        call.instance.count_table_operation(call.now)
+        return handler(call, request)
+
+    return handle
+
+
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
+    "CreateTable": _counted(create_table),
+    "UpdateTable": _counted(update_table),
+    "DescribeTable": _counted(describe_table),
+    "ListTable": _counted(list_table),
+    "DeleteTable": _counted(delete_table),
+}

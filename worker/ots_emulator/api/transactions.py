@@ -1,0 +1,44 @@
+"""Local transactions: messages in, messages out (tablestore-api 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ots_emulator.api.call import Call
+from ots_emulator.refusal import parameter_invalid
+from ots_emulator.tables.keys import KeySchema, read_primary_key
+from ots_tunnel.protocol import table_pb2 as pb
+
+
+def start_local_transaction(call: Call, request: pb.StartLocalTransactionRequest) -> bytes:
+    """Lock a partition key."""
+    table = call.row_table(request.table_name)
+    partition = KeySchema(table.schema.columns[:1])
+    primary_key = read_primary_key(request.key)
+    if len(primary_key) > 1:
+        raise parameter_invalid("StartLocalTransaction support only one primary key.")
+    partition.check(primary_key)
+    transaction_id = call.instance.transactions.start(
+        table, partition.bound(primary_key)[0], call.now, call.settings.transaction_lifetime
+    )
+    return pb.StartLocalTransactionResponse(transaction_id=transaction_id).SerializeToString()
+
+
+def commit_transaction(call: Call, request: pb.CommitTransactionRequest) -> bytes:
+    """Let a transaction take effect."""
+    call.instance.transactions.commit(request.transaction_id, call.now)
+    return b""
+
+
+def abort_transaction(call: Call, request: pb.AbortTransactionRequest) -> bytes:
+    """Forget a transaction."""
+    call.instance.transactions.abort(request.transaction_id, call.now)
+    return b""
+
+
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
+    "StartLocalTransaction": start_local_transaction,
+    "CommitTransaction": commit_transaction,
+    "AbortTransaction": abort_transaction,
+}

@@ -1,0 +1,230 @@
+"""Tunnel calls: messages in, messages out (tunnel-protocol 2.2, 4.2, 4.4 to 4.7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ots_emulator.api.call import Call
+from ots_emulator.pages import Body
+from ots_emulator.refusal import client_gone
+from ots_emulator.tables.table import Table
+from ots_emulator.tunnels.channel import TunnelChannel
+from ots_emulator.tunnels.delivery import PageReader, expire_by_clock, record_checkpoint
+from ots_emulator.tunnels.tunnel import Tunnel
+from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId, StreamConfig, Token, TunnelType
+from ots_tunnel.protocol import tunnel_pb2 as pb
+
+
+def create_tunnel(call: Call, request: pb.CreateTunnelRequest) -> bytes:
+    """Create a tunnel."""
+    wanted = request.tunnel
+    config = None
+    if wanted.HasField("stream_tunnel_config"):
+        given = wanted.stream_tunnel_config
+        config = StreamConfig(given.flag == pb.EARLIEST, given.startOffset, given.endOffset)
+    tunnel = call.instance.create_tunnel(
+        wanted.table_name, wanted.tunnel_name, TunnelType(wanted.tunnel_type), config, call.now
+    )
+    return pb.CreateTunnelResponse(tunnel_id=tunnel.id).SerializeToString()
+
+
+def delete_tunnel(call: Call, request: pb.DeleteTunnelRequest) -> bytes:
+    """Delete a tunnel; its clients learn it at their next call."""
+    tunnel = call.instance.find_tunnel(request.table_name, request.tunnel_name, request.tunnel_id)
+    del call.instance.tunnels[tunnel.id]
+    return b""
+
+
+def list_tunnel(call: Call, request: pb.ListTunnelRequest) -> bytes:
+    """List the tunnels of a table, of the whole instance without a table name."""
+    tunnels = [_info(call, tunnel) for tunnel in call.instance.tunnels_of(request.table_name)]
+    return pb.ListTunnelResponse(tunnels=tunnels).SerializeToString()
+
+
+def describe_tunnel(call: Call, request: pb.DescribeTunnelRequest) -> bytes:
+    """Describe a tunnel; it shows no channels while it is being initialised."""
+    tunnel = call.instance.find_tunnel(request.table_name, request.tunnel_name, request.tunnel_id)
+    tunnel.expire_clients(call.now)
+    channels = tunnel.channels.values() if tunnel.is_ready(call.now) else ()
+    return pb.DescribeTunnelResponse(
+        tunnel=_info(call, tunnel),
+        channels=[_channel_info(channel) for channel in channels],
+        tunnel_rpo=tunnel.consume_point_ns(),
+    ).SerializeToString()
+
+
+def _info(call: Call, tunnel: Tunnel) -> pb.TunnelInfo:
+    table = call.instance.tables.get(tunnel.table_name)
+    if table is not None:
+        expire_by_clock(tunnel, table, call.now_us)
+    config = tunnel.config
+    log = table.log if table is not None else None
+    return pb.TunnelInfo(
+        tunnel_id=tunnel.id,
+        tunnel_type=tunnel.type.name,
+        table_name=tunnel.table_name,
+        instance_name=call.instance.name,
+        stream_id=log.stream_id if log is not None and config is not None else "",
+        stage=tunnel.stage(call.now),
+        expired=tunnel.expired,
+        tunnel_name=tunnel.name,
+        public=True,
+        stream_tunnel_config=None
+        if config is None
+        else pb.StreamTunnelConfig(
+            flag=pb.EARLIEST if config.earliest else pb.LATEST,
+            startOffset=config.start_offset_ns,
+            endOffset=config.end_offset_ns,
+        ),
+        create_time=tunnel.created_ns,
+    )
+
+
+def _channel_info(channel: TunnelChannel) -> pb.ChannelInfo:
+    return pb.ChannelInfo(
+        channel_id=channel.id,
+        channel_type=channel.type,
+        channel_status=channel.shown_status.name,
+        client_id=channel.owner or "",
+        channel_rpo=channel.consume_point_ns,
+        channel_count=channel.rows,
+    )
+
+
+def connect(call: Call, request: pb.ConnectRequest) -> bytes:
+    """Register a client."""
+    config = request.client_config
+    timeout = float(config.timeout) if config.timeout > 0 else call.settings.client_timeout
+    tunnel = call.instance.tunnel(request.tunnel_id)
+    expire_by_clock(tunnel, _table(call, tunnel), call.now_us)
+    client = tunnel.connect(config.client_tag, timeout, call.now)
+    return pb.ConnectResponse(client_id=client.id).SerializeToString()
+
+
+def heartbeat(call: Call, request: pb.HeartbeatRequest) -> bytes:
+    """Take a client's report and answer with the channels it holds."""
+    tunnel = call.instance.tunnel(request.tunnel_id)
+    reports = [
+        Channel(ChannelId(channel.channel_id), channel.version, ChannelStatus(channel.status))
+        for channel in request.channels
+    ]
+    held = tunnel.heartbeat(request.client_id, reports, call.now)
+    return pb.HeartbeatResponse(
+        channels=[
+            pb.Channel(
+                channel_id=channel.channel_id,
+                version=channel.version,
+                status=channel.status.name,
+            )
+            for channel in held
+        ]
+    ).SerializeToString()
+
+
+def shutdown(call: Call, request: pb.ShutdownRequest) -> bytes:
+    """Deregister a client."""
+    call.instance.tunnel(request.tunnel_id).shutdown(request.client_id)
+    return b""
+
+
+def get_checkpoint(call: Call, request: pb.GetCheckpointRequest) -> bytes:
+    """Return the cursor of a channel."""
+    _, channel = _channel(call, request)
+    return pb.GetCheckpointResponse(checkpoint=channel.token, sequence_number=channel.sequence).SerializeToString()
+
+
+def read_records(call: Call, request: pb.ReadRecordsRequest) -> Body:
+    """Return the page at a token."""
+    tunnel, channel = _channel(call, request)
+    tunnel.check_alive()
+    table = _table(call, tunnel)
+    reader = PageReader(tunnel, channel, table, call.settings, call.instance.pages, call.now_us)
+    return reader.read(Token(request.token))
+
+
+def checkpoint(call: Call, request: pb.CheckpointRequest) -> bytes:
+    """Store the cursor of a channel; what it says of time moves the consume point."""
+    tunnel, channel = _channel(call, request)
+    token = Token(request.checkpoint)
+    table = _table(call, tunnel)
+    rows, point_ns = channel.rows, channel.consume_point_ns
+    # Reading the token first: a token that is none must not use up a sequence number.
+    record_checkpoint(tunnel, channel, token, table)
+    try:
+        tunnel.checkpoint(channel, token, request.sequence_number)
+    except Exception:
+        channel.rows, channel.consume_point_ns = rows, point_ns
+        raise
+    return b""
+
+
+def get_rpo(call: Call, request: pb.GetRpoRequest) -> bytes:
+    """Return consume points as JSON in the vendor's Go names, times in ns (tunnel-protocol 2.5)."""
+    tunnel = call.instance.tunnel(request.tunnel_id)
+    channels: dict[str, dict[str, dict[str, object]]] = {}
+    for channel in tunnel.channels.values():
+        channels.setdefault(channel.type, {})[channel.id] = {"ChannelTyp": channel.type, **_rpo([channel])}
+    totals = {
+        kind: _rpo([channel for channel in tunnel.channels.values() if channel.type == kind]) for kind in channels
+    }
+    return pb.GetRpoResponse(
+        rpo_infos=json.dumps(channels).encode(),
+        tunnel_rpo_infos=json.dumps(totals).encode(),
+        tunnel_id=tunnel.id,
+    ).SerializeToString()
+
+
+def _rpo(channels: list[TunnelChannel]) -> dict[str, object]:
+    point_ns = min(channel.consume_point_ns for channel in channels)
+    slowest = min(channels, key=lambda channel: channel.status)
+    return {
+        "Status": slowest.shown_status.name,
+        "TotalCount": sum(channel.rows for channel in channels),
+        "AccessTime": max(channel.consume_point_ns for channel in channels),
+        "RpoTime": point_ns,
+    }
+
+
+def schedule(call: Call, request: pb.ScheduleRequest) -> bytes:
+    """Suspend, resume or end channels by hand; versions are ignored (tunnel-protocol 2.6)."""
+    tunnel = call.instance.tunnel(request.tunnel_id)
+    channels = [(tunnel.channel(wanted.channel_id), wanted.status) for wanted in request.channels]
+    for channel, status in channels:
+        if status == pb.CLOSING:
+            tunnel.suspend(channel)
+        elif status == pb.OPEN:
+            tunnel.resume(channel)
+        elif status == pb.TERMINATED:
+            tunnel.terminate(channel)
+    return b""
+
+
+def _channel(
+    call: Call, request: pb.GetCheckpointRequest | pb.ReadRecordsRequest | pb.CheckpointRequest
+) -> tuple[Tunnel, TunnelChannel]:
+    tunnel, channel = call.instance.channel(request.tunnel_id, request.channel_id)
+    if call.settings.strict_owner and channel.owner != ClientId(request.client_id):
+        raise client_gone()
+    return tunnel, channel
+
+
+def _table(call: Call, tunnel: Tunnel) -> Table:
+    return call.instance.table(tunnel.table_name)
+
+
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes | Body]]] = {
+    "CreateTunnel": create_tunnel,
+    "DeleteTunnel": delete_tunnel,
+    "ListTunnel": list_tunnel,
+    "DescribeTunnel": describe_tunnel,
+    "Connect": connect,
+    "Heartbeat": heartbeat,
+    "Shutdown": shutdown,
+    "GetCheckpoint": get_checkpoint,
+    "ReadRecords": read_records,
+    "Checkpoint": checkpoint,
+    "GetRpo": get_rpo,
+    "Schedule": schedule,
+}

@@ -1,0 +1,1 @@
+"""State that survives a restart: recording, restoring and the database."""

@@ -1,0 +1,212 @@
+"""The store of a data directory: a SQLite database that knows numbers and bytes, and nothing of tables or tunnels.
+
+    document(number, kind, owner, body)      tables, partitions, tunnels, channels, clients as JSON
+    image(place, row, versioned)             rows; place = table number << 36 | number within the table
+    entry(place, time_us, record)            log entries; place = partition number << 36 | position
+
+New rows are added at the end, in whatever order their keys are: a batch of random keys writes a few pages instead of
+one page per row.
+
+One commit is one transaction in SQLite's write-ahead log. The death of the process costs nothing that was committed:
+the pages are the kernel's by then. A power loss never breaks the database, but without `fsync` it may cost the last
+commits.
+
+Kept is what clients were told: rows, logs, tables, tunnels, channels with owner, version and checkpoint, connected
+clients and when they were last heard of. Not kept are open transactions (a crash aborts them), fault rules, changed
+settings and a shifted clock. Instances that are not served stay as they are.
+
+Every call commits by itself: that costs some 15 us, less than sharing one with others would take to arrange.
+
+Numbers are never used twice, so what belonged to something deleted can be swept away later, in pieces.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+from ots_emulator.durable.datadir import DATABASE_NAME, DataError, lock_directory, open_database, unusable
+
+_log = logging.getLogger(__name__)
+
+_POSITION_BITS: Final = 36
+_POSITIONS: Final = 1 << _POSITION_BITS
+#: How much of what was deleted one commit sweeps away.
+_SWEEP_STEP: Final = 500
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one commit writes."""
+
+    documents: list[tuple[int, str, int, str]] = field(default_factory=list)
+    """Number, kind, owner's number, body."""
+    gone: list[tuple[int]] = field(default_factory=list)
+    """Numbers of documents to delete."""
+    rows: list[tuple[int, bytes, bool]] = field(default_factory=list)
+    """Place, image, whether some column has several versions."""
+    gone_rows: list[tuple[int]] = field(default_factory=list)
+    """Places of rows to delete."""
+    entries: list[tuple[int, int, bytes]] = field(default_factory=list)
+    """Place, commit time in us, record."""
+
+    def __bool__(self) -> bool:
+        return bool(self.documents or self.gone or self.rows or self.gone_rows or self.entries)
+
+
+class Storage:
+    """An open data directory.
+
+    Args:
+        directory: made if it is missing.
+        fsync: whether every commit waits for the disk.
+
+    Raises:
+        DataError: it cannot be used.
+    """
+
+    def __init__(self, directory: Path, *, fsync: bool = False) -> None:
+        self.directory = directory
+        #: Why nothing can be committed any more.
+        self.failure: str | None = None
+        self._lock = lock_directory(directory)
+        try:
+            self._db = open_database(directory / DATABASE_NAME, fsync=fsync)
+            self._next_number = self._highest_number() + 1
+        except (sqlite3.Error, DataError) as error:
+            self._lock.close()
+            raise unusable(directory, error) from error
+        #: Table of the database, first and last place.
+        self._unswept: deque[tuple[str, int, int]] = deque()
+
+    def __repr__(self) -> str:
+        return f"Storage({self.directory}, {self._next_number - 1} numbers)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def new_number(self) -> int:
+        """Return a number that was never used."""
+        self._next_number += 1
+        return self._next_number - 1
+
+    # Writing
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether nothing deleted is left."""
+        return not self._unswept
+
+    def commit(self, batch: Batch) -> None:
+        """Write a batch whole or not at all, and sweep a piece of what was deleted.
+
+        Raises:
+            DataError: it could not be written; from now on nothing can.
+        """
+        if self.failure is not None:
+            raise DataError(self.failure)
+        db = self._db
+        try:
+            db.execute("BEGIN")
+            if batch.documents:
+                db.executemany("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?)", batch.documents)
+            if batch.gone:
+                db.executemany("DELETE FROM document WHERE number = ?", batch.gone)
+            if batch.rows:
+                db.executemany("INSERT OR REPLACE INTO image VALUES (?, ?, ?)", batch.rows)
+            if batch.gone_rows:
+                db.executemany("DELETE FROM image WHERE place = ?", batch.gone_rows)
+            if batch.entries:
+                db.executemany("INSERT INTO entry VALUES (?, ?, ?)", batch.entries)
+            if not self.is_swept:
+                self._sweep()
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.fail(f"{self.directory}: cannot be written: {error}")
+            raise DataError(str(self.failure)) from error
+
+    def fail(self, reason: str) -> None:
+        """Take no more commits: what is in memory is ahead of what is kept."""
+        self.failure = reason
+        _log.critical("no more calls are taken: %s", reason, extra={"action": "data_failed"})
+
+    def forget_rows(self, table: int) -> None:
+        """Sweep the rows of a table away with the next commits."""
+        self._unswept.append(("image", place_of(table, 0), place_of(table, _POSITIONS - 1)))
+
+    def forget_entries(self, partition: int, first: int = 0, last: int = _POSITIONS - 1) -> None:
+        """Sweep the entries of a partition from one position to another (inclusive) away with the next commits."""
+        self._unswept.append(("entry", place_of(partition, first), place_of(partition, last)))
+
+    def _sweep(self) -> None:
+        table, first, last = self._unswept.popleft()
+        places = f"FROM {table} WHERE place BETWEEN ? AND ?"
+        query = f"SELECT place {places} ORDER BY place LIMIT 1 OFFSET {_SWEEP_STEP}"
+        rest = self._db.execute(query, (first, last)).fetchone()
+        if rest is not None:
+            self._unswept.appendleft((table, rest[0], last))
+            last = rest[0] - 1
+        self._db.execute(f"DELETE {places}", (first, last))
+
+    # Reading
+
+    def documents(self) -> Iterator[tuple[int, str, int, str]]:
+        """Yield number, kind, owner and body of all documents in the order they came to be."""
+        yield from self._db.execute("SELECT number, kind, owner, body FROM document ORDER BY number")
+
+    def rows(self, table: int) -> Iterator[tuple[int, bytes, int]]:
+        """Yield place, image and whether it has several versions, of all rows of a table."""
+        query = "SELECT place, row, versioned FROM image WHERE place BETWEEN ? AND ? ORDER BY place"
+        yield from self._db.execute(query, (place_of(table, 0), place_of(table, _POSITIONS - 1)))
+
+    def entries(self, partition: int, base: int) -> Iterator[tuple[int, bytes]]:
+        """Yield commit time and record of the entries of a partition from a position on."""
+        query = "SELECT time_us, record FROM entry WHERE place BETWEEN ? AND ? ORDER BY place"
+        yield from self._db.execute(query, (place_of(partition, base), place_of(partition, _POSITIONS - 1)))
+
+    def tables_with_rows(self) -> Iterator[int]:
+        """Yield the numbers of all tables that have rows, also of deleted ones."""
+        return (number for number, _ in self._holders("image"))
+
+    def partitions_with_entries(self) -> Iterator[tuple[int, int]]:
+        """Yield number and first stored position of all partitions that have entries, also of removed ones."""
+        return self._holders("entry")
+
+    def _holders(self, table: str) -> Iterator[tuple[int, int]]:
+        start = 0
+        while True:
+            found = self._db.execute(f"SELECT min(place) FROM {table} WHERE place >= ?", (start,)).fetchone()[0]
+            if found is None:
+                return
+            number = found >> _POSITION_BITS
+            yield number, found - place_of(number, 0)
+            start = place_of(number + 1, 0)
+
+    def _highest_number(self) -> int:
+        maxima = (f"(SELECT max(place) >> {_POSITION_BITS} FROM {table})" for table in ("image", "entry"))
+        query = f"SELECT (SELECT max(number) FROM document), {', '.join(maxima)}"
+        return max(number or 0 for number in self._db.execute(query).fetchone())
+
+    # Ending
+
+    def close(self) -> None:
+        """Write the database whole, without a write-ahead log beside it, and let others use the directory."""
+        if self.failure is None:
+            self.failure = f"{self.directory}: has been closed"
+        try:
+            self._db.close()
+        finally:
+            self._lock.close()
+
+
+def place_of(partition: int, position: int) -> int:
+    """Return where an entry is in the order of all entries."""
+    return partition << _POSITION_BITS | position

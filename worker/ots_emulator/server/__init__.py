@@ -1,0 +1,1 @@
+"""The HTTP server: authentication, faults, history and ports."""

@@ -1,0 +1,174 @@
+"""The two ports: data for clients, admin for tests and operators of the emulator."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.server.application import AnswerCut, Application
+from ots_emulator.server.auth import body_too_large
+from ots_tunnel.errors import ConnectionLost
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+
+_log = logging.getLogger(__name__)
+
+#: How long a stop waits for calls under way.
+_STOP_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Listener:
+    """A listening port."""
+
+    runner: web.ServerRunner | web.AppRunner
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Its URL without trailing slash."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    async def stop(self) -> None:
+        """Finish calls under way and close the port."""
+        await self.runner.cleanup()
+
+
+async def listen(runner: web.ServerRunner | web.AppRunner, host: str, port: int) -> Listener:
+    """Start listening; port 0 chooses a free one.
+
+    Raises:
+        OSError: the address cannot be used.
+    """
+    await runner.setup()
+    site = web.TCPSite(runner, host, port)
+    try:
+        await site.start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    # A wildcard address is no address to connect to.
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    return Listener(runner, shown, runner.addresses[0][1])
+
+
+async def serve_data(application: Application, host: str, port: int, body_limit: int) -> Listener:
+    """Serve the data port."""
+    server = _DataServer(application, body_limit)
+    return await listen(web.ServerRunner(server, shutdown_timeout=_STOP_SECONDS), host, port)
+
+
+class _DataServer(web.Server):
+    def __init__(self, application: Application, body_limit: int) -> None:
+        super().__init__(data_handler(application, body_limit), keepalive_timeout=75.0)
+        self.application = application
+
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, self.application, keepalive_timeout=75.0)
+
+
+class _Connection(web.RequestHandler):
+    """Answers in the service's form also where there is no request to speak of."""
+
+    __slots__ = ("_application",)
+
+    def __init__(self, manager: _DataServer, application: Application, **options: Any) -> None:
+        super().__init__(manager, loop=asyncio.get_running_loop(), **options)
+        self._application = application
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Refuse what is no HTTP, without a traceback; a mistake of our own gets both."""
+        if status < 500:
+            first, *_ = (message or "unreadable").splitlines() or [""]
+            _log.info("malformed request", extra={"action": "malformed_request", "reason": first})
+            refusal = Refusal("OTSParameterInvalid", f"Malformed HTTP request: {first}")
+        else:
+            _log.error("answer failed", extra={"action": "answer_failed"}, exc_info=exc)
+            refusal = Refusal("OTSInternalServerError", "Internal server error.")
+        response = _response(self._application.refuse(request.path, request.headers, refusal))
+        response.force_close()
+        return response
+
+    def log_exception(self, *texts: Any, **options: Any) -> None:
+        """Log a mistake; that a broken body has a rest which cannot be read is none."""
+        if not isinstance(options.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*texts, **options)
+
+
+def data_handler(
+    application: Application, body_limit: int
+) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    """Return the function that turns HTTP into calls; one write carries headers and body (tablestore-api 1.9)."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path
+        if request.method != "POST":
+            text = "Only POST method for requests is supported."
+            answer = application.refuse(path, request.headers, Refusal("OTSMethodNotAllowed", text))
+        else:
+            try:
+                body = await _body(request, body_limit)
+                answer = await application.handle(HttpRequest(path, request.headers, body))
+            except Refusal as refusal:
+                answer = application.refuse(path, request.headers, refusal)
+            except AnswerCut as cut:
+                await _send_half(request, cut.answer)
+                raise asyncio.CancelledError from None
+            except (ConnectionLost, ConnectionError):
+                # Ours to drop, or gone already: nobody is there to read an answer.
+                if request.transport is not None:
+                    request.transport.abort()
+                raise asyncio.CancelledError from None
+        return _response(answer)
+
+    return handle
+
+
+def _response(answer: HttpResponse) -> web.Response:
+    return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+
+
+async def _send_half(request: web.BaseRequest, answer: HttpResponse) -> None:
+    """Send an answer's headers and the first half of its body, then break the connection."""
+    response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    response.content_length = len(answer.body)
+    await response.prepare(request)
+    await response.write(answer.body[: len(answer.body) // 2])
+    if request.transport is not None:
+        request.transport.abort()
+
+
+async def _body(request: web.BaseRequest, limit: int) -> bytes:
+    """Read the body.
+
+    Raises:
+        Refusal: it is longer than any request may be, whatever its headers say, or its encoding is broken.
+        ConnectionError: the client went away before its end.
+    """
+    if (request.content_length or 0) > limit:
+        raise body_too_large()
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in request.content.iter_any():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > limit:
+                raise body_too_large()
+    except (HttpProcessingError, web.RequestPayloadError) as error:
+        raise parameter_invalid(f"Malformed HTTP request: the body cannot be read ({type(error).__name__}).") from error
+    return b"".join(chunks)

@@ -1,0 +1,1 @@
+"""Tables of the emulator: rows, cells, expiry, change log and transactions."""

@@ -1,0 +1,227 @@
+"""The change log of one table: partitions, each with its own strictly ordered entries.
+
+An entry is kept as the finished bytes of one record field of ReadRecords' answer. Positions count entries from the
+birth of the partition and stay valid when old entries are trimmed. Commit times are microseconds and strictly
+increasing over the whole table, so that children are later than their parents.
+
+Source: tunnel-protocol 3.1, 3.3, 4.1, 4.7, 4.8.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from ots_emulator.journal import UNKEPT, Journal
+from ots_emulator.tables.cells import HEADER
+from ots_emulator.tables.keys import BOTTOM_KEY, Key
+from ots_emulator.wire import record_head
+from ots_tunnel.model import Action
+
+_SEQUENCE_START: Final = b"\x0b\x18\0\0\0\x0c\x13\0\0\0\x0d"
+_sequence: Final = struct.Struct("<iBqBi").pack
+#: Header and extension, which a row gets as a record; the row checksum covers neither.
+_ADDED_BYTES: Final = 33
+HOUR_US: Final = 3_600_000_000
+#: Trimming moves lists around, so it waits until this many entries are due.
+_TRIM_STEP: Final = 256
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """A key range of the table and the log of its changes."""
+
+    id: str
+    start: Key
+    parents: tuple[str, ...]
+    created_us: int
+    closed_us: int | None = None
+    base: int = 0
+    times_us: list[int] = field(default_factory=list, repr=False)
+    entries: list[bytes] = field(default_factory=list, repr=False)
+
+    @property
+    def end(self) -> int:
+        """The position behind the last entry."""
+        return self.base + len(self.entries)
+
+    def append(self, timestamp_us: int, entry: bytes) -> None:
+        """Add an entry; its time must be later than the last one's."""
+        self.times_us.append(timestamp_us)
+        self.entries.append(entry)
+
+    def position_at(self, timestamp_us: int) -> int:
+        """Return the position of the first retained entry at or after a time."""
+        return self.base + bisect_left(self.times_us, timestamp_us)
+
+    def trim(self, before_us: int, *, step: int = _TRIM_STEP) -> None:
+        """Forget entries older than a time, `step` or more at once."""
+        due = bisect_left(self.times_us, before_us)
+        if due >= step:
+            del self.times_us[:due], self.entries[:due]
+            self.base += due
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Some entries of one partition, and the commit time of the last one (None when there are none)."""
+
+    entries: list[bytes]
+    next_position: int
+    last_us: int | None
+
+
+class ChangeLog:
+    """All partitions of one table since its stream was switched on.
+
+    Args:
+        stream_id: its name towards clients.
+        retention_hours: 1 to 168.
+        now_us: when it was switched on.
+        starts: where the partitions start; the first must be the bottom.
+        journal: hears of what is appended and forgotten.
+    """
+
+    def __init__(
+        self, stream_id: str, retention_hours: int, now_us: int, starts: list[Key], journal: Journal = UNKEPT
+    ) -> None:
+        self.stream_id = stream_id
+        self.retention_hours = retention_hours
+        self.enabled_us = now_us
+        self.partitions: dict[str, Partition] = {}
+        self._starts: list[Key] = []
+        self._open: list[Partition] = []
+        self._last_us = now_us
+        self._journal = journal
+        for start in starts or [BOTTOM_KEY]:
+            self._add(start, ())
+
+    @classmethod
+    def loaded(
+        cls,
+        partitions: Iterable[Partition],
+        *,
+        stream_id: str,
+        retention_hours: int,
+        enabled_us: int,
+        last_us: int,
+        journal: Journal,
+    ) -> Self:
+        """Build the log of partitions that exist, in the order they came to be."""
+        log = cls(stream_id, retention_hours, enabled_us, [], journal)
+        log.partitions = {partition.id: partition for partition in partitions}
+        log._open = [partition for partition in log.partitions.values() if partition.closed_us is None]
+        log._open.sort(key=lambda partition: partition.start)
+        log._starts = [partition.start for partition in log._open]
+        # Times go on increasing, whatever the clock says now.
+        latest = (max(part.created_us, part.closed_us or 0, *part.times_us[-1:]) for part in log.partitions.values())
+        log._last_us = max(last_us, *latest)
+        return log
+
+    def __repr__(self) -> str:
+        return f"ChangeLog({self.stream_id}, {len(self._open)} open of {len(self.partitions)} partitions)"
+
+    @property
+    def open_partitions(self) -> tuple[Partition, ...]:
+        """The partitions that take changes, in key order."""
+        return tuple(self._open)
+
+    @property
+    def last_us(self) -> int:
+        """The latest commit time handed out."""
+        return self._last_us
+
+    def append(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
+        """Write one change.
+
+        Args:
+            row: PlainBuffer row without header and extension.
+        """
+        timestamp_us = self._tick(now_us)
+        head = record_head(action, len(row) + _ADDED_BYTES)
+        sequence = _sequence(0, 0x0E, timestamp_us, 0x0F, 0)
+        # One join, because every row written comes by here.
+        entry = b"".join((head, HEADER, row[:-2], _SEQUENCE_START, sequence, row[-2:]))
+        partition = self.locate(key)
+        partition.append(timestamp_us, entry)
+        self._journal.entry(partition, timestamp_us, entry)
+
+    def locate(self, key: Key) -> Partition:
+        """Return the open partition a key belongs to."""
+        return self._open[bisect_right(self._starts, key) - 1]
+
+    def end_of(self, partition: Partition) -> Key | None:
+        """Return where an open partition ends; None is the end of all keys."""
+        following = self._open.index(partition) + 1
+        return self._starts[following] if following < len(self._starts) else None
+
+    def split(self, partition: Partition, at: Key, now_us: int) -> tuple[Partition, Partition]:
+        """End an open partition and continue it in two children, the second starting at `at`."""
+        closed_us = self._tick(now_us)
+        index = self._open.index(partition)
+        del self._open[index], self._starts[index]
+        partition.closed_us = closed_us
+        return self._add(partition.start, (partition.id,)), self._add(at, (partition.id,))
+
+    def merge(self, left: Partition, right: Partition, now_us: int) -> Partition:
+        """End two open partitions, the second right behind the first, and continue them in one child."""
+        closed_us = self._tick(now_us)
+        index = self._open.index(left)
+        assert self._open[index + 1] is right
+        del self._open[index : index + 2], self._starts[index : index + 2]
+        left.closed_us = right.closed_us = closed_us
+        return self._add(left.start, (left.id, right.id))
+
+    def first_position(self, partition: Partition, now_us: int) -> int:
+        """Return the position of the first entry within the retention, whenever the last clean-up was."""
+        return partition.position_at(now_us - self.retention_hours * HOUR_US)
+
+    def read(self, partition: Partition, position: int, *, rows: int, size: int, end_us: int | None) -> LogPage:
+        """Return up to `rows` entries, ending with the one that reaches `size` bytes or comes before `end_us`."""
+        first = position - partition.base
+        last = min(first + rows, len(partition.entries))
+        if end_us is not None:
+            last = min(last, max(first, bisect_left(partition.times_us, end_us)))
+        entries = partition.entries[first:last]
+        total = 0
+        for count, entry in enumerate(entries, 1):
+            total += len(entry)
+            if total >= size:
+                del entries[count:]
+                break
+        taken = first + len(entries)
+        return LogPage(entries, partition.base + taken, partition.times_us[taken - 1] if entries else None)
+
+    def expire(self, now_us: int) -> None:
+        """Forget entries, and closed partitions, that are beyond the retention."""
+        before_us = now_us - self.retention_hours * HOUR_US
+        for partition in list(self.partitions.values()):
+            if partition.times_us and partition.times_us[0] < before_us:
+                partition.trim(before_us)
+                self._journal.partitions(self)
+            if partition.closed_us is not None and partition.closed_us < before_us:
+                del self.partitions[partition.id]
+                self._journal.partitions(self)
+
+    def trim(self) -> None:
+        """Forget every entry, as if the retention had passed."""
+        for partition in self.partitions.values():
+            partition.trim(self._last_us + 1, step=1)
+        self._journal.partitions(self)
+
+    def _add(self, start: Key, parents: tuple[str, ...]) -> Partition:
+        # The second part of a real id is the stream's enabling time (tunnel-protocol 2.3).
+        partition = Partition(f"{uuid.uuid4()}_{self.enabled_us:016d}", start, parents, self._last_us)
+        self.partitions[partition.id] = partition
+        insort(self._starts, start)
+        self._open.insert(self._starts.index(start), partition)
+        self._journal.partitions(self)
+        return partition
+
+    def _tick(self, now_us: int) -> int:
+        self._last_us = max(now_us, self._last_us + 1)
+        return self._last_us

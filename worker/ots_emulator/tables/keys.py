@@ -1,0 +1,241 @@
+"""Primary keys as the store orders them.
+
+A key is a tuple with one element per key column: an int, or the bytes of a string or binary value, so that tuples
+compare as the service compares (integers by number, strings and binaries by bytes; tablestore-api 2.6). A bound is a
+key that may be cut short: a cut tuple sorts before every longer one with the same start, and `TOP` sorts after
+everything, which is what INF_MIN and INF_MAX mean.
+
+    key cell := 03  04 len32 name  05 len32 type payload  0A crc8
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ots_emulator.refusal import Refusal, request_invalid
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import KeyColumn, KeyType, KeyValue, Marker, PrimaryKey
+from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells, decode_primary_key, decode_value, encode_primary_key
+
+_U32 = struct.Struct("<I")
+_I64 = struct.Struct("<q")
+_INT_MAX: Final = (1 << 63) - 1
+KEY_VALUE_BYTES: Final = 1024
+
+#: PlainBuffer type byte of each key type, and how messages print it.
+TYPE_BYTE = {KeyType.INTEGER: 0x00, KeyType.STRING: 0x03, KeyType.BINARY: 0x07}
+_STRING: Final = TYPE_BYTE[KeyType.STRING]
+TYPE_NAME = {KeyType.INTEGER: "VT_INTEGER", KeyType.STRING: "VT_STRING", KeyType.BINARY: "VT_BLOB"}
+
+
+class _Top:
+    """Greater than every key element."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __le__(self, other: object) -> bool:
+        return other is self
+
+    def __gt__(self, other: object) -> bool:
+        return other is not self
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return other is self
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "TOP"
+
+
+TOP: Final = _Top()
+
+Key = tuple[Any, ...]
+BOTTOM_KEY: Final[Key] = ()
+TOP_KEY: Final[Key] = (TOP,)
+
+
+class KeySchema:
+    """Reads and writes the keys of one table."""
+
+    def __init__(self, columns: Sequence[KeyColumn]) -> None:
+        self.columns = tuple(columns)
+        self.names = frozenset(column.name.encode() for column in columns)
+        #: Position of the auto-increment column, None without.
+        self.auto_increment = next((place for place, column in enumerate(columns) if column.auto_increment), None)
+        self._cells = tuple((_cell_start(column.name), TYPE_BYTE[column.type]) for column in columns)
+
+    def parse(self, cells: bytes) -> Key:
+        """Turn the wire bytes of a row's key cells into a key.
+
+        Raises:
+            Refusal: the key does not fit the table, in the service's order: size, name, type (tablestore-api 2.3).
+        """
+        position = 0
+        key = []
+        for start, type_byte in self._cells:
+            if not cells.startswith(start, position):
+                return self._refuse(cells)
+            position += len(start)
+            end = position + 4 + _U32.unpack_from(cells, position)[0]
+            if cells[position + 4] != type_byte:
+                return self._refuse(cells)
+            if type_byte == 0:
+                if end != position + 13:
+                    return self._refuse(cells)
+                key.append(_I64.unpack_from(cells, position + 5)[0])
+            else:
+                value = cells[position + 9 : end]
+                if cells[position + 5 : position + 9] != _U32.pack(len(value)) or len(value) > KEY_VALUE_BYTES:
+                    return self._refuse(cells)
+                if type_byte == _STRING and not value.isascii() and not is_text(value):
+                    return self._refuse(cells)
+                key.append(value)
+            position = end + 2
+        if position != len(cells):
+            return self._refuse(cells)
+        return tuple(key)
+
+    def _refuse(self, cells: bytes) -> Key:
+        self.check(key_columns(cells))
+        raise Refusal("OTSInvalidPK", "Validate PK fail.")
+
+    def check(self, primary_key: PrimaryKey, *, bounds: bool = False) -> None:
+        """Compare a key with the schema; `bounds` allows INF_MIN and INF_MAX.
+
+        Raises:
+            Refusal: OTSInvalidPK, or OTSParameterInvalid for what is wrong without looking at the table.
+        """
+        check_key_values(primary_key, bounds=bounds)
+        if len(primary_key) != len(self.columns):
+            text = f"Validate PK size fail. Input: {len(primary_key)}, Meta: {len(self.columns)}."
+            raise Refusal("OTSInvalidPK", text)
+        for (name, value), column in zip(primary_key, self.columns, strict=True):
+            if name != column.name:
+                raise Refusal("OTSInvalidPK", f"Validate PK name fail. Input: {name}, Meta: {column.name}.")
+            if isinstance(value, Marker):
+                continue
+            found = type_of(value)
+            if found is not column.type:
+                text = f"Validate PK type fail. Input: {TYPE_NAME[found]}, Meta: {TYPE_NAME[column.type]}."
+                raise Refusal("OTSInvalidPK", text)
+
+    def bound(self, primary_key: PrimaryKey) -> Key:
+        """Turn a range limit into a bound.
+
+        Raises:
+            Refusal: it does not fit the table.
+        """
+        self.check(primary_key, bounds=True)
+        elements: list[Any] = []
+        for _, value in primary_key:
+            if value is Marker.INF_MIN:
+                break
+            if value is Marker.INF_MAX:
+                elements.append(TOP)
+                break
+            elements.append(value.encode() if isinstance(value, str) else value)
+        return tuple(elements)
+
+    def primary_key(self, key: Key) -> PrimaryKey:
+        """Turn a key or bound back into names and values; what was cut off becomes INF_MIN."""
+        values: list[tuple[str, KeyValue]] = []
+        for index, column in enumerate(self.columns):
+            element = key[index] if index < len(key) else Marker.INF_MIN
+            if element is TOP:
+                element = Marker.INF_MAX
+            elif column.type is KeyType.STRING and isinstance(element, bytes):
+                element = element.decode()
+            values.append((column.name, element))
+            if isinstance(element, Marker):
+                values.extend((rest.name, element) for rest in self.columns[index + 1 :])
+                break
+        return tuple(values)
+
+    def encode(self, key: Key) -> bytes:
+        """Encode a key or bound as a PlainBuffer row with header."""
+        return encode_primary_key(self.primary_key(key))
+
+    def after(self, key: Key) -> Key:
+        """Return the bound right behind a key: nothing fits between the two."""
+        last = key[-1]
+        if isinstance(last, bytes):
+            return (*key[:-1], last + b"\0")
+        return (*key[:-1], TOP if last == _INT_MAX else last + 1)
+
+
+def cut_element(cut: str) -> Any:
+    """Return the key element of a PlainBuffer value in hexadecimal."""
+    value = decode_value(bytes.fromhex(cut))
+    return value.encode() if isinstance(value, str) else value
+
+
+def key_columns(cells: bytes) -> PrimaryKey:
+    """Decode the key cells of a row without a schema.
+
+    Raises:
+        RequestRefusal: the bytes are no key cells.
+    """
+    try:
+        return decode_key_cells(cells)
+    except CodecError as error:
+        raise request_invalid(f"Malformed primary key: {error}.") from error
+
+
+def read_primary_key(buffer: bytes) -> PrimaryKey:
+    """Decode a PlainBuffer row that holds only a key.
+
+    Raises:
+        RequestRefusal: it is none.
+    """
+    try:
+        return decode_primary_key(buffer)
+    except CodecError as error:
+        raise request_invalid(f"Malformed primary key: {error}.") from error
+
+
+def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False) -> None:
+    """Refuse what can never be a key, whatever the table (tablestore-api 2.3).
+
+    Raises:
+        RequestRefusal: a marker where a value belongs, or a value that is too long.
+    """
+    for name, value in primary_key:
+        if isinstance(value, Marker):
+            if not bounds or value is Marker.AUTO_INCREMENT:
+                raise request_invalid(f"VT_{value.name} is an invalid type for the primary key.")
+        elif not isinstance(value, int):
+            length = len(value.encode() if isinstance(value, str) else value)
+            if length > KEY_VALUE_BYTES:
+                raise request_invalid(
+                    f"The length of primary key column: '{name}' exceeds the MaxLength:{KEY_VALUE_BYTES} "
+                    f"with CurrentLength:{length}."
+                )
+
+
+def is_text(value: bytes) -> bool:
+    """Whether bytes are UTF-8."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _cell_start(name: str) -> bytes:
+    encoded = name.encode()
+    return b"\x03\x04" + _U32.pack(len(encoded)) + encoded + b"\x05"
+
+
+def type_of(value: KeyValue) -> KeyType:
+    """Return the type of a key column's value that is no marker."""
+    if isinstance(value, int):
+        return KeyType.INTEGER
+    return KeyType.STRING if isinstance(value, str) else KeyType.BINARY

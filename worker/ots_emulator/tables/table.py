@@ -1,0 +1,278 @@
+"""Tables: rows in key order, with their versions, and the change log of each.
+
+Rows are kept as the bytes they are read as (see `cells`). Versions beyond the maximum and expired cells are gone for
+every reader at once. Nothing here knows requests or messages.
+
+Source: tablestore-api 2.4 to 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from ots_emulator.journal import UNKEPT, Journal
+from ots_emulator.refusal import parameter_invalid
+from ots_emulator.tables.cells import build_image, cells_of, has_versions, scan_image
+from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.keys import BOTTOM_KEY, Key, KeySchema, cut_element
+from ots_emulator.tables.options import DEFAULT_TRAITS, DefinedColumn, TableOptions, TableTraits
+from ots_emulator.tables.row_change import apply_update, row_of_put, touched_row
+from ots_emulator.tables.rows import Rows
+from ots_tunnel.model import Action
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan
+
+
+class Table:
+    """One table.
+
+    Args:
+        now_us: its creation time.
+        partition_aim: number of partitions it splits itself into as rows arrive.
+        partition_rows: rows the largest partition must have before that happens under a running log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        schema: KeySchema,
+        options: TableOptions,
+        *,
+        now_us: int,
+        defined: tuple[DefinedColumn, ...] = (),
+        partition_aim: int = 1,
+        partition_rows: int = 64,
+        traits: TableTraits = DEFAULT_TRAITS,
+    ) -> None:
+        self.name = name
+        self.schema = schema
+        self.options = options
+        self.defined = defined
+        self.created_us = now_us
+        self.partition_aim = partition_aim
+        self.traits = traits
+        self.log: ChangeLog | None = None
+        self.journal: Journal = UNKEPT
+        # Told of every split and merge, so that tunnels get their new channels in the same moment.
+        self.on_children: Callable[[Sequence[Partition]], None] | None = None
+        self._partition_rows = partition_rows
+        self._next_split = partition_rows
+        self._rows = Rows(options.time_to_live, self._tell)
+        self.last_auto_increment = 0
+
+    def __repr__(self) -> str:
+        return f"Table({self.name}, {len(self)} rows, {self.size_bytes} bytes)"
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    # Reading
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all rows."""
+        return self._rows.size_bytes
+
+    @property
+    def revision(self) -> int:
+        """A number that stands for the rows as they are now; no other rows, of no other table, ever have it."""
+        return self._rows.revision
+
+    def get(self, key: Key, now_ms: int) -> bytes | None:
+        """Return the visible image of a row, None when there is none."""
+        self._rows.expire(now_ms)
+        return self._rows.get(key)
+
+    def scan(self, start: Key, end: Key, now_ms: int, *, backward: bool = False) -> Iterator[tuple[Key, bytes]]:
+        """Iterate over visible rows from `start` (inclusive) to `end` (exclusive); `backward` from high to low keys."""
+        self._rows.expire(now_ms)
+        return self._rows.scan(start, end, backward=backward)
+
+    def single_versions(self, key: Key) -> bool:
+        """Whether no column of this row has more than one version."""
+        return self._rows.single_versions(key)
+
+    def expire(self, now_ms: int) -> None:
+        """Remove what is older than the time to live."""
+        self._rows.expire(now_ms)
+
+    # Writing
+
+    def put(self, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
+        """Replace a row; `row` is header and row as they came."""
+        image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
+        self._rows.store(key, image, versioned=versioned)
+        self._logged(key, Action.PUT, image, now_us)
+
+    def update(self, key: Key, span: RowSpan, now_us: int) -> bytes:
+        """Change single columns of a row, creating it if it is missing; return the row of touched cells.
+
+        Raises:
+            Refusal: an increment met a value that is no integer.
+        """
+        now_ms = now_us // 1000
+        image = self.get(key, now_ms)
+        before = cells_of(scan_image(image)) if image is not None else []
+        touched, after = apply_update(before, span, now_ms, self.options.max_versions)
+        self._rows.store(key, build_image(span, after), versioned=has_versions(after))
+        change = touched_row(span, touched)
+        self._logged(key, Action.UPDATE, change, now_us)
+        return change
+
+    def delete(self, key: Key, span: RowSpan, now_us: int) -> None:
+        """Remove a row; that it is missing is no error."""
+        self._rows.remove(key)
+        self._logged(key, Action.DELETE, build_image(span, (), delete=True), now_us)
+
+    def next_auto_increment(self, now_us: int) -> int:
+        """Return a value for an auto-increment key column, greater than all before it."""
+        self.last_auto_increment = max(self.last_auto_increment + 1, now_us)
+        return self.last_auto_increment
+
+    def fork(self, partition_key: Any) -> Table:
+        """Return a table of its own with the rows of one partition key, without log and journal."""
+        copy = Table(self.name, self.schema, self.options, now_us=self.created_us, traits=self.traits)
+        self._rows.copy_to(copy._rows, (partition_key,), self.schema.after((partition_key,)))
+        return copy
+
+    def check_versions(self, span: RowSpan, now_us: int) -> None:
+        """Refuse cell versions too far from the server's time (tablestore-api 2.5).
+
+        Raises:
+            Refusal: OTSParameterInvalid naming the cell.
+        """
+        now = now_us // 1_000_000
+        options = self.options
+        low = now - options.max_deviation
+        if options.time_to_live > 0:
+            low = max(low, now - options.time_to_live)
+        low_ms, high_ms = low * 1000, (now + options.max_deviation) * 1000
+        # The cells of a row are usually of one time, so one look is enough.
+        times = {cell.timestamp_ms for cell in span.cells if cell.timestamp_ms is not None}
+        if all(low_ms <= timestamp_ms < high_ms for timestamp_ms in times):
+            return
+        for cell in span.cells:
+            timestamp_ms = cell.timestamp_ms
+            # Removing a version writes none.
+            if timestamp_ms is not None and not cell.op and not low_ms <= timestamp_ms < high_ms:
+                raise parameter_invalid(f"Invalid timestamp. Cell:{cell.name.decode()}.")
+
+    def change_options(self, options: TableOptions, now_us: int) -> None:
+        """Apply new options; versions beyond a lower maximum are gone at once, what has expired does not come back."""
+        self._rows.expire(now_us // 1000)
+        lowered = options.max_versions < self.options.max_versions
+        self.options = options
+        self.journal.table(self)
+        self._rows.change_time_to_live(options.time_to_live)
+        if lowered:
+            self._rows.keep_newest(options.max_versions)
+
+    def _tell(self, key: Key, image: bytes | None, versioned: bool) -> None:
+        self.journal.row(self, key, image, versioned=versioned)
+
+    def _logged(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
+        if self.log is None:
+            return
+        self.log.append(key, action, row, now_us)
+        if self.partition_aim == 1 or len(self._rows) < self._next_split:
+            return
+        if len(self.log.open_partitions) < self.partition_aim:
+            self._approach_aim(now_us)
+
+    def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
+        """Take rows as they were stored, in any order, each with whether some column has several versions."""
+        self._rows.load(rows)
+
+    # Partitions
+
+    def enable_stream(self, retention_hours: int, now_us: int) -> ChangeLog:
+        """Start a new change log; the table is cut into its partitions now."""
+        starts = self.partition_starts()
+        self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, starts, self.journal)
+        return self.log
+
+    def disable_stream(self) -> None:
+        """Drop the change log."""
+        self.log = None
+        self.journal.table(self)
+
+    def partition_starts(self) -> list[Key]:
+        """Return where the partitions start, in key order; without a log they are quantiles of the rows."""
+        if self.log is not None:
+            return [partition.start for partition in self.log.open_partitions]
+        if self.traits.cuts:
+            return [BOTTOM_KEY, *((cut_element(cut),) for cut in self.traits.cuts)]
+        return [BOTTOM_KEY, *self.quantiles(self.partition_aim)]
+
+    def rows_of(self, partition: Partition) -> int:
+        """Count the rows within an open partition."""
+        first, last = self._span_of(partition)
+        return last - first
+
+    def split(self, partition: Partition | None, now_us: int, *, at: Key | None = None) -> list[Partition]:
+        """Split a partition, by default the one with most rows at its median; return parent and children.
+
+        Raises:
+            Refusal: no log, the partition is closed, or it has fewer than two rows.
+        """
+        log = self.log
+        if log is None:
+            raise parameter_invalid(f"table {self.name!r} has no stream, so its partitions have no history to split")
+        if partition is None:
+            partition = max(log.open_partitions, key=self.rows_of)
+        if partition.closed_us is not None:
+            raise parameter_invalid(f"partition {partition.id} is closed")
+        first, last = self._span_of(partition)
+        if at is None:
+            if last - first < 2:
+                raise parameter_invalid(f"partition {partition.id} has {last - first} rows, at least 2 are needed")
+            at = self._rows.key_at((first + last) // 2)
+        end = log.end_of(partition)
+        if at <= partition.start or (end is not None and at >= end):
+            raise parameter_invalid(f"split key lies outside of partition {partition.id}")
+        children = log.split(partition, at, now_us)
+        if self.on_children is not None:
+            self.on_children(children)
+        return [partition, *children]
+
+    def merge(self, left: Partition | None, now_us: int) -> list[Partition]:
+        """Merge a partition with the next one, by default the neighbours with fewest rows; return parents and child.
+
+        Raises:
+            Refusal: no log, or the partition is closed or the last one.
+        """
+        log = self.log
+        if log is None:
+            raise parameter_invalid(f"table {self.name!r} has no stream, so its partitions have no history to merge")
+        neighbours = list(pairwise(log.open_partitions))
+        if left is None and neighbours:
+            left, _ = min(neighbours, key=lambda pair: self.rows_of(pair[0]) + self.rows_of(pair[1]))
+        right = next((second for first, second in neighbours if first is left), None)
+        if left is None or right is None:
+            which = "the table has one partition" if left is None else f"no open partition follows {left.id}"
+            raise parameter_invalid(f"nothing to merge in table {self.name!r}: {which}")
+        child = log.merge(left, right, now_us)
+        self.partition_aim = min(self.partition_aim, len(log.open_partitions))
+        if self.on_children is not None:
+            self.on_children((child,))
+        return [left, right, child]
+
+    def quantiles(self, parts: int, start: Key = BOTTOM_KEY) -> list[Key]:
+        """Return up to `parts` - 1 existing keys that cut the rows from `start` on into equal parts."""
+        first, last = self._rows.index(start), len(self._rows)
+        cuts = {first + (last - first) * part // parts for part in range(1, parts)}
+        return [self._rows.key_at(cut) for cut in sorted(cuts) if first < cut < last]
+
+    def _span_of(self, partition: Partition) -> tuple[int, int]:
+        end = self.log.end_of(partition) if self.log is not None else None
+        last = len(self._rows) if end is None else self._rows.index(end)
+        return self._rows.index(partition.start), last
+
+    def _approach_aim(self, now_us: int) -> None:
+        assert self.log is not None
+        largest = max(self.log.open_partitions, key=self.rows_of)
+        if self.rows_of(largest) >= self._partition_rows:
+            self.split(largest, now_us)
+        # Doubling would leave small tables behind their aim, every row would cost; one look per some rows it is.
+        self._next_split = len(self._rows) + max(1, self._partition_rows // 4)

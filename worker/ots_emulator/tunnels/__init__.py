@@ -1,0 +1,1 @@
+"""Tunnels of the emulator: channels, scheduling, delivery and tokens."""

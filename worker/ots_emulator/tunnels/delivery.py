@@ -1,0 +1,217 @@
+"""What channels deliver: where they start, their pages, and what a checkpoint says about time.
+
+Consume points: the token of a page that reached the log's end carries the time of that read, any other the commit
+time of its last record; a checkpoint moves the consume point to its token's time (`design`: consume points).
+
+Source: tunnel-protocol 2.4, 4.1, 4.6, 4.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ots_emulator.pages import Body, PageCache
+from ots_emulator.refusal import parameter_invalid, tunnel_expired
+from ots_emulator.settings import Settings
+from ots_emulator.tables.cells import HEADER
+from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, Key
+from ots_emulator.tables.table import Table
+from ots_emulator.tunnels.channel import BaseSlice, TunnelChannel
+from ots_emulator.tunnels.tokens import (
+    BaseCursor,
+    StreamCursor,
+    base_token,
+    read_base_token,
+    read_stream_token,
+    stream_token,
+)
+from ots_emulator.tunnels.tunnel import Tunnel
+from ots_emulator.wire import page_tail, record_head
+from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelStatus, StreamConfig, Token, TunnelType
+
+
+def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:
+    """Cut the table into base channels: by size, and at least as many as it has partitions."""
+    by_size = -(-table.size_bytes // settings.base_split_bytes)
+    starts = [BOTTOM_KEY, *table.quantiles(max(by_size, len(table.partition_starts()), 1))]
+    return [
+        TunnelChannel(
+            ChannelId(f"BaseData_{number}"), BaseSlice(start, end), base_token(table.schema, BaseCursor(start, 0))
+        )
+        for number, (start, end) in enumerate(pairwise([*starts, TOP_KEY]))
+    ]
+
+
+def stream_channels(
+    log: ChangeLog, tunnel_type: TunnelType, config: StreamConfig | None, now_us: int
+) -> list[TunnelChannel]:
+    """Return a channel for each partition that has something to deliver from the tunnel's start on.
+
+    The stream of a BaseAndStream tunnel starts at its creation, so that nothing written during the base phase is
+    lost; a start in the past is only for Stream tunnels.
+    """
+    past = config if tunnel_type is TunnelType.Stream else None
+    channels = []
+    for partition in log.partitions.values():
+        if past is not None and past.earliest:
+            position = log.first_position(partition, now_us)
+        elif past is not None and past.start_offset_ns:
+            position = max(partition.position_at(past.start_offset_ns // 1000), log.first_position(partition, now_us))
+        else:
+            position = partition.end
+        if partition.closed_us is None or position < partition.end:
+            channels.append(stream_channel(partition, position))
+    return channels
+
+
+def stream_channel(partition: Partition, position: int) -> TunnelChannel:
+    """Return the channel of one partition, starting at a position of its log."""
+    return TunnelChannel(ChannelId(partition.id), partition, stream_token(partition.id, StreamCursor(position, 0, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads pages of one channel for one call; reading changes nothing, so tokens can be replayed.
+
+    `pages` has the pages that were read before and cannot be different now.
+    """
+
+    tunnel: Tunnel
+    channel: TunnelChannel
+    table: Table
+    settings: Settings
+    pages: PageCache
+    now_us: int
+
+    def read(self, token: Token) -> Body:
+        """Return the page at a token.
+
+        Raises:
+            Refusal: the token is none of this channel, or what it points at is gone.
+        """
+        if token == FINISHED:
+            return _page([], FINISHED, may_more=False)
+        if isinstance(self.channel.source, BaseSlice):
+            return self._base_page(self.channel.source, read_base_token(token, self.table.schema))
+        return self._stream_page(self.channel.source, token)
+
+    def _base_page(self, part: BaseSlice, cursor: BaseCursor) -> Body:
+        table, settings = self.table, self.settings
+        table.expire(self.now_us // 1000)
+        # Any change of any row gives the table another revision.
+        name = (table.revision, part.start, part.end, cursor, settings.page_rows, settings.page_bytes)
+        kept = self.pages.get(name)
+        if kept is not None:
+            return kept
+        records: list[bytes] = []
+        size = 0
+        last: Key = ()
+        for key, image in table.scan(max(cursor.key, part.start), part.end, self.now_us // 1000):
+            length = len(image)
+            records.append(record_head(Action.PUT, length + len(HEADER)) + HEADER + image)
+            size += length
+            last = key
+            if size >= settings.page_bytes or len(records) >= settings.page_rows:
+                break
+        else:
+            self.channel.total_rows = cursor.rows + len(records)
+            return _page(records, FINISHED, may_more=False)
+        # The key right behind the last row, not the next row: what is inserted between them is still delivered.
+        following = BaseCursor(table.schema.after(last), cursor.rows + len(records))
+        page = _page(records, base_token(table.schema, following), may_more=True)
+        self.pages.put(name, page, settings.page_cache_bytes)
+        return page
+
+    def _stream_page(self, partition: Partition, token: Token) -> Body:
+        tunnel, settings, now_us = self.tunnel, self.settings, self.now_us
+        cursor = _stream_cursor(token, partition)
+        log = self.table.log
+        if log is None or partition.id not in log.partitions:
+            raise tunnel_expired()
+        log.expire(now_us)
+        if cursor.position < log.first_position(partition, now_us):
+            # The log the tunnel needs is beyond its retention: nobody can heal that (tunnel-protocol 4.8).
+            tunnel.expired = True
+            raise tunnel_expired()
+        end_us = _end_us(tunnel)
+        # What lies between two positions of a log never changes; partitions have ids of their own.
+        name = (partition.id, cursor.position, cursor.rows, end_us, settings.page_rows, settings.page_bytes)
+        kept = self.pages.get(name)
+        if kept is not None:
+            return kept
+        page = log.read(partition, cursor.position, rows=settings.page_rows, size=settings.page_bytes, end_us=end_us)
+        rows = cursor.rows + len(page.entries)
+        until = partition.end if end_us is None else min(partition.end, partition.position_at(end_us))
+        caught_up = page.next_position >= until
+        ended = partition.closed_us is not None or (end_us is not None and max(now_us, log.last_us) >= end_us)
+        if caught_up and ended:
+            self.channel.total_rows = rows
+            return _page(page.entries, FINISHED, may_more=False)
+        time_ns = cursor.time_ns if page.last_us is None else page.last_us * 1000
+        if caught_up and settings.idle_advance:
+            time_ns = max(time_ns, now_us * 1000)
+        following = stream_token(partition.id, StreamCursor(page.next_position, rows, time_ns))
+        body = _page(page.entries, following, may_more=not caught_up)
+        if not caught_up:
+            self.pages.put(name, body, settings.page_cache_bytes)
+        return body
+
+
+def _page(records: list[bytes], next_token: Token, *, may_more: bool) -> Body:
+    """Join finished records to an answer."""
+    return Body(b"".join((*records, page_tail(next_token, may_more=may_more))))
+
+
+def expire_by_clock(tunnel: Tunnel, table: Table, now_us: int) -> None:
+    """Let a tunnel expire whose checkpoints lie before what is left of the log (tunnel-protocol 4.8)."""
+    log = table.log
+    if tunnel.expired or log is None:
+        return
+    log.expire(now_us)
+    for channel in tunnel.channels.values():
+        if isinstance(channel.source, BaseSlice) or channel.token == FINISHED:
+            continue
+        if channel.status is ChannelStatus.TERMINATED:
+            continue
+        if channel.source.id not in log.partitions:
+            tunnel.expired = True
+        elif channel.source.entries or channel.source.base:
+            position = read_stream_token(channel.token, channel.source.id).position
+            tunnel.expired = tunnel.expired or position < log.first_position(channel.source, now_us)
+
+
+def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table) -> None:
+    """Move rows and consume point of a channel to what its new checkpoint says.
+
+    Raises:
+        Refusal: the token is none of this channel.
+    """
+    if isinstance(channel.source, BaseSlice):
+        channel.rows = channel.total_rows if token == FINISHED else read_base_token(token, table.schema).rows
+        return
+    if token == FINISHED:
+        channel.rows = channel.total_rows or channel.rows
+        channel.consume_point_ns = max(channel.consume_point_ns, _ended_ns(tunnel, channel.source))
+        return
+    cursor = _stream_cursor(token, channel.source)
+    channel.rows = cursor.rows
+    channel.consume_point_ns = cursor.time_ns
+
+
+def _stream_cursor(token: Token, partition: Partition) -> StreamCursor:
+    cursor = read_stream_token(token, partition.id)
+    if cursor.position > partition.end:
+        raise parameter_invalid(f"[tunnelservice] invalid token: position {cursor.position} is behind the log's end")
+    return cursor
+
+
+def _end_us(tunnel: Tunnel) -> int | None:
+    offset_ns = tunnel.config.end_offset_ns if tunnel.config is not None else 0
+    return offset_ns // 1000 if offset_ns else None
+
+
+def _ended_ns(tunnel: Tunnel, partition: Partition) -> int:
+    ends = [time_us for time_us in (partition.closed_us, _end_us(tunnel)) if time_us is not None]
+    return min(ends) * 1000 if ends else 0

@@ -1,0 +1,197 @@
+"""One call of the service, with its retries: sign, send, parse, wait, again.
+
+`ServiceCaller` awaits, `SyncServiceCaller` blocks; what they decide is in `retry` and `protocol.rpc`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from ots_tunnel.client.retry import retry_delay
+from ots_tunnel.credentials import CredentialsProvider
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.rpc import Operation, build_request, parse_response
+from ots_tunnel.transport import Transport
+from ots_tunnel.transport.sync import SendsBlocking
+
+logger = logging.getLogger(__name__)
+
+#: Called for every repeated call with the operation's name and the error; feeds `retries_total`.
+RetryListener = Callable[[str, TunnelError], None]
+
+#: Makes an answer of a response; usually `parse_response`.
+Parser = Callable[[Operation, HttpResponse], Any]
+
+#: Seconds one try may take (tunnel-protocol 5.4).
+REQUEST_TIMEOUT = 60.0
+
+
+class _Signer:
+    """What both callers need to make a request of a message."""
+
+    def __init__(self, instance: str, credentials: CredentialsProvider, clock: Callable[[], float]) -> None:
+        self.instance = instance
+        self._credentials = credentials
+        self._clock = clock
+
+    def request(self, operation: Operation, message: Message | bytes) -> HttpRequest:
+        return build_request(
+            operation,
+            message,
+            instance=self.instance,
+            credentials=self._credentials(),
+            now=self._clock(),
+            trace_id=secrets.token_hex(16),
+        )
+
+
+class ServiceCaller:
+    """Calls one instance; coroutines.
+
+    Args:
+        clock: Unix seconds, for the request's date.
+        sleep, entropy: replaced in tests.
+        on_retry: told about every repetition.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        instance: str,
+        credentials: CredentialsProvider,
+        *,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        entropy: Callable[[], float] = random.random,
+        on_retry: RetryListener | None = None,
+    ) -> None:
+        self._transport = transport
+        self._signer = _Signer(instance, credentials, clock)
+        self._sleep = sleep
+        self._entropy = entropy
+        self.on_retry = on_retry
+
+    async def call(
+        self,
+        operation: Operation,
+        message: Message | bytes,
+        *,
+        retry: Backoff | None = None,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+        parse: Parser = parse_response,
+    ) -> tuple[Any, HttpResponse]:
+        """The parsed answer and the raw one.
+
+        Args:
+            message: the request, or its bytes.
+            retry: None tries once.
+            timeout: seconds per try.
+            before_send: see `transport.Transport.send`; asked again before every try.
+            parse: makes the answer, or raises what a repetition is decided by.
+
+        Raises:
+            TransportError: no answer. ServiceError: an error code. CodecError: a malformed answer.
+        """
+        began = asyncio.get_running_loop().time()
+        attempt = 0
+        while True:
+            try:
+                # Signed anew each time: the date must be fresh, and the keys may have been rotated.
+                request = self._signer.request(operation, message)
+                response = await self._transport.send(request, timeout=timeout, before_send=before_send)
+                return parse(operation, response), response
+            except TunnelError as error:
+                elapsed = asyncio.get_running_loop().time() - began
+                delay = _delay(retry, operation, error, attempt, elapsed, self._entropy)
+                if delay is None:
+                    raise
+                _report(operation, error, delay, self.on_retry)
+            attempt += 1
+            await self._sleep(delay)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._transport.close()
+
+
+class SyncServiceCaller:
+    """Calls one instance; blocks."""
+
+    def __init__(
+        self,
+        transport: SendsBlocking,
+        instance: str,
+        credentials: CredentialsProvider,
+        *,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+        entropy: Callable[[], float] = random.random,
+    ) -> None:
+        self._transport = transport
+        self._signer = _Signer(instance, credentials, clock)
+        self._sleep = sleep
+        self._entropy = entropy
+
+    def call(
+        self,
+        operation: Operation,
+        message: Message | bytes,
+        *,
+        retry: Backoff | None = None,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+    ) -> tuple[Any, HttpResponse]:
+        """The parsed answer and the raw one; arguments and errors as in `ServiceCaller.call`."""
+        began = time.monotonic()
+        attempt = 0
+        while True:
+            try:
+                request = self._signer.request(operation, message)
+                response = self._transport.send(request, timeout=timeout, before_send=before_send)
+                return parse_response(operation, response), response
+            except TunnelError as error:
+                delay = _delay(retry, operation, error, attempt, time.monotonic() - began, self._entropy)
+                if delay is None:
+                    raise
+                _report(operation, error, delay, None)
+            attempt += 1
+            self._sleep(delay)
+
+    def close(self) -> None:
+        """Close the transport."""
+        self._transport.close()
+
+
+def _delay(
+    retry: Backoff | None,
+    operation: Operation,
+    error: TunnelError,
+    attempt: int,
+    elapsed: float,
+    entropy: Callable[[], float],
+) -> float | None:
+    if retry is None:
+        return None
+    return retry_delay(
+        retry, error, idempotent=operation.idempotent, attempt=attempt, elapsed=elapsed, entropy=entropy()
+    )
+
+
+def _report(operation: Operation, error: TunnelError, delay: float, listener: RetryListener | None) -> None:
+    logger.debug(
+        "call failed and is repeated",
+        extra={"action": "call_repeated", "operation": operation.name, "error": str(error), "duration": delay},
+    )
+    if listener is not None:
+        listener(operation.name, error)

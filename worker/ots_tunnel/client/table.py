@@ -1,0 +1,226 @@
+"""Table calls for the data path: batches of row changes, range scans, splits. Coroutines and blocking.
+
+The vendor's SDK is not used here: rows pass through as bytes. Source: tablestore-api 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import cast
+
+from ots_tunnel.client import table_calls as calls
+from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
+from ots_tunnel.client.table_calls import KeyRange, RangePage, RowChange, RowOutcome, TableDescription
+from ots_tunnel.credentials import CredentialsProvider
+from ots_tunnel.model import PrimaryKey
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.backoff import CALL_RETRY
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, Operation, body_of, parse_response
+from ots_tunnel.protocol.page import all_rows_stored, encode_batch_write
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.transport import Transport
+from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.transport.sync import SendsBlocking, SyncTransport
+
+__all__ = [
+    "KeyRange",
+    "RangePage",
+    "RowChange",
+    "RowOutcome",
+    "SyncTableClient",
+    "TableClient",
+    "TableDescription",
+]
+
+
+class TableClient:
+    """Calls the tables of one instance; coroutines.
+
+    Args:
+        endpoint: `http(s)://host[:port]`.
+        credentials: asked before every try.
+        transport: None makes one that keeps connections alive; it is closed with the client.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        instance: str,
+        credentials: CredentialsProvider,
+        transport: Transport | None = None,
+        *,
+        on_retry: RetryListener | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.instance = instance
+        self._caller = ServiceCaller(transport or AioTransport(endpoint), instance, credentials, on_retry=on_retry)
+
+    def __repr__(self) -> str:
+        return f"TableClient({self.instance} at {self.endpoint})"
+
+    async def batch_write(
+        self,
+        table: str,
+        rows: Sequence[RowChange],
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+    ) -> list[RowOutcome]:
+        """Write up to 200 rows; one outcome per row, in order. Tried once: the sink decides what is repeated.
+
+        Args:
+            timeout: seconds in all.
+            before_send: see `transport.Transport.send`.
+        """
+        answer, _ = await self._caller.call(
+            TABLE_OPERATIONS["BatchWriteRow"],
+            # As bytes: the message would be held beside them while the request is under way.
+            calls.batch_write_request(table, rows).SerializeToString(),
+            timeout=timeout,
+            before_send=before_send,
+        )
+        return calls.batch_write_outcomes(answer, len(rows))
+
+    async def repeat_records(
+        self,
+        table: str,
+        records: Sequence[Record],
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+    ) -> list[RowOutcome] | None:
+        """Write up to 200 records of a tunnel as they came; None says that all are stored, the usual case.
+
+        Arguments and repetition as in `batch_write`.
+        """
+        outcomes, _ = await self._caller.call(
+            TABLE_OPERATIONS["BatchWriteRow"],
+            encode_batch_write(table, records),
+            timeout=timeout,
+            before_send=before_send,
+            parse=partial(_outcomes_unless_stored, len(records)),
+        )
+        return cast("list[RowOutcome] | None", outcomes)
+
+    async def get_range(
+        self,
+        table: str,
+        start: PrimaryKey,
+        end: PrimaryKey,
+        *,
+        max_versions: int,
+        limit: int | None = None,
+        direction_forward: bool = True,
+    ) -> RangePage:
+        """Whole rows from `start` (inclusive) towards `end` (exclusive); go on at `next_start` while there is one."""
+        message = calls.get_range_request(
+            table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
+        )
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
+        while (rest := calls.rest_of_row(message, answer)) is not None:
+            part, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], rest, retry=CALL_RETRY)
+            answer = calls.join_parts(answer, part)
+        return calls.get_range_page(answer)
+
+    async def compute_splits(
+        self, table: str, size_units: int = 1, *, unit_bytes: int = calls.DEFAULT_SPLIT_UNIT_BYTES
+    ) -> tuple[KeyRange, ...]:
+        """The table in slices of about `size_units` x `unit_bytes`, in key order; at least one."""
+        message = calls.compute_splits_request(table, size_units, unit_bytes)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["ComputeSplitPointsBySize"], message, retry=CALL_RETRY)
+        return calls.compute_splits_ranges(answer)
+
+    async def describe_table(self, table: str) -> TableDescription:
+        """Keys, options and stream of a table.
+
+        Raises:
+            ObjectNotExist: there is no such table.
+        """
+        message = pb.DescribeTableRequest(table_name=table)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
+        return calls.describe_table_result(answer)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._caller.close()
+
+
+def _outcomes_unless_stored(count: int, operation: Operation, response: HttpResponse) -> list[RowOutcome] | None:
+    if all_rows_stored(body_of(operation, response), count):
+        return None
+    return calls.batch_write_outcomes(parse_response(operation, response), count)
+
+
+class SyncTableClient:
+    """The same calls, blocking, for Spark executors; threads may share it."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        instance: str,
+        credentials: CredentialsProvider,
+        transport: SendsBlocking | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.instance = instance
+        self._caller = SyncServiceCaller(transport or SyncTransport(endpoint), instance, credentials)
+
+    def __repr__(self) -> str:
+        return f"SyncTableClient({self.instance} at {self.endpoint})"
+
+    def batch_write(
+        self,
+        table: str,
+        rows: Sequence[RowChange],
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+    ) -> list[RowOutcome]:
+        """See `TableClient.batch_write`."""
+        answer, _ = self._caller.call(
+            TABLE_OPERATIONS["BatchWriteRow"],
+            calls.batch_write_request(table, rows),
+            timeout=timeout,
+            before_send=before_send,
+        )
+        return calls.batch_write_outcomes(answer, len(rows))
+
+    def get_range(
+        self,
+        table: str,
+        start: PrimaryKey,
+        end: PrimaryKey,
+        *,
+        max_versions: int,
+        limit: int | None = None,
+        direction_forward: bool = True,
+    ) -> RangePage:
+        """See `TableClient.get_range`."""
+        message = calls.get_range_request(
+            table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
+        )
+        answer, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
+        while (rest := calls.rest_of_row(message, answer)) is not None:
+            part, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], rest, retry=CALL_RETRY)
+            answer = calls.join_parts(answer, part)
+        return calls.get_range_page(answer)
+
+    def compute_splits(
+        self, table: str, size_units: int = 1, *, unit_bytes: int = calls.DEFAULT_SPLIT_UNIT_BYTES
+    ) -> tuple[KeyRange, ...]:
+        """See `TableClient.compute_splits`."""
+        message = calls.compute_splits_request(table, size_units, unit_bytes)
+        answer, _ = self._caller.call(TABLE_OPERATIONS["ComputeSplitPointsBySize"], message, retry=CALL_RETRY)
+        return calls.compute_splits_ranges(answer)
+
+    def describe_table(self, table: str) -> TableDescription:
+        """See `TableClient.describe_table`."""
+        message = pb.DescribeTableRequest(table_name=table)
+        answer, _ = self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
+        return calls.describe_table_result(answer)
+
+    def close(self) -> None:
+        """Close the transport."""
+        self._caller.close()

@@ -1,0 +1,215 @@
+"""Requests and answers of the table calls, without input or output; both table clients are built on it.
+
+Source: tablestore-api 2.1, 2.4-2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Action, KeyColumn, KeyType, Marker, PrimaryKey
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
+from ots_tunnel.protocol.plainbuffer.spans import check_header, join_row, scan_row
+
+#: Unit of ComputeSplitPointsBySize when none is named, bytes.
+DEFAULT_SPLIT_UNIT_BYTES = 104_857_600
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One change of one row; `body` is a PlainBuffer row with header and without extension."""
+
+    action: Action
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"RowChange({self.action.name}, {len(self.body)} bytes)"
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutcome:
+    """What became of one row change; `code` is None when it was stored."""
+
+    code: str | None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RangePage:
+    """Rows of one GetRange: one PlainBuffer header followed by all rows, empty for none."""
+
+    rows: bytes
+    next_start: PrimaryKey | None
+
+    def __repr__(self) -> str:
+        return f"RangePage({len(self.rows)} bytes, last={self.next_start is None})"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """A slice of a table in key order: `start` inclusive, `end` exclusive."""
+
+    start: PrimaryKey
+    end: PrimaryKey
+    location: str = ""
+
+    def __repr__(self) -> str:
+        return f"KeyRange(location={self.location!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDescription:
+    """The change log of a table; `expiration_hours` is its retention."""
+
+    enabled: bool
+    stream_id: str = ""
+    expiration_hours: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableDescription:
+    """What the service says of a table.
+
+    Args:
+        time_to_live: seconds, -1 for ever.
+        max_version_deviation: seconds that an explicit version may differ from the server's clock.
+    """
+
+    name: str
+    primary_key: tuple[KeyColumn, ...]
+    time_to_live: int
+    max_versions: int
+    max_version_deviation: int
+    stream: StreamDescription
+
+
+def batch_write_request(table: str, rows: Sequence[RowChange]) -> pb.BatchWriteRowRequest:
+    """Unconditional changes of one table, in order."""
+    request = pb.BatchWriteRowRequest()
+    in_table = request.tables.add(table_name=table)
+    for row in rows:
+        part = in_table.rows.add(type=WIRE_ACTIONS[row.action], row_change=row.body)
+        part.condition.row_existence = pb.IGNORE
+    return request
+
+
+def batch_write_outcomes(response: pb.BatchWriteRowResponse, count: int) -> list[RowOutcome]:
+    """One outcome per row, in the request's order.
+
+    Raises:
+        CodecError: the answer does not list every row.
+    """
+    rows = [row for table in response.tables for row in table.rows]
+    if len(rows) != count:
+        raise CodecError(f"answer to BatchWriteRow lists {len(rows)} rows, sent were {count}")
+    return [STORED if row.is_ok else RowOutcome(row.error.code, row.error.message) for row in rows]
+
+
+def get_range_request(
+    table: str,
+    start: PrimaryKey,
+    end: PrimaryKey,
+    *,
+    max_versions: int,
+    limit: int | None = None,
+    direction_forward: bool = True,
+) -> pb.GetRangeRequest:
+    """Rows from `start` (inclusive) to `end` (exclusive) with up to `max_versions` versions per column.
+
+    The service cuts a row that is wider than an answer: while `rest_of_row` gives a request the last row is not whole.
+    """
+    request = pb.GetRangeRequest(
+        table_name=table,
+        direction=pb.FORWARD if direction_forward else pb.BACKWARD,
+        max_versions=max_versions,
+        inclusive_start_primary_key=encode_primary_key(start),
+        exclusive_end_primary_key=encode_primary_key(end),
+    )
+    if limit is not None:
+        request.limit = limit
+    return request
+
+
+def get_range_page(response: pb.GetRangeResponse) -> RangePage:
+    """The rows as they came, and where the next call starts; None after the last."""
+    following = response.next_start_primary_key
+    return RangePage(response.rows, decode_primary_key(following) if following else None)
+
+
+def rest_of_row(request: pb.GetRangeRequest, response: pb.GetRangeResponse) -> pb.GetRangeRequest | None:
+    """The request for the next part of the last row of an answer, None where that row is whole (tablestore-api 2.6)."""
+    if not response.next_token:
+        return None
+    following = pb.GetRangeRequest()
+    following.CopyFrom(request)
+    following.inclusive_start_primary_key = response.next_start_primary_key
+    following.token = response.next_token
+    following.limit = 1
+    return following
+
+
+def join_parts(response: pb.GetRangeResponse, part: pb.GetRangeResponse) -> pb.GetRangeResponse:
+    """An answer whose last row goes on with the first row of the next answer.
+
+    Raises:
+        CodecError: the part is of another row, or there is none.
+    """
+    offset, last = check_header(response.rows), None
+    while offset < len(response.rows):
+        start, last = offset, scan_row(response.rows, offset)
+        offset = last.end
+    added = scan_row(part.rows, check_header(part.rows)) if part.rows else None
+    if last is None or added is None or last.key != added.key:
+        raise CodecError("a row that was cut does not go on in the next answer")
+    cells = [(cell.raw, cell.checksum) for cell in (*last.cells, *added.cells)]
+    whole = join_row(last.key, last.key_checksums, cells, header=False)
+    joined = pb.GetRangeResponse()
+    joined.CopyFrom(part)
+    joined.rows = response.rows[:start] + whole + part.rows[added.end :]
+    return joined
+
+
+def compute_splits_request(table: str, size_units: int, unit_bytes: int) -> pb.ComputeSplitPointsBySizeRequest:
+    """Slices of about `size_units` x `unit_bytes`; the unit is at least 1 MiB."""
+    return pb.ComputeSplitPointsBySizeRequest(
+        table_name=table, split_size=size_units, split_size_unit_in_byte=unit_bytes
+    )
+
+
+def compute_splits_ranges(response: pb.ComputeSplitPointsBySizeResponse) -> tuple[KeyRange, ...]:
+    """N split points make N + 1 ranges; columns that a point leaves out count as INF_MIN."""
+    names = [column.name for column in response.schema]
+    points = [_complete(decode_primary_key(point), names) for point in response.split_points]
+    bounds = [tuple((name, Marker.INF_MIN) for name in names), *points, tuple((name, Marker.INF_MAX) for name in names)]
+    places = [place.location for place in response.locations for _ in range(place.repeat)]
+    places += [""] * (len(bounds) - 1 - len(places))
+    return tuple(KeyRange(start, end, place) for start, end, place in zip(bounds, bounds[1:], places, strict=False))
+
+
+def describe_table_result(response: pb.DescribeTableResponse) -> TableDescription:
+    """The parts of a table's description that reading and copying need."""
+    options, stream = response.table_options, response.stream_details
+    return TableDescription(
+        name=response.table_meta.table_name,
+        primary_key=tuple(
+            KeyColumn(column.name, KeyType(column.type), column.HasField("option"))
+            for column in response.table_meta.primary_key
+        ),
+        time_to_live=options.time_to_live,
+        max_versions=options.max_versions,
+        max_version_deviation=options.deviation_cell_version_in_sec,
+        stream=StreamDescription(stream.enable_stream, stream.stream_id, stream.expiration_time),
+    )
+
+
+def _complete(point: PrimaryKey, names: Sequence[str]) -> PrimaryKey:
+    return point + tuple((name, Marker.INF_MIN) for name in names[len(point) :])
+
+
+STORED = RowOutcome(None)
+
+#: BatchWriteRow numbers the actions like the tunnel does (tablestore-api 2.5).
+WIRE_ACTIONS = {Action.PUT: pb.PUT, Action.UPDATE: pb.UPDATE, Action.DELETE: pb.DELETE}

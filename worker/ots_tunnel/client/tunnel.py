@@ -1,0 +1,286 @@
+"""Typed calls of the Tunnel Service. Source: tunnel-protocol 2, 4 and 5.4."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+
+from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
+from ots_tunnel.credentials import CredentialsProvider, provider_of
+from ots_tunnel.endpoint import check_place
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import (
+    Channel,
+    ChannelId,
+    Checkpoint,
+    ClientId,
+    Credentials,
+    StreamConfig,
+    Token,
+    TunnelDescription,
+    TunnelId,
+    TunnelInfo,
+    TunnelType,
+)
+from ots_tunnel.protocol import messages
+from ots_tunnel.protocol import tunnel_pb2 as pb
+from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS, Operation, body_of, service_time
+from ots_tunnel.protocol.page import PageContent, read_page
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.transport import Transport
+from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.transport.sync import SendsBlocking, SyncTransport
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one ReadRecords returned.
+
+    Args:
+        records: in commit order, or in key order on base channels; may be empty.
+        next_token: where the next read starts; FINISHED after the end.
+        may_more: whether a read at once pays off; None when the service does not say.
+        size_bytes: of the whole answer.
+        service_time: the service's clock at the answer, Unix seconds; None when unknown.
+        decode_seconds: time it took to check the answer and cut it into records.
+    """
+
+    records: list[Record]
+    next_token: Token
+    may_more: bool | None
+    size_bytes: int
+    service_time: float | None
+    decode_seconds: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """Number of its records."""
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        return f"Page({len(self.records)} records, {self.size_bytes} bytes, may_more={self.may_more})"
+
+
+class TunnelClient:
+    """Calls the Tunnel Service of one instance; coroutines.
+
+    Args:
+        endpoint: `http(s)://host[:port]`.
+        credentials: a pair, or what is asked before every try.
+        transport: None makes one that keeps connections alive; it is closed with the client.
+        on_retry: told the operation and the error of every repeated call.
+
+    Raises:
+        ConfigError: endpoint, instance or credentials can be none.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        instance: str,
+        credentials: CredentialsProvider | Credentials,
+        transport: Transport | None = None,
+        *,
+        on_retry: RetryListener | None = None,
+        caller: ServiceCaller | None = None,
+    ) -> None:
+        check_place(endpoint, instance)
+        self.endpoint = endpoint
+        self.instance = instance
+        self.credentials = provider_of(credentials)
+        self._caller = caller or ServiceCaller(
+            # Without a limit: a heartbeat must not wait until a hanging read gives its connection back.
+            transport or AioTransport(endpoint, max_connections=0),
+            instance,
+            self.credentials,
+            on_retry=on_retry,
+        )
+
+    def __repr__(self) -> str:
+        return f"TunnelClient({self.instance} at {self.endpoint})"
+
+    def listen_to_retries(self, listener: RetryListener) -> None:
+        """Tell `listener` the operation and the error of every call that is repeated from now on."""
+        self._caller.on_retry = listener
+
+    async def create_tunnel(
+        self, table: str, name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
+    ) -> TunnelId:
+        """Create a tunnel; `stream` says where a Stream tunnel starts and ends.
+
+        Raises:
+            ObjectAlreadyExist: the table has a tunnel of this name. ParameterInvalid: there is no such table.
+        """
+        message = messages.create_tunnel_request(table, name, tunnel_type, stream)
+        answer, _ = await self._call("CreateTunnel", message)
+        return TunnelId(answer.tunnel_id)
+
+    async def delete_tunnel(self, table: str, name: str) -> None:
+        """Delete a tunnel with its checkpoints.
+
+        Raises:
+            ParameterInvalid: there is no such tunnel.
+        """
+        await self._call("DeleteTunnel", pb.DeleteTunnelRequest(table_name=table, tunnel_name=name))
+
+    async def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
+        """The tunnels of a table; an empty name means the whole instance."""
+        answer, _ = await self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
+
+    async def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
+        """A tunnel with its channels; the id wins where table and name disagree with it.
+
+        Raises:
+            ParameterInvalid: there is no such tunnel.
+        """
+        message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
+        answer, _ = await self._call("DescribeTunnel", message)
+        return messages.description_from_wire(answer)
+
+    async def connect(self, tunnel_id: TunnelId, timeout_s: int, tag: str) -> ClientId:
+        """Register a client that counts as gone after `timeout_s` seconds without a heartbeat."""
+        message = pb.ConnectRequest(tunnel_id=tunnel_id)
+        message.client_config.timeout = timeout_s
+        message.client_config.client_tag = tag
+        answer, _ = await self._call("Connect", message)
+        return ClientId(answer.client_id)
+
+    async def heartbeat(
+        self, tunnel_id: TunnelId, client_id: ClientId, channels: Sequence[Channel], *, timeout: float = REQUEST_TIMEOUT
+    ) -> tuple[Channel, ...]:
+        """Report channels and learn which ones this client is to hold; tried once, the next beat repeats it.
+
+        Raises:
+            ResourceGone: the client is unknown.
+        """
+        message = pb.HeartbeatRequest(tunnel_id=tunnel_id, client_id=client_id)
+        message.channels.extend(messages.channels_to_wire(channels))
+        answer, _ = await self._caller.call(TUNNEL_OPERATIONS["Heartbeat"], message, timeout=timeout)
+        return messages.channels_from_wire(answer.channels)
+
+    async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
+        """Give up the client and its channels; tried once."""
+        message = pb.ShutdownRequest(tunnel_id=tunnel_id, client_id=client_id)
+        await self._caller.call(TUNNEL_OPERATIONS["Shutdown"], message, timeout=timeout)
+
+    async def get_checkpoint(self, tunnel_id: TunnelId, client_id: ClientId, channel_id: ChannelId) -> Checkpoint:
+        """The stored cursor of a channel."""
+        message = pb.GetCheckpointRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id)
+        answer, _ = await self._call("GetCheckpoint", message)
+        return messages.checkpoint_from_wire(answer)
+
+    async def read_records(self, tunnel_id: TunnelId, client_id: ClientId, channel_id: ChannelId, token: Token) -> Page:
+        """The records from `token` on; reading twice from one token is legal.
+
+        Raises:
+            TunnelExpired: the log at this position is gone.
+        """
+        message = pb.ReadRecordsRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id, token=token)
+        operation = TUNNEL_OPERATIONS["ReadRecords"]
+        answer, response = await self._caller.call(operation, message, retry=READ_RETRY, parse=_read_page)
+        (records, next_token, may_more), seconds = answer
+        return Page(records, next_token, may_more, len(response.body), service_time(response), seconds)
+
+    async def checkpoint(
+        self,
+        tunnel_id: TunnelId,
+        client_id: ClientId,
+        channel_id: ChannelId,
+        checkpoint: Checkpoint,
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+    ) -> None:
+        """Store a cursor; its sequence number must exceed the stored one. Tried once: see `checkpointer`.
+
+        Raises:
+            SequenceNumberMismatch: somebody, or an unanswered call of ours, has stored that number already.
+        """
+        message = pb.CheckpointRequest(
+            tunnel_id=tunnel_id,
+            client_id=client_id,
+            channel_id=channel_id,
+            checkpoint=checkpoint.token,
+            sequence_number=checkpoint.sequence_number,
+        )
+        await self._caller.call(TUNNEL_OPERATIONS["Checkpoint"], message, timeout=timeout, before_send=before_send)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._caller.close()
+
+    async def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
+        return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)
+
+
+class SyncTunnelClient:
+    """The calls around tunnels, blocking, for scripts and commands; threads may share it.
+
+    Args:
+        endpoint: `http(s)://host[:port]`.
+        credentials: a pair, or what is asked before every try.
+        transport: None makes one that keeps connections alive; it is closed with the client.
+
+    Raises:
+        ConfigError: endpoint, instance or credentials can be none.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        instance: str,
+        credentials: CredentialsProvider | Credentials,
+        transport: SendsBlocking | None = None,
+    ) -> None:
+        check_place(endpoint, instance)
+        self.endpoint = endpoint
+        self.instance = instance
+        self.credentials = provider_of(credentials)
+        self._caller = SyncServiceCaller(transport or SyncTransport(endpoint), instance, self.credentials)
+
+    def __repr__(self) -> str:
+        return f"SyncTunnelClient({self.instance} at {self.endpoint})"
+
+    def create_tunnel(
+        self, table: str, name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
+    ) -> TunnelId:
+        """See `TunnelClient.create_tunnel`."""
+        message = messages.create_tunnel_request(table, name, tunnel_type, stream)
+        return TunnelId(self._call("CreateTunnel", message).tunnel_id)
+
+    def delete_tunnel(self, table: str, name: str) -> None:
+        """See `TunnelClient.delete_tunnel`."""
+        self._call("DeleteTunnel", pb.DeleteTunnelRequest(table_name=table, tunnel_name=name))
+
+    def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
+        """See `TunnelClient.list_tunnels`."""
+        answer = self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
+
+    def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
+        """See `TunnelClient.describe_tunnel`."""
+        message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
+        return messages.description_from_wire(self._call("DescribeTunnel", message))
+
+    def close(self) -> None:
+        """Close the transport."""
+        self._caller.close()
+
+    def _call(self, name: str, message: Message) -> Any:
+        return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)[0]
+
+
+def _read_page(operation: Operation, response: HttpResponse) -> tuple[PageContent, float]:
+    """The page, and the seconds that decoding took."""
+    began = time.perf_counter()
+    content = read_page(body_of(operation, response))
+    if not content.next_token:
+        raise CodecError("ReadRecordsResponse.next_token is empty: as a checkpoint it would lose the channel's place")
+    return content, time.perf_counter() - began

@@ -1,0 +1,135 @@
+"""Look at a tunnel's records without consuming them.
+
+No client is connected and no checkpoint written: the service does not ask who reads a channel (tunnel-protocol 4.6).
+Channels are read beside each other, each in its order; children of a split are found when the tunnel is described
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.failures import first_error
+from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, ClientId, Stage, Token, TunnelId
+from ots_tunnel.protocol.backoff import IDLE_READ
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.worker.read_ahead import next_idle_attempt
+
+#: Whom the service sees; no client of this name is connected.
+CLIENT = ClientId("ots-tunnel-tail")
+
+#: Seconds between two looks for new channels.
+LOOK_PAUSE = 5.0
+
+#: Seconds a tunnel may take until it has channels.
+READY_DEADLINE = 300.0
+
+#: Takes the records of a page; False ends it.
+Taker = Callable[[ChannelId, ChannelType, list[Record]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Tailed:
+    """The tunnel that is looked at."""
+
+    table: str
+    tunnel_name: str
+    tunnel_id: TunnelId = field(repr=False, default=TunnelId(""))
+
+
+class Tail:
+    """Reads every channel of a tunnel from its checkpoint on.
+
+    Args:
+        follow: wait for more at the end of a channel, and for new channels; else end there.
+        take: told of records as they come.
+        sleep, entropy: replaced in tests.
+    """
+
+    def __init__(
+        self,
+        client: TunnelClient,
+        tailed: Tailed,
+        *,
+        follow: bool,
+        take: Taker,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        entropy: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._tailed = tailed
+        self._follow = follow
+        self._take = take
+        self._sleep = sleep
+        self._entropy = entropy
+        self._known: set[ChannelId] = set()
+        self._enough = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"Tail({self._tailed.tunnel_name}, {len(self._known)} channels)"
+
+    async def run(self) -> None:
+        """Read until everything is read, or enough is taken.
+
+        Raises:
+            ServiceError, TransportError: a call failed for good. TunnelError: the tunnel has no channels.
+        """
+        try:
+            async with asyncio.timeout(READY_DEADLINE):
+                await self._wait_for_channels()
+        except TimeoutError as error:
+            name = self._tailed.tunnel_name
+            raise TunnelError(f"tunnel {name} has no channels after {READY_DEADLINE:.0f} s") from error
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                reading = tasks.create_task(self._read_all(), name="tail")
+                enough = tasks.create_task(self._enough.wait(), name="enough")
+                await asyncio.wait((reading, enough), return_when=asyncio.FIRST_COMPLETED)
+                reading.cancel()
+                enough.cancel()
+        except ExceptionGroup as group:
+            raise first_error(group) from group
+
+    async def _wait_for_channels(self) -> None:
+        while True:
+            found = await self._client.describe_tunnel(self._tailed.table, self._tailed.tunnel_name)
+            if found.tunnel.stage != Stage.INIT and found.channels:
+                return
+            await self._sleep(IDLE_READ.delay(2, self._entropy()))
+
+    async def _read_all(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                found = await self._client.describe_tunnel(self._tailed.table, self._tailed.tunnel_name)
+                for channel in found.channels:
+                    if channel.channel_id not in self._known and channel.status is not ChannelStatus.TERMINATED:
+                        self._known.add(channel.channel_id)
+                        work = self._read_channel(found.tunnel.tunnel_id, channel.channel_id, channel.channel_type)
+                        tasks.create_task(work, name=f"tail {channel.channel_id}")
+                if not self._follow:
+                    return
+                await self._sleep(LOOK_PAUSE)
+
+    async def _read_channel(self, tunnel_id: TunnelId, channel_id: ChannelId, kind: ChannelType) -> None:
+        token: Token = (await self._client.get_checkpoint(tunnel_id, CLIENT, channel_id)).token
+        attempt = -1
+        while token != FINISHED:
+            page: Page = await self._client.read_records(tunnel_id, CLIENT, channel_id, token)
+            if self._enough.is_set():  # another channel brought the last record
+                return
+            if page.records and not self._take(channel_id, kind, list(page.records)):
+                self._enough.set()
+                return
+            token = page.next_token
+            following = next_idle_attempt(attempt, page) if kind is ChannelType.STREAM else None
+            attempt = -1 if following is None else following
+            if following is None:
+                continue
+            if not self._follow and not page.records:
+                return
+            await self._sleep(IDLE_READ.delay(following, self._entropy()))

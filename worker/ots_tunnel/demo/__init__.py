@@ -1,0 +1,1 @@
+"""The demo: a changing table, copied in one process."""

@@ -1,0 +1,1 @@
+"""HTTP as the service speaks it: requests, signatures, responses, calls."""

@@ -1,0 +1,262 @@
+"""Calls as values: typed message to `HttpRequest`, `HttpResponse` to typed message or error.
+
+Every operation of both services stands in one of two tables. Requests are signed with V2, which the tunnel and
+the table service both take. Source: tunnel-protocol 1 and 2, tablestore-api 1 and 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, EncodeError, Message
+
+from ots_tunnel import __version__
+from ots_tunnel.errors import CodecError, ServiceError, service_error
+from ots_tunnel.model import Credentials
+from ots_tunnel.protocol import table_pb2, tunnel_pb2
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.signing import content_md5, format_date, parse_date, sign_v2_in_order
+
+TUNNEL_API_VERSION: Final = "2018-04-01"
+TABLE_API_VERSION: Final = "2015-12-31"
+USER_AGENT: Final = f"ots-tunnel/{__version__}"
+
+#: Longest piece of a foreign error page that is kept.
+_TEXT_LIMIT = 200
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,99}")
+_HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT", re.ASCII)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call of the service; `idempotent` ones may be sent again when no answer came."""
+
+    name: str
+    path: str
+    request_type: type[Message]
+    response_type: type[Message]
+    idempotent: bool
+    api_version: str
+
+
+def _tunnel(name: str, path: str, *, idempotent: bool) -> Operation:
+    request, response = getattr(tunnel_pb2, f"{name}Request"), getattr(tunnel_pb2, f"{name}Response")
+    return Operation(name, f"/tunnel/{path}", request, response, idempotent, TUNNEL_API_VERSION)
+
+
+def _table(name: str, *, idempotent: bool) -> Operation:
+    request, response = getattr(table_pb2, f"{name}Request"), getattr(table_pb2, f"{name}Response")
+    return Operation(name, f"/{name}", request, response, idempotent, TABLE_API_VERSION)
+
+
+#: Operations of the tunnel service by name (tunnel-protocol 1.1). A heartbeat repeated is a heartbeat; a
+#: checkpoint repeated with the same number is refused, which its caller has to understand.
+TUNNEL_OPERATIONS: Final[Mapping[str, Operation]] = {
+    operation.name: operation
+    for operation in (
+        _tunnel("CreateTunnel", "create", idempotent=False),
+        _tunnel("DeleteTunnel", "delete", idempotent=False),
+        _tunnel("ListTunnel", "list", idempotent=True),
+        _tunnel("DescribeTunnel", "describe", idempotent=True),
+        _tunnel("Connect", "connect", idempotent=False),
+        _tunnel("Heartbeat", "heartbeat", idempotent=False),
+        _tunnel("Shutdown", "shutdown", idempotent=False),
+        _tunnel("GetCheckpoint", "getcheckpoint", idempotent=True),
+        _tunnel("ReadRecords", "readrecords", idempotent=True),
+        _tunnel("Checkpoint", "checkpoint", idempotent=False),
+        _tunnel("GetRpo", "getrpo", idempotent=True),
+        _tunnel("Schedule", "schedule", idempotent=False),
+    )
+}
+
+#: Operations on tables, rows and streams by name (tablestore-api 2).
+TABLE_OPERATIONS: Final[Mapping[str, Operation]] = {
+    operation.name: operation
+    for operation in (
+        _table("CreateTable", idempotent=False),
+        _table("DeleteTable", idempotent=False),
+        _table("UpdateTable", idempotent=False),
+        _table("DescribeTable", idempotent=True),
+        _table("ListTable", idempotent=True),
+        _table("PutRow", idempotent=False),
+        _table("UpdateRow", idempotent=False),
+        _table("DeleteRow", idempotent=False),
+        _table("BatchWriteRow", idempotent=False),
+        _table("GetRow", idempotent=True),
+        _table("BatchGetRow", idempotent=True),
+        _table("GetRange", idempotent=True),
+        _table("ComputeSplitPointsBySize", idempotent=True),
+        _table("StartLocalTransaction", idempotent=False),
+        _table("CommitTransaction", idempotent=False),
+        _table("AbortTransaction", idempotent=False),
+        _table("ListStream", idempotent=True),
+        _table("DescribeStream", idempotent=True),
+        _table("GetShardIterator", idempotent=True),
+        _table("GetStreamRecord", idempotent=True),
+    )
+}
+
+OPERATIONS_BY_PATH: Final[Mapping[str, Operation]] = {
+    operation.path: operation for table in (TUNNEL_OPERATIONS, TABLE_OPERATIONS) for operation in table.values()
+} | {"/tunnel/getrpobyoffset": TUNNEL_OPERATIONS["GetRpo"]}
+
+
+def build_request(
+    op: Operation, message: Message | bytes, *, instance: str, credentials: Credentials, now: float, trace_id: str
+) -> HttpRequest:
+    """Serialize and sign one call.
+
+    Args:
+        op: the operation; `message` is of its request type.
+        message: the request, or its bytes where it was encoded for speed (see `page`).
+        instance: instance name.
+        credentials: what to sign with.
+        now: Unix seconds; the service refuses a clock that is off by minutes.
+        trace_id: free text that finds the call in the service's logs.
+
+    Raises:
+        CodecError: the message lacks a required field or is of another type.
+    """
+    body = message if isinstance(message, bytes) else _serialize(op, message)
+    headers = {
+        "x-ots-accesskeyid": credentials.access_key_id,
+        "x-ots-apiversion": op.api_version,
+        "x-ots-contentmd5": content_md5(body),
+        "x-ots-date": format_date(now),
+        "x-ots-instancename": instance,
+    }
+    # The signature wants them sorted.
+    if op.api_version == TABLE_API_VERSION:
+        headers["x-ots-sdk-traceid"] = trace_id
+    if credentials.security_token:
+        headers["x-ots-ststoken"] = credentials.security_token
+    if op.api_version == TUNNEL_API_VERSION:
+        headers["x-ots-trace-id"] = trace_id
+    headers["x-ots-signature"] = sign_v2_in_order(op.path, headers, credentials.access_key_secret)
+    headers["user-agent"] = USER_AGENT
+    return HttpRequest(op.path, headers, body)
+
+
+def _serialize(op: Operation, message: Message) -> bytes:
+    if not isinstance(message, op.request_type):
+        raise CodecError(f"{op.name} takes {op.request_type.__name__}, not {type(message).__name__}")
+    try:
+        return message.SerializeToString()
+    except EncodeError as error:
+        raise CodecError(f"{op.request_type.__name__} is incomplete: {error}") from error
+
+
+def body_of(op: Operation, response: HttpResponse) -> bytes:
+    """The body of a success, for messages that are read without being parsed as a whole (see `page`).
+
+    Raises:
+        ServiceError: the service answered with an error; the subclass tells what to do (see `errors`).
+    """
+    if not 200 <= response.status < 300:
+        raise _parse_error(op, response)
+    return response.body
+
+
+# The result is of the operation's response type, which the type system cannot follow through the tables.
+def parse_response(op: Operation, response: HttpResponse) -> Any:
+    """The answer as a message of the operation's response type.
+
+    Raises:
+        ServiceError: the service answered with an error; the subclass tells what to do (see `errors`).
+        CodecError: a success whose body is no such message or lacks a required field.
+    """
+    body = body_of(op, response)
+    message: Any = op.response_type()
+    name = op.response_type.__name__
+    try:
+        message.ParseFromString(body)
+    except DecodeError as error:
+        raise CodecError(f"answer of {len(body)} bytes is no {name}") from error
+    missing = message.FindInitializationErrors()
+    if missing:
+        raise CodecError(f"{name} lacks {', '.join(missing[:5])}")
+    check_text(message)
+    return message
+
+
+def _parse_error(op: Operation, response: HttpResponse) -> ServiceError:
+    request_id = response.headers.get("x-ots-requestid", "")
+    error = tunnel_pb2.Error()
+    try:
+        error.ParseFromString(response.body)
+        known = error.IsInitialized() and isinstance(error.code, str) and _CODE.fullmatch(error.code)
+    except DecodeError:
+        known = None
+    if known:
+        message = error.message if isinstance(error.message, str) else _shorten(error.message)
+        return service_error(error.code, message, request_id, response.status)
+    # A balancer's error page, or nothing: what the vendor's Go client makes of it (tunnel-protocol 1.10).
+    text = _shorten(response.body) or "no body"
+    if response.status >= 500:
+        unavailable = "OTSServerUnavailable" if op.api_version == TABLE_API_VERSION else "OTSTunnelServerUnavailable"
+        return service_error(unavailable, text, request_id, response.status)
+    return ServiceError("OTSClientError", text, request_id, response.status)
+
+
+def _shorten(body: bytes) -> str:
+    text = " ".join(body[: 4 * _TEXT_LIMIT].decode(errors="replace").split())
+    return text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}..."
+
+
+def error_body(code: str, message: str) -> bytes:
+    """Body of an error answer: code and message, never a third field (tunnel-protocol 1.10)."""
+    return tunnel_pb2.Error(code=code, message=message).SerializeToString()
+
+
+def service_time(response: HttpResponse) -> float | None:
+    """When the service answered, in Unix seconds without fraction; None where no header says it."""
+    date = response.headers.get("x-ots-date")
+    if date is not None:
+        try:
+            return parse_date(date)
+        except CodecError:
+            pass  # the other header may be readable, and no time is an answer too
+    return _parse_http_date(response.headers.get("date", ""))
+
+
+def _parse_http_date(text: str) -> float | None:
+    match = _HTTP_DATE.fullmatch(text.strip())
+    if match is None or match[2] not in _MONTHS:
+        return None
+    day, year, hour, minute, second = (int(match[group]) for group in (1, 3, 4, 5, 6))
+    try:
+        return datetime(year, _MONTHS.index(match[2]) + 1, day, hour, minute, second, tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def check_text(message: Message) -> None:
+    """Refuse text that is not UTF-8; proto2 hands it out as bytes.
+
+    Raises:
+        CodecError: names the field.
+    """
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_STRING:
+            if any(isinstance(item, bytes) for item in ((value,) if isinstance(value, str | bytes) else value)):
+                raise CodecError(f"{message.DESCRIPTOR.name}.{field.name} is not UTF-8")
+        elif field.message_type is not None and _holds_text(field.message_type):
+            for item in (value,) if isinstance(value, Message) else value:
+                check_text(item)
+
+
+# Records of a page hold none and are not walked.
+@lru_cache(maxsize=256)
+def _holds_text(descriptor: Descriptor) -> bool:
+    return any(
+        field.type == FieldDescriptor.TYPE_STRING
+        or (field.message_type is not None and _holds_text(field.message_type))
+        for field in descriptor.fields
+    )

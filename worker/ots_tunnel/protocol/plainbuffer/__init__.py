@@ -1,0 +1,1 @@
+"""PlainBuffer, the encoding of rows: Python reference and compiled twin."""

@@ -1,0 +1,227 @@
+"""Rows of PlainBuffer, written and read; the grammar stands in `tags`, undecoded spans in `spans`.
+
+Writing is strict about what fits the wire and leaves meaning to the caller (a put without value can be written,
+the service refuses it). Reading raises `CodecError` for anything the grammar does not allow.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import CellOp, Column, KeyValue, PrimaryKey, SequenceInfo, Value
+from ots_tunnel.protocol.plainbuffer.crc8 import crc8
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, join_row, scan_row
+from ots_tunnel.protocol.plainbuffer.tags import (
+    CELL,
+    CELL_CHECKSUM,
+    CELL_NAME,
+    CELL_OP,
+    CELL_START,
+    CELL_TIMESTAMP,
+    CELL_VALUE,
+    I64,
+    TAG_LENGTH,
+    U32,
+)
+from ots_tunnel.protocol.plainbuffer.values import (
+    decode_column_value_at,
+    decode_key_value_at,
+    decode_value,
+    encode_value,
+)
+
+__all__ = [
+    "DecodedRow",
+    "decode_key_cells",
+    "decode_primary_key",
+    "decode_row",
+    "decode_rows",
+    "decode_value",
+    "encode_primary_key",
+    "encode_row",
+    "encode_value",
+]
+
+_VALUE = bytes((CELL_VALUE,))
+_TIMESTAMP = bytes((CELL_TIMESTAMP,))
+_CHECKSUM = bytes((CELL_CHECKSUM,))
+#: Wire bytes of a cell's op with tag, and the byte the checksum covers.
+_OPS = {op: (b"", b"") if op is CellOp.PUT else (bytes((CELL_OP, op)), bytes((op,))) for op in CellOp}
+_OP_BY_NUMBER = {int(op): op for op in CellOp}
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedRow:
+    """One row: its key, its cells in wire order, and what marks it."""
+
+    primary_key: PrimaryKey
+    columns: tuple[Column, ...]
+    delete_marker: bool
+    sequence: SequenceInfo | None
+
+
+def encode_row(
+    primary_key: PrimaryKey,
+    columns: Iterable[Column] = (),
+    *,
+    delete: bool = False,
+    sequence: SequenceInfo | None = None,
+    header: bool = True,
+) -> bytes:
+    """Encode one row.
+
+    Args:
+        primary_key: key columns in the table's order.
+        columns: cells in the order they are written.
+        delete: whether the row carries the delete marker.
+        sequence: position of a stream record; writes have none.
+        header: whether the buffer's header goes in front.
+
+    Raises:
+        CodecError: a value or name does not fit the wire.
+    """
+    key = [_encode_cell(name, value, None, CellOp.PUT) for name, value in primary_key]
+    cells = [_encode_cell(column.name, column.value, column.timestamp_ms, column.op) for column in columns]
+    return join_row(
+        b"".join([raw for raw, _ in key]),
+        bytes([checksum for _, checksum in key]),
+        cells,
+        delete=delete,
+        sequence=sequence,
+        header=header,
+    )
+
+
+def encode_primary_key(primary_key: PrimaryKey) -> bytes:
+    """Encode a row that holds only a key: range bounds, split points, row keys of reads."""
+    return encode_row(primary_key)
+
+
+def _encode_cell(name: str, value: Value | KeyValue | None, timestamp_ms: int | None, op: CellOp) -> tuple[bytes, int]:
+    prefix, raw_name = _encode_name(name)
+    tagged_op, raw_op = _OPS[op]
+    if value is None:
+        payload = tagged_value = b""
+    else:
+        payload = encode_value(value)
+        tagged_value = _VALUE + U32.pack(len(payload)) + payload
+    if timestamp_ms is None:
+        timestamp = tagged_timestamp = b""
+    else:
+        timestamp = _encode_timestamp(timestamp_ms)
+        tagged_timestamp = _TIMESTAMP + timestamp
+    checksum = crc8(raw_name + payload + timestamp + raw_op)
+    return prefix + tagged_value + tagged_op + tagged_timestamp + _CHECKSUM + bytes((checksum,)), checksum
+
+
+def _encode_timestamp(timestamp_ms: int) -> bytes:
+    try:
+        return I64.pack(timestamp_ms)
+    except struct.error as error:
+        raise CodecError(f"timestamp {timestamp_ms!r} is no 64-bit integer of milliseconds") from error
+
+
+# Names repeat for every row; sharing them also spares memory.
+@lru_cache(maxsize=4096)
+def _encode_name(name: str) -> tuple[bytes, bytes]:
+    try:
+        raw = name.encode()
+    except UnicodeEncodeError as error:
+        raise CodecError("a column name holds a lone surrogate, which UTF-8 cannot express") from error
+    return CELL_START.pack(CELL, CELL_NAME, len(raw)) + raw, raw
+
+
+@lru_cache(maxsize=4096)
+def _decode_name(raw: bytes) -> str:
+    try:
+        return str(raw, "utf-8")
+    except UnicodeDecodeError as error:
+        raise CodecError("a column name is not UTF-8") from error
+
+
+def decode_row(buf: bytes, *, verify: bool = True) -> DecodedRow:
+    """Decode a buffer that holds exactly one row.
+
+    Raises:
+        CodecError: no header, no row, more than one, or a checksum is wrong.
+    """
+    buf = bytes(buf)
+    span = scan_row(buf, check_header(buf), verify=verify)
+    if span.end != len(buf):
+        raise CodecError("expected one row, found bytes after it", span.end)
+    return _decode_span(span)
+
+
+def decode_rows(buf: bytes, *, verify: bool = True) -> list[DecodedRow]:
+    """Decode a buffer of one header and any number of rows; empty bytes hold none.
+
+    Raises:
+        CodecError: no header, malformed rows, or a checksum is wrong.
+    """
+    if not buf:
+        return []
+    buf = bytes(buf)
+    pos = check_header(buf)
+    rows = []
+    while pos < len(buf):
+        span = scan_row(buf, pos, verify=verify)
+        rows.append(_decode_span(span))
+        pos = span.end
+    return rows
+
+
+def decode_primary_key(buf: bytes) -> PrimaryKey:
+    """Decode a buffer whose row holds only a key.
+
+    Raises:
+        CodecError: as `decode_row`, and when the row has attributes or marks.
+    """
+    row = decode_row(buf)
+    if row.columns or row.delete_marker or row.sequence is not None:
+        raise CodecError("expected a row of primary key columns only")
+    return row.primary_key
+
+
+def _decode_span(span: RowSpan) -> DecodedRow:
+    columns = tuple(
+        [
+            Column(
+                _decode_name(name),
+                None if value is None else decode_column_value_at(value, 0, len(value)),
+                timestamp_ms,
+                _OP_BY_NUMBER[op],
+            )
+            for name, op, timestamp_ms, _, _, value in span.cells
+        ]
+    )
+    return DecodedRow(decode_key_cells(span.key), columns, span.delete_marker, span.sequence)
+
+
+def decode_key_cells(key: bytes) -> PrimaryKey:
+    """Decode the key cells of a row, as `RowSpan.key` and `Record.key` hold them.
+
+    Raises:
+        CodecError: the bytes are no key cells.
+    """
+    columns = []
+    pos = 0
+    try:
+        while pos < len(key):
+            cell_tag, name_tag, length = CELL_START.unpack_from(key, pos)
+            value_at = pos + 6 + length
+            name = _decode_name(key[pos + 6 : value_at])
+            value_tag, value_length = TAG_LENGTH.unpack_from(key, value_at)
+            end = value_at + 5 + value_length
+            if (cell_tag, name_tag, value_tag) != (CELL, CELL_NAME, CELL_VALUE):
+                raise CodecError("a primary key cell is name, value and checksum", pos)
+            columns.append((name, decode_key_value_at(key, value_at + 5, end)))
+            pos = end + 2
+    except struct.error:
+        raise CodecError("primary key is truncated", len(key)) from None
+    if pos != len(key):
+        raise CodecError("primary key is truncated", len(key))
+    return tuple(columns)

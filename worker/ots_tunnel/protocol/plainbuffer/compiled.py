@@ -1,0 +1,38 @@
+"""Which codec is in use: the compiled twin where the package was built with a compiler, else Python.
+
+`OTS_TUNNEL_CODEC=python` chooses the reference, `OTS_TUNNEL_CODEC=compiled` refuses to start without the twin.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+from typing import Final
+
+from ots_tunnel.errors import ConfigError
+
+VARIABLE: Final = "OTS_TUNNEL_CODEC"
+CHOICES: Final = ("auto", "compiled", "python")
+
+
+def _load(choice: str) -> ModuleType | None:
+    if choice not in CHOICES:
+        raise ConfigError(f"{VARIABLE}: found {choice!r}, allowed are {', '.join(CHOICES)}")
+    if choice == "python" or sys.byteorder != "little":
+        return None
+    try:
+        from ots_tunnel.protocol.plainbuffer import _native
+    except ImportError as error:
+        if choice == "compiled":
+            raise ConfigError(
+                f"{VARIABLE}: found {choice!r}, but the package was built without a compiler ({error}): allowed are "
+                "auto and python"
+            ) from error
+        return None
+    return _native
+
+
+native: Final = _load(os.environ.get(VARIABLE, "auto"))
+#: What a log line, a benchmark or a person is told.
+CODEC: Final = "Python" if native is None else "compiled"

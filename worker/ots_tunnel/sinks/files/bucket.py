@@ -1,0 +1,154 @@
+"""Files in a bucket of an S3-compatible store, OSS included.
+
+A file is filled on disk and uploaded in parts; only the last call makes it appear, and right before it the guard is
+asked. Parts of an upload that was given up are never seen; the bucket's lifecycle rules remove them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import tempfile
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from ots_tunnel.config import FileStoreConfig
+from ots_tunnel.credentials import FileCredentials
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.sinks.files.bucket_failures import failure_of
+from ots_tunnel.sinks.files.bucket_object import BucketObject
+from ots_tunnel.sinks.files.store import FileSpoiled
+
+#: Bytes of one part, the least that stores take; ten thousand parts are the most an object may have.
+PART_BYTES = 5_242_880
+
+#: Parts of one file, and files of one worker, that are on their way at the same time: they are in memory.
+PARTS_AT_ONCE = 2
+FILES_AT_ONCE = 4
+
+#: Bytes asked for at a time when a file is read.
+READ_BYTES = 262_144
+
+#: The credentials' files are looked at again after so long.
+CREDENTIALS_SECONDS = 60
+
+_T = TypeVar("_T")
+
+
+class BucketStore:
+    """A prefix in a bucket; see `open_store`."""
+
+    def __init__(
+        self, config: FileStoreConfig, *, path: str, deadline: float, spool_directory: Path | None = None
+    ) -> None:
+        if config.credentials is None:
+            raise ValueError(f"{path}.credentials: checked by the document")
+        self._credentials = FileCredentials(config.credentials.directory).checked(f"{path}.credentials.directory")
+        if spool_directory is not None and not spool_directory.is_dir():
+            raise ConfigError(f"{path}.spoolDirectory: found {spool_directory}, allowed is a folder that exists")
+        self._uploads = asyncio.Semaphore(FILES_AT_ONCE)
+        self._url = config.url
+        self._deadline = deadline
+        self._spool_directory = spool_directory
+        parts = urlsplit(config.url)
+        endpoint = config.endpoint and config.endpoint.rstrip("/")
+        if endpoint and config.bucket_in_host:
+            scheme, _, host = endpoint.partition("://")
+            endpoint = f"{scheme}://{parts.netloc}.{host}"
+        self._store = S3Store(
+            parts.netloc,
+            prefix=parts.path.strip("/") or None,
+            endpoint=endpoint,
+            region=config.region or "us-east-1",
+            virtual_hosted_style_request=config.bucket_in_host,
+            credential_provider=self._provide,
+            client_options={"allow_http": True, "timeout": timedelta(seconds=deadline)},
+            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=deadline)},
+        )
+
+    def __repr__(self) -> str:
+        return f"BucketStore({self._url})"
+
+    async def check(self) -> None:
+        """See `FileStore.check`: the bucket is there and lets us list it."""
+        await self.names("")
+
+    async def spool(self, folder: str) -> Path:
+        """See `FileStore.spool`: on disk, since a part has to be repeated from its beginning."""
+        return self._spool_folder / f"{self._spool_prefix(folder)}{uuid.uuid4().hex}"
+
+    async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
+        """See `FileStore.publish`."""
+        try:
+            file = await asyncio.to_thread(spooled.open, "rb")
+        except OSError as error:
+            raise FileSpoiled(f"{spooled}: {error.strerror}") from error
+        with file:
+            async with self._uploads:
+                await self._told(self._upload(file, f"{folder}/{name}", before))
+        await asyncio.to_thread(spooled.unlink, missing_ok=True)
+
+    async def names(self, folder: str) -> list[str]:
+        """See `FileStore.names`."""
+        answer = await self._told(obstore.list_with_delimiter_async(self._store, folder or None))
+        return [str(entry["path"]).rpartition("/")[2] for entry in answer["objects"]]
+
+    async def read(self, folder: str, name: str) -> IO[bytes]:
+        """See `FileStore.read`."""
+        path = f"{folder}/{name}"
+        size = (await self._told(obstore.head_async(self._store, path)))["size"]
+        return io.BufferedReader(BucketObject(self._store, path, size, self._url), READ_BYTES)
+
+    async def delete(self, folder: str, names: Sequence[str]) -> None:
+        """See `FileStore.delete`."""
+        for name in names:
+            await self._told(obstore.delete_async(self._store, f"{folder}/{name}"))
+
+    async def tidy(self, folder: str) -> None:
+        """See `FileStore.tidy`: nothing is filled in the bucket itself."""
+        await asyncio.to_thread(self._tidy, self._spool_prefix(folder))
+
+    @property
+    def _spool_folder(self) -> Path:
+        return Path(self._spool_directory or tempfile.gettempdir())
+
+    def _spool_prefix(self, folder: str) -> str:
+        # Channels of one table may be filled by several workers of one machine.
+        place = hashlib.sha256(f"{self._url}/{folder}".encode()).hexdigest()
+        return f"ots-tunnel-{place[:16]}-"
+
+    def _tidy(self, prefix: str) -> None:
+        for path in self._spool_folder.glob(f"{prefix}*"):
+            path.unlink(missing_ok=True)
+
+    async def _upload(self, file: IO[bytes], path: str, before: Callable[[], None]) -> None:
+        # A writer that is dropped unclosed publishes nothing.
+        writer = obstore.open_writer_async(self._store, path, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
+        while part := await asyncio.to_thread(file.read, PART_BYTES):
+            await writer.write(part)
+        before()
+        await asyncio.wait_for(writer.close(), self._deadline)
+
+    async def _told(self, call: Awaitable[_T]) -> _T:
+        try:
+            return await call
+        except (BaseError, OSError) as error:
+            raise failure_of(self._url, error) from error
+
+    def _provide(self) -> dict[str, Any]:
+        credentials = self._credentials()
+        return {
+            "access_key_id": credentials.access_key_id,
+            "secret_access_key": credentials.access_key_secret,
+            "token": credentials.security_token,
+            "expires_at": datetime.now(UTC) + timedelta(seconds=CREDENTIALS_SECONDS),
+        }

@@ -1,0 +1,143 @@
+"""Files in a folder: filled under a hidden name, flushed to the disk, then renamed."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ots_tunnel.errors import SinkError, SinkRejected
+from ots_tunnel.sinks.files.store import FileSpoiled
+
+#: Marks a file that is being filled; the names of published files never begin so.
+_HIDDEN = ".filling-"
+
+#: What no repetition mends: somebody has to change the volume or its rights.
+_FINAL = frozenset(
+    (errno.EACCES, errno.EEXIST, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
+)
+
+#: Some network file systems know no flushing of folders.
+_CANNOT_FLUSH_FOLDERS = frozenset((errno.EINVAL, errno.ENOTSUP))
+
+
+class FolderStore:
+    """A folder on this machine or on a mounted volume.
+
+    Args:
+        root: created where it is missing.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def __repr__(self) -> str:
+        return f"FolderStore({self._root})"
+
+    async def check(self) -> None:
+        """See `FileStore.check`."""
+        await asyncio.to_thread(self._check)
+
+    async def spool(self, folder: str) -> Path:
+        """See `FileStore.spool`: in the folder itself, from where it can be renamed."""
+        return await asyncio.to_thread(self._spool, folder)
+
+    async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
+        """See `FileStore.publish`."""
+        await asyncio.to_thread(_flush, spooled)
+        await asyncio.to_thread(_rename, spooled, self._root / folder / name, before)
+
+    async def names(self, folder: str) -> list[str]:
+        """See `FileStore.names`."""
+        return await asyncio.to_thread(self._names, folder)
+
+    async def read(self, folder: str, name: str) -> IO[bytes]:
+        """See `FileStore.read`."""
+        with _told():
+            return await asyncio.to_thread((self._root / folder / name).open, "rb")
+
+    async def delete(self, folder: str, names: Sequence[str]) -> None:
+        """See `FileStore.delete`."""
+        await asyncio.to_thread(self._delete, folder, names)
+
+    async def tidy(self, folder: str) -> None:
+        """See `FileStore.tidy`."""
+        left = [name for name in await asyncio.to_thread(self._entries, folder) if name.startswith(_HIDDEN)]
+        await self.delete(folder, left)
+
+    def _check(self) -> None:
+        with _told():
+            self._root.mkdir(parents=True, exist_ok=True)
+            trial = self._root / f"{_HIDDEN}{uuid.uuid4().hex}"
+            trial.touch()
+            trial.unlink()
+
+    def _spool(self, folder: str) -> Path:
+        with _told():
+            (self._root / folder).mkdir(parents=True, exist_ok=True)
+        return self._root / folder / f"{_HIDDEN}{uuid.uuid4().hex}"
+
+    def _names(self, folder: str) -> list[str]:
+        return [name for name in self._entries(folder) if not name.startswith(".")]
+
+    def _entries(self, folder: str) -> list[str]:
+        with _told():
+            try:
+                return os.listdir(self._root / folder)
+            except FileNotFoundError:
+                return []
+
+    def _delete(self, folder: str, names: Sequence[str]) -> None:
+        with _told():
+            for name in names:
+                (self._root / folder / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise told_error(error) from error
+
+
+def told_error(error: OSError) -> SinkError:
+    """What an error of the file system means for records: refused for good, or worth another try."""
+    message = f"{error.filename or 'file'}: {error.strerror or error}"
+    if error.errno in _FINAL:
+        return SinkRejected(type(error).__name__, message)
+    return SinkError(message)
+
+
+def _flush(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    except OSError as error:
+        # The system forgets what it could not write: flushing once more would succeed, and prove nothing.
+        raise FileSpoiled(f"{path}: {error.strerror or error}") from error
+
+
+def _rename(spooled: Path, target: Path, before: Callable[[], None]) -> None:
+    """Let a flushed file appear; `before` is called here, since a thread may have to be waited for."""
+    before()
+    with _told():
+        spooled.replace(target)
+    try:
+        _flush_folder(target.parent)
+    except OSError as error:
+        if error.errno not in _CANNOT_FLUSH_FOLDERS:
+            raise FileSpoiled(f"{target.parent}: {error.strerror or error}") from error
+
+
+def _flush_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,150 @@
+"""The formats of files, behind one small interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from ots_tunnel.config import FilesSinkConfig
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import ChannelId, PrimaryKey
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.json_record import json_form, key_of_json
+
+#: Lines are encoded and written in portions: a page of large rows would be in memory some more times.
+PORTION_CHARACTERS = 262_144
+
+_SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
+
+
+class Sized(Protocol):
+    """What can be put into a file: a record, or something that holds one."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record as it came."""
+        ...
+
+
+_Item_contra = TypeVar("_Item_contra", bound=Sized, contravariant=True)
+
+
+class FileWriter(Protocol[_Item_contra]):
+    """One file that is being filled."""
+
+    def write(self, items: Sequence[_Item_contra], channel_id: ChannelId) -> None:
+        """Add records.
+
+        Raises:
+            CodecError: a record is malformed. OSError: the disk takes no more.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write what is held back; the file is complete then.
+
+        Raises:
+            OSError: the disk takes no more.
+        """
+        ...
+
+
+class FileFormat(Protocol[_Item_contra]):
+    """How records become a file."""
+
+    @property
+    def suffix(self) -> str:
+        """End of the file's name, without the dot."""
+        ...
+
+    def create(self, path: Path) -> FileWriter[_Item_contra]:
+        """Begin a file."""
+        ...
+
+    def first_key(self, file: IO[bytes]) -> PrimaryKey:
+        """Key of a file's first record.
+
+        Raises:
+            CodecError: this is no file of ours.
+        """
+        ...
+
+
+#: Makes the object of one line, which has the member `key` of `json_form`.
+Line = Callable[[_Item_contra, ChannelId], dict[str, Any]]
+
+
+class JsonLines(Generic[_Item_contra]):
+    """One JSON object per record and line.
+
+    Args:
+        compression: of the whole file: none, gzip or zstd.
+    """
+
+    def __init__(self, line: Line[_Item_contra], compression: str = "none") -> None:
+        self._line = line
+        self._compression = None if compression == "none" else compression
+        self.suffix = f"jsonl{_SUFFIXES[compression]}"
+
+    def create(self, path: Path) -> FileWriter[_Item_contra]:
+        """See `FileFormat.create`."""
+        return _JsonLinesWriter(self._line, pa.output_stream(str(path), compression=self._compression))
+
+    def first_key(self, file: IO[bytes]) -> PrimaryKey:
+        """See `FileFormat.first_key`."""
+        try:
+            with pa.input_stream(file, compression=self._compression, buffer_size=65_536) as stream:
+                line = _first_line(stream)
+            return key_of_json(json.loads(line)["key"])
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+            raise CodecError(f"no file of JSON lines: {error}") from error
+
+
+def _first_line(stream: pa.NativeFile) -> bytes:
+    """Records are at most a few MB, and so are lines."""
+    line = b""
+    while b"\n" not in line and (part := stream.read(65_536)):
+        line += part
+    return line.partition(b"\n")[0]
+
+
+class _JsonLinesWriter(Generic[_Item_contra]):
+    def __init__(self, line: Line[_Item_contra], stream: pa.NativeFile) -> None:
+        self._line = line
+        self._stream = stream
+
+    def write(self, items: Sequence[_Item_contra], channel_id: ChannelId) -> None:
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        # All of them first: a malformed record leaves nothing behind.
+        lines = [f"{encode(self._line(item, channel_id))}\n" for item in items]
+        for portion in _portions(lines):
+            self._stream.write(portion.encode())
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _portions(lines: list[str]) -> Iterator[str]:
+    """The lines joined to texts of about a portion, each of them gone from memory when the next one is made."""
+    lines.reverse()
+    portion: list[str] = []
+    characters = 0
+    while lines:
+        characters += len(lines[-1])
+        portion.append(lines.pop())
+        if characters >= PORTION_CHARACTERS or not lines:
+            yield "".join(portion)
+            portion, characters = [], 0
+
+
+def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
+    """The format that a document names."""
+    if config.format == "Parquet":
+        from ots_tunnel.sinks.files.parquet import Parquet
+
+        return Parquet(config.compression)
+    return JsonLines(json_form, config.compression)

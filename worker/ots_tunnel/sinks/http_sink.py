@@ -1,0 +1,194 @@
+"""A web service as the sink: batches of CloudEvents, signed, in order per key (design section 4).
+
+Answers: 2xx confirms the whole batch. 408, 425, 429 and 5xx, and no answer, are tried again, not before Retry-After.
+400, 413 and 422 may be about one event, so the batch is halved until it is found. Everything else is final.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import aiohttp
+
+from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
+from ots_tunnel.errors import ConfigError, SinkRejected
+from ots_tunnel.fence import Guard
+from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
+from ots_tunnel.sinks import Batch, Immediate, Refused
+from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
+from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.lanes import fill_lanes
+from ots_tunnel.sinks.retries import write_backoff
+from ots_tunnel.sinks.tally import Tally
+from ots_tunnel.transport.guarded_body import GuardedBody
+
+logger = logging.getLogger(__name__)
+
+AGAIN = frozenset((408, 425, 429))
+PERHAPS_ONE_EVENT = frozenset((400, 413, 422))
+#: Longest pause that a Retry-After is believed, seconds.
+LONGEST_RETRY_AFTER = 600.0
+
+
+class HttpSink(Immediate):
+    """Posts records to one URL.
+
+    Args:
+        source: names the table in every event.
+        delivery: size of a batch and pauses between tries.
+        lanes: requests in flight per channel; all of one key go one after the other.
+        deadline: seconds a request may take at most, whatever the document says (design rule 4).
+        clock: Unix seconds.
+
+    Raises:
+        ConfigError: the file of the secret is missing or empty.
+    """
+
+    def __init__(
+        self,
+        config: HttpSinkConfig,
+        source: str,
+        *,
+        delivery: DeliveryConfig,
+        lanes: int,
+        deadline: float,
+        clock: Callable[[], float] = time.time,
+        entropy: Callable[[], float] = random.random,
+    ) -> None:
+        self._url = config.url
+        #: For messages: services take keys as parameters of the address.
+        self._where = config.url.partition("?")[0]
+        self._secret_file = config.hmac_secret_file
+        self._timeout = min(config.timeout_seconds, deadline)
+        self._source = source
+        self._limits = Limits(delivery.batch_max_rows, delivery.batch_max_bytes)
+        self._backoff = write_backoff(delivery.retry)
+        self._lanes = lanes
+        self._clock = clock
+        self._entropy = entropy
+        self._secret()  # a missing file is a wrong document, not a refused batch
+        self._session: aiohttp.ClientSession | None = None
+        self.retries = 0
+
+    def __repr__(self) -> str:
+        return f"HttpSink({self._where})"
+
+    async def open(self) -> None:
+        """Get ready; the service itself is asked with the first records."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
+        )
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        """Post every record; see `Sink.write`.
+
+        Raises:
+            CodecError: a record is malformed.
+        """
+        grouping: Grouping[Event] = Grouping(self._limits)
+        for record in batch.records:
+            grouping.add(event_of(record, batch.channel_id, self._source))
+
+        async def deliver(events: tuple[Event, ...]) -> None:
+            await self._deliver(events, guard, batch.refused)
+            grouping.settle(events)
+
+        await fill_lanes(self._lanes, lambda: deliver(taken) if (taken := grouping.take()) else None)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        return Tally(write_retries=self.retries)
+
+    async def _deliver(self, events: tuple[Event, ...], guard: Guard, refused: Refused | None) -> None:
+        status = await self._post(events, guard)
+        if status is None:
+            return
+        if status in PERHAPS_ONE_EVENT and len(events) == 1 and refused is not None:
+            return refused(events[0].record, f"HTTP {status}", f"{self._where} refuses")
+        if status not in PERHAPS_ONE_EVENT or len(events) == 1:
+            raise SinkRejected(f"HTTP {status}", f"{self._where} refuses", (_key_text(events[0]),))
+        middle = len(events) // 2
+        await self._deliver(events[:middle], guard, refused)
+        await self._deliver(events[middle:], guard, refused)
+
+    async def _post(self, events: tuple[Event, ...], guard: Guard) -> int | None:
+        """Try until there is a verdict; the status of a refusal, None for a success."""
+        body = batch_body(events)
+        message_id = f"msg_{hashlib.sha256(body).hexdigest()[:32]}"
+        attempt = 0
+        while True:
+            status, retry_after = await self._try(body, message_id, guard)
+            if 200 <= status < 300:
+                return None
+            if status and status < 500 and status not in AGAIN:
+                return status
+            pause = max(self._backoff.delay(attempt, self._entropy()), retry_after)
+            logger.warning(
+                "the web service does not take a batch",
+                extra={"action": "write_retried", "error": f"HTTP {status}" if status else "no answer", "pause": pause},
+            )
+            self.retries += 1
+            attempt += 1
+            await asyncio.sleep(pause)
+
+    async def _try(self, body: bytes, message_id: str, guard: Guard) -> tuple[int, float]:
+        """One request: its status, 0 for no answer, and the seconds it asks to wait."""
+        assert self._session is not None, "open() comes first"
+        headers = {"content-type": CONTENT_TYPE}
+        headers |= signature_headers(body, message_id, self._clock(), self._secret())
+        guarded = GuardedBody(body, guard.check)
+        try:
+            async with self._session.post(
+                self._url,
+                data=guarded,
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                allow_redirects=False,
+            ) as answer:
+                return answer.status, _retry_after(answer.headers.get("retry-after", ""), self._clock())
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            if guarded.refusal is not None:
+                raise guarded.refusal from None
+            return 0, 0.0
+
+    def _secret(self) -> bytes | None:
+        path: Path | None = self._secret_file
+        if path is None:
+            return None
+        try:
+            secret = path.read_bytes().strip()
+        except OSError as error:
+            raise ConfigError(f"sink.http.hmacSecretFile: {path}: {error.strerror}") from error
+        if not secret:
+            raise ConfigError(f"sink.http.hmacSecretFile: {path}: is empty")
+        try:
+            return hmac_key(secret)
+        except ValueError as error:
+            raise ConfigError(f"sink.http.hmacSecretFile: {path}: {error}") from None
+
+
+def _retry_after(text: str, now: float) -> float:
+    """Seconds of a Retry-After: a number or a date; 0 for none and for what is neither."""
+    text = text.strip()
+    if text.isdecimal():
+        return min(float(text), LONGEST_RETRY_AFTER)
+    try:
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), LONGEST_RETRY_AFTER)
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _key_text(event: Event) -> str:
+    return ", ".join(f"{name}={str(value)[:32]!r}" for name, value in decode_key_cells(event.key))

@@ -1,0 +1,1 @@
+"""Wrappers around a sink: transforms, rate limit, permanent errors, dead letters."""

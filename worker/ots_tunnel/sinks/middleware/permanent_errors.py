@@ -1,0 +1,111 @@
+"""A sink that goes on when single records are refused for good: they are skipped or stored elsewhere, and counted.
+
+Rule 17: what a refused record would have changed is missing at the sink, so its row may be there in part. A
+dead-letter place that fails blocks its channel; nothing is dropped unseen.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ots_tunnel.fence import Guard
+from ots_tunnel.model import ChannelId, ChannelType, Token
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Confirmation, Sink, both
+from ots_tunnel.sinks.dead_letter import DeadLetter
+from ots_tunnel.sinks.middleware.base import WrappingSink
+from ots_tunnel.sinks.table.row_change import shown_key
+from ots_tunnel.sinks.tally import Tally
+
+if TYPE_CHECKING:
+    from ots_tunnel.sinks.middleware.dead_letters import DeadLetters
+
+logger = logging.getLogger(__name__)
+
+
+class ToleratingSink(WrappingSink):
+    """Puts up with refused records.
+
+    Args:
+        letters: where refused records go; None skips them.
+    """
+
+    def __init__(self, sink: Sink, letters: DeadLetters | None = None) -> None:
+        super().__init__(sink)
+        self._letters = letters
+        self._fresh: set[ChannelId] = set()
+        self._tally = Tally()
+
+    def __repr__(self) -> str:
+        return f"ToleratingSink({self._sink!r}, {self._letters!r})"
+
+    async def open(self) -> None:
+        """See `Sink.open`."""
+        if self._letters is not None:
+            await self._letters.open()
+        await super().open()
+
+    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
+        """See `Sink.begin`."""
+        if self._letters is not None:
+            await self._letters.begin(channel_id, channel_type, start)
+            self._fresh.add(channel_id)
+        await super().begin(channel_id, channel_type, start)
+
+    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+        """See `Sink.write`; refused records count as stored once they are skipped or stored elsewhere."""
+        if self._letters is not None and batch.channel_id in self._fresh:
+            await self._letters.resume(batch, guard)
+            self._fresh.discard(batch.channel_id)
+        letters: dict[int, DeadLetter] = {}
+
+        def refused(record: Record, code: str, message: str) -> None:
+            # A record that goes out in pieces is refused once.
+            letters.setdefault(id(record), DeadLetter(record, code, message))
+
+        stored = await self._sink.write(replace(batch, refused=refused), guard)
+        if not letters:
+            return stored
+        elsewhere = await self._take(batch, list(letters.values()), guard)
+        return stored if elsewhere is None else elsewhere if stored is None else both(stored, elsewhere)
+
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """See `Sink.checkpointed`."""
+        super().checkpointed(channel_id, token)
+        if self._letters is not None:
+            self._letters.checkpointed(channel_id, token)
+
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        """See `Sink.end`."""
+        ended = False
+        try:
+            await super().end(channel_id, abandoned=abandoned)
+            ended = True
+        finally:
+            if self._letters is not None:
+                # Behind a sink that failed nothing is confirmed any more: letters would wait for a checkpoint for ever.
+                await self._letters.end(channel_id, abandoned=abandoned or not ended)
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        return super().tally() + self._tally
+
+    async def _take(self, batch: Batch, letters: list[DeadLetter], guard: Guard) -> Confirmation | None:
+        first = letters[0]
+        extra = {
+            "action": "records_refused",
+            "channel_id": batch.channel_id,
+            "records": len(letters),
+            "error": f"{first.code}: {first.message}",
+            "key": shown_key(first.record.key),
+        }
+        if self._letters is None:
+            self._tally.records_skipped += len(letters)
+            logger.warning("refused records are skipped", extra=extra)
+            return None
+        logger.warning("refused records become dead letters", extra=extra)
+        confirmation = await self._letters.write(batch, letters, guard)
+        self._tally.records_dead_lettered += len(letters)
+        return confirmation

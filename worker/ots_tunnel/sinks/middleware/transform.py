@@ -1,0 +1,137 @@
+"""What is left out of records, or renamed in them, before they reach the sink; pure.
+
+Cells pass through as bytes; only a renamed one is written anew. Design rule 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
+from ots_tunnel.errors import SinkRejected
+from ots_tunnel.model import Action, PrimaryKey
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, join_row, rename_cell, scan_row
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.middleware.key_range import KeyBounds
+
+
+@dataclass(slots=True)
+class Omitted:
+    """What a transform left out so far."""
+
+    records: int = 0
+    """Records that the filter does not let through, and updates of which no cell is left."""
+    cells: int = 0
+    """Cells of columns that are not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Settings of a transform; names are UTF-8.
+
+    Args:
+        include: columns that stay; None means all.
+        exclude: columns that go.
+        rename: new names of columns.
+        actions: kinds of change that pass.
+        key_prefixes: key column to the text its value has to begin with.
+        key_bounds: part of the table.
+    """
+
+    include: frozenset[bytes] | None = None
+    exclude: frozenset[bytes] = frozenset()
+    rename: Mapping[bytes, bytes] = field(default_factory=dict)
+    actions: frozenset[Action] = frozenset(Action)
+    key_prefixes: Mapping[str, str] = field(default_factory=dict)
+    key_bounds: KeyBounds | None = None
+
+    @classmethod
+    def of(cls, delivery: DeliveryConfig) -> Self | None:
+        """The transform of a document; None where nothing is to be done."""
+        columns, filtered = delivery.columns or ColumnsConfig(), delivery.filter or FilterConfig()
+        transform = cls(
+            frozenset(name.encode() for name in columns.include) or None,
+            frozenset(name.encode() for name in columns.exclude),
+            {name.encode(): new.encode() for name, new in columns.rename.items()},
+            frozenset(Action[name] for name in filtered.actions),
+            dict(filtered.key_prefix),
+            None if filtered.key_range is None else KeyBounds.of(filtered.key_range),
+        )
+        return None if transform == cls() else transform
+
+    def apply(self, records: Iterable[Record], omitted: Omitted) -> list[Record]:
+        """The records that pass, in their order, changed where they have to be.
+
+        Raises:
+            CodecError: a record is malformed. SinkRejected: a filter does not fit the table's key, or two columns of
+                a record would become one.
+        """
+        passed = []
+        for record in records:
+            changed = self._changed(record, omitted) if self._passes(record) else None
+            if changed is None:
+                omitted.records += 1
+            else:
+                passed.append(changed)
+        return passed
+
+    def _passes(self, record: Record) -> bool:
+        if record.action not in self.actions:
+            return False
+        if self.key_bounds is not None and not self.key_bounds.holds(record.primary_key):
+            return False
+        if not self.key_prefixes:
+            return True
+        return _begins(record.primary_key, self.key_prefixes)
+
+    def _changed(self, record: Record, omitted: Omitted) -> Record | None:
+        if record.action is Action.DELETE or not (self.include or self.exclude or self.rename):
+            return record
+        span = scan_row(record.body)
+        kept = [cell for cell in span.cells if self._keeps(cell.name)]
+        omitted.cells += len(span.cells) - len(kept)
+        if record.action is Action.UPDATE and span.cells and not kept:
+            return None
+        moved = {cell.name for cell in kept if cell.name in self.rename}
+        if len(kept) == len(span.cells) and not moved:
+            return record
+        self._refuse_meetings(moved, {cell.name for cell in kept} - moved)
+        cells = [self._renamed(cell) for cell in kept]
+        body = join_row(span.key, span.key_checksums, cells, delete=span.delete_marker, sequence=span.sequence)
+        return Record(record.action, body, record.origin)
+
+    def _refuse_meetings(self, moved: Iterable[bytes], others: Iterable[bytes]) -> None:
+        """Two columns under one name would overwrite each other."""
+        for name in moved:
+            if (new := self.rename[name]) in others:
+                raise SinkRejected(
+                    "ColumnName",
+                    f"delivery.columns.rename: a record has {new.decode()!r} beside {name.decode()!r}, which becomes "
+                    f"{new.decode()!r}: exclude or rename one of them",
+                )
+
+    def _keeps(self, name: bytes) -> bool:
+        return name not in self.exclude and (self.include is None or name in self.include)
+
+    def _renamed(self, cell: CellSpan) -> tuple[bytes, int]:
+        name = self.rename.get(cell.name)
+        return (cell.raw, cell.checksum) if name is None else rename_cell(cell, name)
+
+
+def _begins(primary_key: PrimaryKey, prefixes: Mapping[str, str]) -> bool:
+    key = dict(primary_key)
+    for name in prefixes:
+        # Every row of the table has these columns with these types: nothing would ever pass.
+        if name not in key:
+            raise SinkRejected(
+                "KeyPrefix",
+                f"delivery.filter.keyPrefix: found {name!r}, allowed are the key's columns {', '.join(key)}",
+            )
+        if not isinstance(key[name], str):
+            kind = type(key[name]).__name__
+            raise SinkRejected(
+                "KeyPrefix", f"delivery.filter.keyPrefix: key column {name!r} holds {kind}, a beginning is of str"
+            )
+    return all(str(key[name]).startswith(prefix) for name, prefix in prefixes.items())

@@ -1,0 +1,1 @@
+"""The sink that calls the user's Python code."""

@@ -1,0 +1,187 @@
+"""The user's own code as the sink: a processor per channel (design section 4, `python`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from ots_tunnel.errors import OwnershipLost, ProcessorFailed
+from ots_tunnel.fence import Guard
+from ots_tunnel.model import ChannelId, ChannelType, Token
+from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
+from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks.python.callbacks import CallbackThread
+from ots_tunnel.sinks.tally import Tally
+
+logger = logging.getLogger(__name__)
+
+#: Exit code of a process that ended because a callback did not return.
+EXIT_HUNG = 5
+
+
+def end_process(channel_id: str) -> None:
+    """End the process at once: a callback that does not return may still write, so its channel cannot be given away."""
+    logger.critical(
+        "a processor does not return: the process ends", extra={"action": "processor_hangs", "channel_id": channel_id}
+    )
+    logging.shutdown()
+    os._exit(EXIT_HUNG)
+
+
+@dataclass(slots=True)
+class _Channel:
+    context: ChannelContext
+    processor: ChannelProcessor
+    callbacks: CallbackThread
+    unconfirmed: list[Confirmation] = field(default_factory=list)
+
+
+class ProcessorSink:
+    """Hands records to the processors of a factory.
+
+    Args:
+        factory: makes a processor per channel.
+        patience: seconds a callback may take to return once its channel is closed; the design's D.
+        on_hang: called with the channel's id when it has not returned by then.
+    """
+
+    def __init__(
+        self, factory: ProcessorFactory, *, patience: float = 10.0, on_hang: Callable[[str], None] = end_process
+    ) -> None:
+        self._factory = factory
+        self._patience = patience
+        self._on_hang = on_hang
+        self._channels: dict[ChannelId, _Channel] = {}
+        #: Processors that are being shut down: the next one of their channel waits for it.
+        self._leaving: dict[ChannelId, asyncio.Task[None]] = {}
+
+    def __repr__(self) -> str:
+        return f"ProcessorSink({self._factory!r}, {len(self._channels)} channels)"
+
+    async def open(self) -> None:
+        """Nothing to open: processors have `initialize`."""
+
+    async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
+        """Make and initialise the channel's processor, once its last one is shut down.
+
+        Raises:
+            ProcessorFailed: it could not be.
+        """
+        await self._left(channel_id)
+        context = ChannelContext(channel_id, channel_type, start, self._factory.custom_value)
+        try:
+            processor = self._factory.create(context)
+        except Exception as error:
+            raise _failed("create", error) from error
+        channel = _Channel(context, processor, CallbackThread(f"processor {channel_id}"))
+        self._channels[channel_id] = channel
+        try:
+            await self._call(channel, "initialize", processor.initialize, context)
+        except BaseException:
+            await self.end(channel_id, abandoned=True)
+            raise
+
+    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+        """See `Sink.write`; with manual checkpoints the user confirms.
+
+        Raises:
+            ProcessorFailed: the processor raised. OwnershipLost: the channel may be somebody else's.
+        """
+        channel = self._channels[batch.channel_id]
+        guard.check()
+        if not self._factory.manual_checkpoints:
+            await self._call(channel, "process", channel.processor.process, channel.context, batch.records, None)
+            return None
+        confirmation: Confirmation = asyncio.get_running_loop().create_future()
+        channel.unconfirmed.append(confirmation)
+        confirm = _confirm_of(confirmation)
+        await self._call(channel, "process", channel.processor.process, channel.context, batch.records, confirm)
+        channel.unconfirmed = [waiting for waiting in channel.unconfirmed if not waiting.done()]
+        return confirmation
+
+    def tally(self) -> Tally:
+        """Nothing is counted."""
+        return Tally()
+
+    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+        """Nothing waits for it."""
+
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        """Wait for the user's confirmations unless abandoned, then shut the processor down.
+
+        Nothing is called while a callback has not returned; one that does not within the patience is a hang.
+        """
+        channel = self._channels.get(channel_id)
+        if channel is None:
+            return
+        try:
+            if not abandoned and channel.unconfirmed:
+                await asyncio.wait(channel.unconfirmed)
+        finally:
+            self._channels.pop(channel_id, None)
+            # A task of its own: whoever waits for it may be cancelled, the processor is shut down all the same.
+            self._leaving[channel_id] = asyncio.create_task(self._shut_down(channel), name=f"shut down {channel_id}")
+            await self._left(channel_id)
+
+    async def close(self) -> None:
+        """Shut down what is left."""
+        for channel_id in list(self._channels):
+            await self.end(channel_id, abandoned=True)
+        for channel_id in list(self._leaving):
+            await self._left(channel_id)
+
+    async def _left(self, channel_id: ChannelId) -> None:
+        leaving = self._leaving.get(channel_id)
+        if leaving is None:
+            return
+        await asyncio.shield(leaving)
+        if self._leaving.get(channel_id) is leaving:
+            del self._leaving[channel_id]
+
+    async def _shut_down(self, channel: _Channel) -> None:
+        context = channel.context
+        if not await channel.callbacks.idle(self._patience):
+            self._on_hang(context.channel_id)
+            return
+        try:
+            async with asyncio.timeout(self._patience):
+                await channel.callbacks.call(channel.processor.shutdown, context)
+        except TimeoutError:
+            self._on_hang(context.channel_id)
+        except Exception:  # the records are confirmed or not, whatever the clean-up does
+            logger.exception(
+                "a processor's shutdown raised", extra={"action": "processor_failed", "channel_id": context.channel_id}
+            )
+        finally:
+            channel.callbacks.close()
+
+    async def _call(
+        self, channel: _Channel, name: str, callback: Callable[..., Awaitable[None] | None], *arguments: object
+    ) -> None:
+        try:
+            await channel.callbacks.call(callback, *arguments)
+        except (OwnershipLost, ProcessorFailed):
+            raise
+        except Exception as error:
+            raise _failed(name, error) from error
+
+
+def _failed(name: str, error: Exception) -> ProcessorFailed:
+    return ProcessorFailed(f"{name} raised {type(error).__name__}: {error}")
+
+
+def _confirm_of(confirmation: Confirmation) -> Confirm:
+    loop = confirmation.get_loop()
+
+    def confirm() -> None:
+        loop.call_soon_threadsafe(_settle, confirmation)
+
+    return confirm
+
+
+def _settle(confirmation: Confirmation) -> None:
+    if not confirmation.done():
+        confirmation.set_result(None)

@@ -1,0 +1,134 @@
+"""The writer of tables with one request at a time, which blocks: the one of Spark's executors.
+
+`table_writer` is the same for several requests in flight. Both carry out what `grouping` and `delivery` decide.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from ots_tunnel.client.table_calls import RowChange, RowOutcome
+from ots_tunnel.config import RetryConfig
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.fence import Guard
+from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.retries import RetryReporter, write_backoff
+from ots_tunnel.sinks.table.delivery import Delivery, Pause, Send, rejection_error
+from ots_tunnel.sinks.table.in_doubt import Doubt
+from ots_tunnel.sinks.table.requests import WriteCounts
+from ots_tunnel.sinks.table.row_change import Change, change_of
+
+#: Requests' worth of changes that are held while more are read from an iterator: enough to fill the next request
+#: beside a hot key's queue, and a bound for its growth.
+HELD_REQUESTS = 4
+
+
+class WritesRowsBlocking(Protocol):
+    """The part of `SyncTableClient` that is needed."""
+
+    def batch_write(
+        self, table: str, rows: list[RowChange], *, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> list[RowOutcome]:
+        """One request; see `SyncTableClient.batch_write`."""
+        ...
+
+
+class SyncTableWriter:
+    """Writes changes of one table, one request at a time; blocks.
+
+    Args:
+        client: connections to the table's instance.
+        table: destination table.
+        limits: what one request may hold.
+        retry: pauses between tries.
+        guard: asked before every request.
+        deadline: seconds a request may take.
+        entropy: random numbers in [0, 1) for the pauses.
+        sleep: waits between tries.
+    """
+
+    def __init__(
+        self,
+        client: WritesRowsBlocking,
+        table: str,
+        limits: Limits,
+        retry: RetryConfig,
+        guard: Guard,
+        *,
+        deadline: float = 60.0,
+        entropy: Callable[[], float] = random.random,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._limits = limits
+        self._backoff = write_backoff(retry)
+        self._guard = guard
+        self._deadline = deadline
+        self._entropy = entropy
+        self._sleep = sleep
+        self._reporter = RetryReporter(table)
+        self.counts = WriteCounts()
+
+    def __repr__(self) -> str:
+        return f"SyncTableWriter({self._table}, {self.counts})"
+
+    def write(self, rows: Iterable[RowChange]) -> WriteCounts:
+        """Write all rows, in order per key; returns when every one is stored.
+
+        Rows are read as they are needed: about `HELD_REQUESTS` requests' worth is held at a time.
+
+        Raises:
+            SinkRejected: rows are refused for good.
+            OwnershipLost: the guard forbids to send.
+            CodecError: a row's bytes are malformed.
+        """
+        grouping: Grouping[Change] = Grouping(self._limits)
+        source = map(change_of, rows)
+        while True:
+            self._fill(grouping, source)
+            taken = grouping.take()
+            if not taken:
+                return self.counts
+            self._deliver(taken, grouping)
+
+    def _fill(self, grouping: Grouping[Change], source: Iterator[Change]) -> None:
+        most_rows = self._limits.max_rows * HELD_REQUESTS
+        most_bytes = self._limits.max_bytes * 2
+        while (
+            grouping.ready_rows < self._limits.max_rows
+            and grouping.held_rows < most_rows
+            and grouping.held_bytes < most_bytes
+        ):
+            change = next(source, None)
+            if change is None:
+                return
+            grouping.add(change)
+
+    def _deliver(self, changes: tuple[Change, ...], grouping: Grouping[Change]) -> None:
+        delivery, doubt = Delivery(changes, self._backoff), Doubt(self._guard, self._deadline)
+        while (step := delivery.step(self._entropy())) is not None:
+            match step:
+                case Pause():
+                    self.counts.retries += 1
+                    self._reporter.report(step.code)
+                    self._sleep(doubt.pause(step))
+                case Send():
+                    stored = self._send(delivery, step, doubt)
+                    self.counts.rows += len(stored)
+                    grouping.settle(stored)
+        if delivery.rejections:
+            raise rejection_error(delivery.rejections)
+
+    def _send(self, delivery: Delivery, step: Send, doubt: Doubt) -> tuple[Change, ...]:
+        self.counts.requests += 1
+        rows = [change.row for change in step.changes]
+        try:
+            outcomes = self._client.batch_write(self._table, rows, timeout=self._deadline, before_send=doubt.check)
+            return delivery.answered(outcomes)
+        except TunnelError as error:
+            delivery.failed(error)
+            return ()

@@ -1,0 +1,178 @@
+"""Another table as the sink: an equal copy with every cell version (design section 4, domain in rule 14)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Self
+
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.config import DeliveryConfig, TablestoreSinkConfig, WorkerConfig
+from ots_tunnel.credentials import CredentialsProvider, FileCredentials
+from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected
+from ots_tunnel.fence import Guard
+from ots_tunnel.model import KeyColumn, KeyType
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Immediate
+from ots_tunnel.sinks.grouping import Limits
+from ots_tunnel.sinks.retries import write_backoff
+from ots_tunnel.sinks.table.requests import WriteCounts
+from ots_tunnel.sinks.table.row_change import Change, Omissions, change_as_it_is, changes_of, expired_before_ms
+from ots_tunnel.sinks.table.waves import plan_requests
+from ots_tunnel.sinks.table.writer import TableWriter
+from ots_tunnel.sinks.tally import Tally
+from ots_tunnel.transport import Transport
+from ots_tunnel.transport.aio import AioTransport
+
+_KEY_TYPES = {int: KeyType.INTEGER, str: KeyType.STRING, bytes: KeyType.BINARY}
+
+
+class TablestoreSink(Immediate):
+    """Repeats records in a destination table that exists.
+
+    Args:
+        client: the destination's instance; closed with the sink.
+        table: destination table.
+        delivery: sizes of requests and pauses between tries.
+        lanes: requests in flight per channel.
+        deadline: D, seconds a request may take (design rule 4).
+        clock: Unix seconds.
+    """
+
+    def __init__(
+        self,
+        client: TableClient,
+        table: str,
+        *,
+        delivery: DeliveryConfig,
+        lanes: int,
+        deadline: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._clock = clock
+        self._limits = Limits(delivery.batch_max_rows, delivery.batch_max_bytes)
+        self._writer = TableWriter(
+            client,
+            table,
+            limits=self._limits,
+            backoff=write_backoff(delivery.retry),
+            lanes=lanes,
+            deadline=deadline,
+        )
+        self._time_to_live = -1
+        #: Key of the destination, until a record has shown that it is the source's.
+        self._key: tuple[KeyColumn, ...] = ()
+        self.omissions = Omissions()
+
+    @classmethod
+    def from_config(
+        cls,
+        config: WorkerConfig,
+        sink: TablestoreSinkConfig,
+        *,
+        transport: Transport | None = None,
+        credentials: CredentialsProvider | None = None,
+    ) -> Self:
+        """The sink of a worker's document.
+
+        Raises:
+            ConfigError: files of credentials are missing.
+        """
+        client = TableClient(
+            sink.endpoint,
+            sink.instance,
+            credentials or FileCredentials(sink.credentials.directory).checked("sink.tablestore.credentials.directory"),
+            transport or AioTransport(sink.endpoint),
+        )
+        return cls(
+            client,
+            sink.table,
+            delivery=config.delivery,
+            lanes=config.client.lanes_per_channel,
+            deadline=config.client.write_deadline,
+        )
+
+    def __repr__(self) -> str:
+        return f"TablestoreSink({self._table}, {self._writer.counts.rows} rows)"
+
+    @property
+    def counts(self) -> WriteCounts:
+        """Rows, requests and retries so far."""
+        return self._writer.counts
+
+    async def open(self) -> None:
+        """Look at the destination; its lifetime decides which cells it can take.
+
+        Raises:
+            SinkRejected: there is no such table, or it may not be read.
+            ServiceError, TransportError: the destination does not answer.
+        """
+        try:
+            description = await self._client.describe_table(self._table)
+        except ServiceError as error:
+            if error.retryable:
+                raise
+            raise SinkRejected(error.code, self._explained(error)) from error
+        self._time_to_live = description.time_to_live
+        self._key = description.primary_key
+
+    @property
+    def _where(self) -> str:
+        return f"sink.tablestore.table {self._table!r} in instance {self._client.instance!r} at {self._client.endpoint}"
+
+    def _refuse_another_key(self, record: Record) -> None:
+        """Tables whose keys differ are about no single record: none of them could be written."""
+        found = ", ".join(f"{column.name} {column.type.name}" for column in self._key)
+        needed = ", ".join(f"{name} {_KEY_TYPES[type(value)].name}" for name, value in record.primary_key)
+        if found != needed:
+            text = f"{self._where}: primary key: found {found}, needed {needed}, as the source has it"
+            raise SinkRejected("OTSInvalidPK", f"{text}: name a table that has it, or create one")
+        self._key = ()
+
+    def _explained(self, error: ServiceError) -> str:
+        where = self._where
+        match error:
+            case ObjectNotExist():
+                way_out = "create it with the key columns of the source, or correct the name"
+            case AuthFailed():
+                way_out = (
+                    "correct the AccessKey in the folder of sink.tablestore.credentials.directory, or the instance"
+                )
+            case PermissionDenied():
+                way_out = "let its owner grant the access to the AccessKey of the sink"
+            case _:
+                return f"{where}: {error.message}"
+        return f"{where}: {error.message}: {way_out}"
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        """See `Sink.write`.
+
+        Raises:
+            SinkRejected: also where the destination has another key than the source.
+        """
+        if self._key and batch.records:
+            self._refuse_another_key(batch.records[0])
+        limit_ms = expired_before_ms(self._time_to_live, self._clock())
+        waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
+        if waves is not None:
+            for wave in waves:
+                await self._writer.repeat(wave, change_as_it_is, guard, batch.refused)
+            return
+        changes: list[Change] = []
+        for record in batch.records:
+            changes += changes_of(record, self._limits, self.omissions, limit_ms)
+        await self._writer.write(changes, guard, batch.refused)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        return Tally(
+            records_empty=self.omissions.empty_updates,
+            cells_expired=self.omissions.expired_cells,
+            write_retries=self.counts.retries,
+        )

@@ -1,0 +1,1 @@
+"""The snapshot of a table by Spark: its document, its splits and its record of progress."""

@@ -1,0 +1,150 @@
+"""Making the destination table what `destination_check` says it has to be, once and idempotently.
+
+The operator calls `ensure_destination` before it creates a tunnel; workers never do (design section 3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ots_tunnel.endpoint import region_of
+from ots_tunnel.errors import (
+    ConfigError,
+    ObjectAlreadyExist,
+    ObjectNotExist,
+    ServerUnavailable,
+    TransportError,
+)
+from ots_tunnel.tables import TableAdmin, TableSchema, run_blocking
+from ots_tunnel.tables.compatibility import Problem, check_destination, planned_schema
+
+#: Seconds until a new table answers row calls; the service needs up to a minute (tablestore-api 2.4).
+READY_DEADLINE = 120.0
+
+#: Seconds between two looks at a new table.
+READY_PAUSE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationResult:
+    """What `ensure_destination` found or made; usable when there are no problems."""
+
+    created: bool
+    schema: TableSchema | None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def usable(self) -> TableSchema | None:
+        """The table, where it is there and fits."""
+        return None if self.problems else self.schema
+
+
+def ensure_destination(
+    source: TableAdmin,
+    destination: TableAdmin,
+    source_table: str,
+    destination_table: str,
+    *,
+    create: bool,
+    deadline: float = READY_DEADLINE,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> DestinationResult:
+    """Make sure that the destination exists, fits and answers; calling it again changes nothing.
+
+    Args:
+        source: instance of the source.
+        destination: instance of the destination.
+        source_table: table to copy.
+        destination_table: table to copy into.
+        create: create it when it is missing; False reports a problem instead.
+        deadline: seconds a new table may take until it answers.
+        sleep: waits between two looks.
+        clock: monotonic seconds.
+
+    Raises:
+        ConfigError: the destination is the source.
+        ObjectNotExist: the source table does not exist.
+        ServerUnavailable: the destination does not answer by the deadline.
+        ServiceError, TransportError: as the service and the network say.
+    """
+    result = _make(source, destination, source_table, destination_table, create)
+    until = clock() + deadline
+    while result.usable is not None and not _answers(destination, result.usable):
+        _check_deadline(result.usable, clock() >= until)
+        sleep(READY_PAUSE)
+    return result
+
+
+async def ensure_destination_async(
+    source: TableAdmin,
+    destination: TableAdmin,
+    source_table: str,
+    destination_table: str,
+    *,
+    create: bool,
+    deadline: float = READY_DEADLINE,
+) -> DestinationResult:
+    """`ensure_destination` in the pool of blocking table calls; no thread is held while a new table gets ready."""
+    result = await run_blocking(_make, source, destination, source_table, destination_table, create)
+    until = time.monotonic() + deadline
+    while result.usable is not None and not await run_blocking(_answers, destination, result.usable):
+        _check_deadline(result.usable, time.monotonic() >= until)
+        await asyncio.sleep(READY_PAUSE)
+    return result
+
+
+def _make(
+    source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str, create: bool
+) -> DestinationResult:
+    refuse_same_table(source, destination, source_table, destination_table)
+    wanted = source.describe(source_table)
+    if wanted is None:
+        raise ObjectNotExist("OTSObjectNotExist", f"source table {source_table!r} does not exist", http_status=404)
+    found = destination.describe(destination_table)
+    created = False
+    if found is None and create:
+        created = _create(destination, planned_schema(wanted, destination_table))
+        found = destination.describe(destination_table)
+    if found is None:
+        return DestinationResult(created, None, (Problem("table", "no such table", f"table {destination_table!r}"),))
+    return DestinationResult(created, found, check_destination(wanted, found))
+
+
+def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str) -> None:
+    """Refuse a copy of a table into itself: it would follow its own writes for ever (replication 5.7).
+
+    Raises:
+        ConfigError: both are one table.
+    """
+    one = (region_of(source.endpoint), source.instance, source_table)
+    other = (region_of(destination.endpoint), destination.instance, destination_table)
+    if one == other:
+        raise ConfigError(
+            f"sink.tablestore.table: {destination_table!r} in instance {destination.instance!r} is the source itself, "
+            "a copy of a table into itself never ends"
+        )
+
+
+def _create(destination: TableAdmin, schema: TableSchema) -> bool:
+    try:
+        destination.create(schema)
+    except ObjectAlreadyExist:
+        # Somebody was faster, or an earlier answer was lost: the check that follows decides.
+        return False
+    return True
+
+
+def _check_deadline(schema: TableSchema, late: bool) -> None:
+    if late:
+        raise ServerUnavailable("OTSTableNotReady", f"table {schema.name!r} does not answer row calls yet")
+
+
+def _answers(destination: TableAdmin, schema: TableSchema) -> bool:
+    try:
+        return destination.answers(schema.name, schema)
+    except (ServerUnavailable, TransportError):
+        return False

@@ -1,0 +1,1 @@
+"""The worker: session, channels, pipelines and checkpoints of one client."""

@@ -1,0 +1,45 @@
+"""Where a channel stands, as the service keeps it, and the records from there on."""
+
+from __future__ import annotations
+
+from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.fence import ChannelFence
+from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Token, TunnelId
+
+
+class ChannelCursor:
+    """The service's checkpoint of one channel, written only inside the fence.
+
+    Args:
+        timeout: D, seconds that writing it may take (design rule 4).
+        guard: asked right before it is written.
+    """
+
+    def __init__(
+        self,
+        client: TunnelClient,
+        ids: tuple[TunnelId, ClientId, ChannelId],
+        *,
+        timeout: float,
+        guard: ChannelFence,
+    ) -> None:
+        self._client = client
+        self._ids = ids
+        self._timeout = timeout
+        self._guard = guard
+
+    async def get(self) -> Checkpoint:
+        """See `TunnelClient.get_checkpoint`."""
+        return await self._client.get_checkpoint(*self._ids)
+
+    async def put(self, checkpoint: Checkpoint) -> None:
+        """See `TunnelClient.checkpoint`.
+
+        Raises:
+            OwnershipLost: the guard forbids it.
+        """
+        await self._client.checkpoint(*self._ids, checkpoint, timeout=self._timeout, before_send=self._guard.check)
+
+    async def read(self, token: Token) -> Page:
+        """See `TunnelClient.read_records`."""
+        return await self._client.read_records(*self._ids, token)

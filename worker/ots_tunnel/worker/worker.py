@@ -1,0 +1,255 @@
+"""The worker: connects, runs one session after another, drains, and says why it ended.
+
+Source: tunnel-protocol 5.2, 5.9, 5.10; design section 5, rules 3 and 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+from collections.abc import Awaitable, Callable
+
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.errors import AuthFailed, InvalidTransition, TunnelError
+from ots_tunnel.fence import boottime
+from ots_tunnel.model import ClientId
+from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
+from ots_tunnel.protocol.plainbuffer.compiled import CODEC
+from ots_tunnel.rate import RateLimit
+from ots_tunnel.sinks import Sink
+from ots_tunnel.sinks.tally import TallyCollector
+from ots_tunnel.worker.budget import ByteBudget
+from ots_tunnel.worker.context import Shared
+from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.session import PASSING, TERMINAL, Session, SessionEnd
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.status import WorkerStatus
+
+logger = logging.getLogger(__name__)
+
+#: Seconds the Shutdown call may take; without it the service waits for the timeout.
+SHUTDOWN_TIMEOUT = 5.0
+
+
+class TunnelWorker:
+    """Consumes one tunnel into one sink.
+
+    Args:
+        client: stays the caller's to close.
+        sink: opened and closed by `run`.
+        preflight: called before anything is opened; what it raises ends `run`.
+        clock, entropy: replaced in tests.
+    """
+
+    def __init__(
+        self,
+        client: TunnelClient,
+        sink: Sink,
+        settings: WorkerSettings,
+        *,
+        metrics: WorkerMetrics | None = None,
+        preflight: Callable[[], Awaitable[None]] | None = None,
+        clock: Callable[[], float] = boottime,
+        entropy: Callable[[], float] = random.random,
+    ) -> None:
+        self._client = client
+        self._sink = sink
+        self._settings = settings
+        self._clock = clock
+        self._entropy = entropy
+        self._preflight = preflight
+        self._metrics = metrics or WorkerMetrics(settings.tunnel_name)
+        self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
+        self._begun = False
+        self._stop = asyncio.Event()
+        self._session: Session | None = None
+        self._running: asyncio.Task[SessionEnd] | None = None
+        #: Limits of calls under way that end with the order to drain, and only with the one to close.
+        self._opening: asyncio.Timeout | None = None
+        self._connecting: asyncio.Timeout | None = None
+        client.listen_to_retries(self._metrics.call_repeated)
+        self._metrics.registry.register(TallyCollector(self._metrics.tunnel, sink.tally))
+
+    def __repr__(self) -> str:
+        return f"TunnelWorker({self._settings.client_tag}, {self._session})"
+
+    async def run(self) -> None:
+        """Consume until drained, closed or, with `exit_when_complete`, until the tunnel is complete.
+
+        Raises:
+            ServiceError: the tunnel is not to be had. SinkRejected: the sink refused records for good.
+            InvalidTransition: it was run before; whoever goes on makes a new worker.
+        """
+        if self._begun:
+            raise InvalidTransition(self.status.state.value, "a second run")
+        self._begun = True
+        settings = self._settings
+        self.status.budget = ByteBudget(settings.memory_budget_bytes)
+        parallel = settings.max_parallel_channels
+        shared = Shared(
+            self._sink,
+            self._metrics,
+            self.status.budget,
+            RateLimit(settings.rows_per_second),
+            asyncio.Semaphore(parallel) if parallel else None,
+            settings.end_us,
+        )
+        try:
+            await self._look_first()
+            await self._open_sink()
+            while not self._stop.is_set():
+                self.status.error = None
+                client_id = await self._connect()
+                if client_id is not None and not await self._run_session(client_id, shared):
+                    return
+        except TunnelError as error:
+            self.status.error = f"{type(error).__name__}: {error}"
+            self.status.happened(ClientEvent.REFUSED)
+            raise
+        finally:
+            if self.status.state is not ClientState.ENDED:
+                self.status.happened(ClientEvent.STOPPED)
+            await self._sink.close()
+
+    def drain(self) -> None:
+        """Stop reading, finish what is being written, store checkpoints, hand the channels back, end `run`."""
+        if not self._stop.is_set():
+            logger.info("draining", extra=self._extra("draining"))
+        self.status.draining = True
+        self._stop.set()
+        _end_now(self._opening)
+        if self._session is not None:
+            self._session.drain()
+
+    def close(self) -> None:
+        """End `run` at once: writes are abandoned, nothing more is checkpointed."""
+        logger.warning("closing at once", extra=self._extra("closing_at_once"))
+        self._stop.set()
+        _end_now(self._opening)
+        _end_now(self._connecting)
+        if self._running is not None:
+            self._running.cancel()
+
+    def interrupt(self) -> None:
+        """Drain; the second time close."""
+        if self.status.draining:
+            self.close()
+        else:
+            self.drain()
+
+    async def _look_first(self) -> None:
+        if self._preflight is None or self._stop.is_set():
+            return
+        try:
+            async with asyncio.timeout(None) as self._opening:
+                await self._preflight()
+        except TimeoutError:
+            pass  # told to stop
+        finally:
+            self._opening = None
+
+    async def _open_sink(self) -> None:
+        """Open the sink; a destination that does not answer for the moment is asked again."""
+        while not self._stop.is_set():
+            try:
+                async with asyncio.timeout(None) as self._opening:
+                    return await self._sink.open()
+            except TimeoutError:
+                return  # told to stop
+            except TunnelError as error:
+                if not error.retryable:
+                    raise
+                self.status.error = f"{type(error).__name__}: {error}"
+                logger.warning("sink not ready", extra={**self._extra("sink_not_ready"), "error": str(error)})
+            finally:
+                self._opening = None
+            await self._wait(self._reconnect_pause())
+
+    async def _connect(self) -> ClientId | None:
+        """A new client, or None when told to stop meanwhile."""
+        settings = self._settings
+        while not self._stop.is_set():
+            try:
+                async with asyncio.timeout(None) as self._connecting:
+                    client_id = await self._client.connect(
+                        settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
+                    )
+            except TimeoutError:
+                return None  # told to close
+            except (*TERMINAL, AuthFailed):
+                raise
+            except PASSING as error:
+                self.status.error = f"{type(error).__name__}: {error}"  # to be seen while it is tried again
+                logger.warning("connect failed", extra={**self._extra("connect_failed"), "error": str(error)})
+                await self._wait(self._reconnect_pause())
+            else:
+                self.status.error = None
+                self.status.happened(ClientEvent.CONNECTED)
+                logger.info("connected", extra={**self._extra("connected"), "client_id": client_id, "codec": CODEC})
+                return client_id
+            finally:
+                self._connecting = None
+        return None
+
+    async def _run_session(self, client_id: ClientId, shared: Shared) -> bool:
+        """Whether another session is to follow."""
+        session = Session(self._client, client_id, self._settings, shared, self.status, self._clock)
+        self._session = session
+        if self._stop.is_set():
+            session.drain()
+        end: SessionEnd | None = None
+        self._running = asyncio.create_task(session.run(), name=f"session {client_id}")
+        try:
+            end = await self._running
+        except asyncio.CancelledError:
+            if not self._stop.is_set():
+                raise
+        finally:
+            self._running = None
+            self._session = None
+            await self._give_up(client_id, session, end)
+        if session.fatal is not None:
+            raise session.fatal
+        if end is SessionEnd.GONE or end is SessionEnd.TIMED_OUT:
+            logger.warning("client lost: %s", end.value, extra={**self._extra("client_gone"), "client_id": client_id})
+            self.status.happened(ClientEvent.LOST)
+            await self._wait(self._reconnect_pause())
+            return True
+        return False
+
+    async def _give_up(self, client_id: ClientId, session: Session, end: SessionEnd | None) -> None:
+        """Tell the service that the client is gone, unless a write may still take effect."""
+        if end is SessionEnd.GONE:
+            await self._wait(session.doubt)  # our next client must not read beside the write
+            return
+        if doubt := session.doubt:
+            if end is None or end is SessionEnd.OVERDUE:
+                # No time is left to wait: the service's own timeout frees the channels, later than the write ends.
+                return
+            await asyncio.sleep(doubt)  # even when told to stop: the call frees the channels at once
+        try:
+            await self._client.shutdown(self._settings.tunnel_id, client_id, timeout=SHUTDOWN_TIMEOUT)
+        except PASSING as error:
+            logger.info("shutdown call failed", extra={**self._extra("shutdown_failed"), "error": str(error)})
+
+    def _reconnect_pause(self) -> float:
+        shortest, longest = self._settings.reconnect
+        return shortest + (longest - shortest) * self._entropy()
+
+    async def _wait(self, seconds: float) -> None:
+        """Sleep, but not when told to stop."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        except TimeoutError:
+            pass  # the pause is over
+
+    def _extra(self, action: str) -> dict[str, object]:
+        return {"action": action, "tunnel_id": self._settings.tunnel_id}
+
+
+def _end_now(limit: asyncio.Timeout | None) -> None:
+    if limit is not None and not limit.expired():
+        limit.reschedule(asyncio.get_running_loop().time())
