@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-#: Seconds a creating call may take; a new table needs up to a minute until it answers (tablestore-api 2.4).
+#: Seconds a creating call may take; a new table needs up to a minute until it answers (docs/data-plane.md 2.4).
 CREATE_SECONDS = 150.0
 
 

@@ -1,4 +1,4 @@
-"""What happens before a deleted object may go (operator-anchors 5.6).
+"""What happens before a deleted object may go (docs/architecture.md 3.6).
 
 Retain keeps the tunnel. Delete deletes it, if this operator created it: workers first, so that no client is left on
 it, then the tunnel; after a while it gives up with a Warning instead of holding the object for ever. Children go by

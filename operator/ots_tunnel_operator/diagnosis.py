@@ -92,7 +92,7 @@ def service_problem(error: Exception, place: Place) -> Problem:
         case ObjectNotExist():
             return table_not_found(place)
         case CodecError() | ServiceError(code="OTSClientError"):
-            # somebody answers, but not in the service's language (tunnel-protocol 1.10)
+            # somebody answers, but not in the service's language (docs/protocol.md 1.10)
             return Problem(
                 Reason.ENDPOINT_UNREACHABLE,
                 f"{endpoint_field}: no Tablestore answers there ({shortened(str(error))}): correct the endpoint",

@@ -1,8 +1,8 @@
 """kopf registrations and nothing else: each body is one call.
 
 A daemon per object is its loop; events only wake it; deletion is a handler, because kopf starts no daemons for objects
-that are being deleted already (operator-anchors 3.2). kopf itself writes the finalizer and one empty annotation when
-an object is created, nothing afterwards.
+that are being deleted already (docs/architecture.md 6.1). kopf itself writes the finalizer and one empty annotation
+when an object is created, nothing afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ots_tunnel_operator.runtime import Identity, Runtime, competitor, eldest, i
 from ots_tunnel_operator.server import Health
 from ots_tunnel_operator.world import Competitor, Resource
 
-#: Seconds the watch may last and be silent (operator-anchors 3.2).
+#: Seconds the watch may last and be silent (docs/architecture.md 6.1).
 WATCH_SECONDS = 300
 WATCH_CLIENT_SECONDS = 330
 CONNECT_SECONDS = 10
@@ -30,7 +30,7 @@ EXIT_SECONDS = 20
 
 
 def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
-    """Every setting that keeps kopf from writing, blocking or going deaf (operator-anchors 3.2 and 3.3)."""
+    """Every setting that keeps kopf from writing, blocking or going deaf (docs/architecture.md 6.1)."""
     settings.persistence.finalizer = names.FINALIZER
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
     # the essence becomes {}: with it kopf neither stores specs in annotations nor sees changes

@@ -1,4 +1,4 @@
-"""What the operator counts (operator-anchors 3, style-anchors 4.9); labels are bounded."""
+"""What the operator counts (docs/architecture.md 6.1, docs/operations.md); labels are bounded."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ MAX_NAME = 52
 FINALIZER = f"{GROUP}/finalizer"
 #: Field manager of everything the operator applies.
 FIELD_MANAGER = "ots-tunnel-operator"
-#: Client id the operator reads the tunnel with; it never connects (design 3).
+#: Client id the operator reads the tunnel with; it never connects (docs/architecture.md 3).
 CLIENT_ID = "ots-tunnel-operator"
 #: Reporting component of events.
 COMPONENT = "ots-tunnel-operator"
@@ -101,5 +101,5 @@ def selector_text(name: str) -> str:
 
 
 def client_tag_prefix(uid: str) -> str:
-    """First 8 characters of the object's uid: workers with it in their client tag are ours (design 3)."""
+    """First 8 characters of the object's uid: workers with it in their client tag are ours (docs/architecture.md 3)."""
     return uid[:8]

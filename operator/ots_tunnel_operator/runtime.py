@@ -141,7 +141,7 @@ def competitor(body: Mapping[str, Any]) -> Competitor:
 
 
 def eldest(resource: Resource, others: Iterable[Competitor]) -> Competitor | None:
-    """The eldest other object on the tunnel, if it is elder than this one: by creation, then uid (design 3)."""
+    """The oldest other object on the tunnel, if older than this one: by creation, then uid (docs/architecture.md 3)."""
     own = (resource.created, resource.uid)
     elder = [other for other in others if other.uid != resource.uid and (other.created, other.uid) < own]
     return min(elder, key=lambda other: (other.created, other.uid), default=None)

@@ -1,7 +1,7 @@
 """/livez, /readyz and /metrics, in a thread of their own: they answer even when the event loop does not.
 
-`/livez` is about progress (operator-anchors 3.3): it fails when the loop stands still or an object was not looked at
-for long, so that a deaf operator is restarted.
+`/livez` is about progress (docs/architecture.md 6.1): it fails when the loop stands still or an object was not
+looked at for long, so that a deaf operator is restarted.
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ class Settings:
     image_pull_policy: str = "IfNotPresent"
     """Pull policy of every pod the operator renders."""
     poll_seconds: float = 15.0
-    """Seconds between two DescribeTunnel calls for one object (one poller per tunnel, operator-anchors 0)."""
+    """Seconds between two DescribeTunnel calls for one object (one poller per tunnel, docs/architecture.md 6.1)."""
     wait_seconds: float = 2.0
     """Seconds between two looks while the service or Spark has to finish something."""
     gap_seconds: float = 1.0
     """Shortest pause between two passes over one object: events come in bursts."""
     status_seconds: float = 15.0
-    """Figures are written at most so often; phase, replicas and conditions at once (design rule 9)."""
+    """Figures are written at most so often; phase, replicas and conditions at once (docs/architecture.md rule 9)."""
     scrape_seconds: float = 2.0
     """Time a worker pod has to answer /channels; beyond it what it knows is unknown."""
     call_seconds: float = 10.0
@@ -30,11 +30,11 @@ class Settings:
     refresh_seconds: float = 300.0
     """Schemas of both tables and Secrets are read again so often while nothing is wrong."""
     initialising_seconds: float = 300.0
-    """A tunnel may stay in its first stage so long before the object says so (design 3)."""
+    """A tunnel may stay in its first stage so long before the object says so (docs/architecture.md 3)."""
     spark_missing_seconds: float = 60.0
     """An application nobody picked up for so long means that there is no Spark operator."""
     delete_seconds: float = 600.0
-    """How long deletion tries to delete the tunnel before it leaves it behind (operator-anchors 5.6)."""
+    """How long deletion tries to delete the tunnel before it leaves it behind (docs/architecture.md 3.6)."""
     backoff_seconds: float = 1.0
     """First pause after a failed pass; doubles."""
     backoff_max_seconds: float = 60.0

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ots_tunnel.demo.flights import find_flights, read_flights
-from ots_tunnel.model import Column
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 
 ROW_BYTES = 200
 REQUEST_ROWS = 200

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.model import Action, Column
+from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.bench.consumers import Lab
 from tests.bench.figures import Figure, quantile, windows
 from tests.bench.processors import SENT_COLUMN

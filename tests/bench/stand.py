@@ -29,7 +29,6 @@ from ots_tunnel.model import (
     ChannelId,
     ChannelStatus,
     ClientId,
-    Column,
     Credentials,
     KeyColumn,
     KeyType,
@@ -41,6 +40,7 @@ from ots_tunnel.model import (
     TunnelType,
 )
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import AsyncTableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import planned_schema
 from ots_tunnel.verify.compare import Comparison, compare_tables

@@ -1,12 +1,13 @@
-"""What the writers do to a row, by the number of the change, inside the domain of design rule 14."""
+"""What the writers do to a row, by the number of the change, inside the domain of docs/architecture.md rule 14."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.model import Action, CellOp, Column
+from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.chaos.ledger import NUMBER
 
 #: Versions that the tables keep.

@@ -6,9 +6,10 @@ writes is matched with what it read, entry by entry:
 - a session writes the entries of a key in their order and leaves none out; only the last one may come again at once,
   when its answer was lost;
 - it begins at the checkpoint that is durable then, and a checkpoint is stored only when every entry before it has
-  been written (design rule 1);
+  been written (docs/architecture.md rule 1);
 - an entry is written by two sessions only if the worker of the earlier one was struck: killed or paused;
-- a session writes nothing after the channel was reported closed, or another one has begun (design rules 3 and 4).
+- a session writes nothing after the channel was reported closed, or another one has begun (docs/architecture.md
+- rules 3 and 4).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ots_tunnel.worker.checkpointer import Checkpointer
 
 
 def without_fence() -> None:
-    """A worker that was paused writes on as if nothing had happened (design rule 4)."""
+    """A worker that was paused writes on as if nothing had happened (docs/architecture.md rule 4)."""
 
     def check(self: object) -> None:
         return None
@@ -27,7 +27,7 @@ def without_fence() -> None:
 
 
 def with_early_checkpoints() -> None:
-    """A page counts as stored when it is handed to the sink (design rule 1)."""
+    """A page counts as stored when it is handed to the sink (docs/architecture.md rule 1)."""
     write = pipeline.Pipeline._write
 
     async def confirm_first(self: pipeline.Pipeline, item: Any) -> Any:
@@ -59,7 +59,7 @@ def without_order() -> None:
 
 
 def without_last_checkpoint() -> None:
-    """A channel is handed back, or ended, without storing how far it has come (design rule 2)."""
+    """A channel is handed back, or ended, without storing how far it has come (docs/architecture.md rule 2)."""
 
     async def skip(self: Checkpointer, seconds: float) -> None:
         return None

@@ -31,7 +31,7 @@ LIST_TABLE_TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
 
 
 def test_checksums_grow_part_by_part() -> None:
-    """The worked example of tunnel-protocol 3.2."""
+    """The worked example of docs/protocol.md 3.2."""
     stamp = bytes.fromhex("7b68e5cf8b010000")
     age = crc8(bytes.fromhex("001e00000000000000"), crc8(b"age"))
     name = crc8(stamp, crc8(b"name"))
@@ -227,7 +227,7 @@ async def test_an_unknown_client_is_answered_with_the_documented_bytes() -> None
 
 
 async def test_stream_tokens_are_of_the_documented_form() -> None:
-    """Version 2 with iterator, timestamp and count, and no key (tunnel-protocol 2.4)."""
+    """Version 2 with iterator, timestamp and count, and no key (docs/protocol.md 2.4)."""
     service = Service(("key", "STRING"))
     tunnel = await service.create("Stream")
     described = await service.call("DescribeTunnel", table_name="t", tunnel_name="", tunnel_id=tunnel)

@@ -15,8 +15,9 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.model import Action, CellOp, Column, StreamConfig, TunnelType
+from ots_tunnel.model import Action, CellOp, StreamConfig, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_scene import TABLE, Scene
 from tests.support.run_process import ended, start
 

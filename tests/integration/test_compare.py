@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from ots_emulator import Settings
-from ots_tunnel.model import Action, Column, KeyColumn, KeyType
+from ots_tunnel.model import Action, KeyColumn, KeyType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableSchema
 from ots_tunnel.verify.compare import compare_tables
 from tests.support.copying import COPY, SOURCE, Pair, pair_of_tables, row_change

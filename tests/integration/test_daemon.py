@@ -22,8 +22,9 @@ from ots_tunnel import (
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.errors import ConfigError, ParameterInvalid
-from ots_tunnel.model import Action, Column, KeyColumn, KeyType, TunnelType
+from ots_tunnel.model import Action, KeyColumn, KeyType, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 
 KEYS = Credentials("test-id", "test-secret")

@@ -14,11 +14,12 @@ from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import Action, Column, Marker, TunnelType
+from ots_tunnel.model import Action, Marker, TunnelType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines

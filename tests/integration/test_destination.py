@@ -21,7 +21,8 @@ from ots_tunnel.errors import (
     ObjectNotExist,
     ServerUnavailable,
 )
-from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyColumn, KeyType
+from ots_tunnel.model import Action, CellOp, Credentials, KeyColumn, KeyType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, RowWrite, TableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import ANY_DEVIATION, planned_schema
 from ots_tunnel.tables.destination import DestinationResult, ensure_destination, ensure_destination_async

@@ -14,8 +14,9 @@ from ots_emulator import EmulatorThread, Settings
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import SyncTunnelClient
-from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, TunnelType
+from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 
 REPORTS = Path(__file__).parents[2] / "build" / "reports"

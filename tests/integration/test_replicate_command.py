@@ -25,7 +25,7 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.exit_codes import exit_code
 from ots_tunnel.errors import Explained
 from ots_tunnel.job_file import load_job
-from ots_tunnel.model import Column
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.verify.compare import Comparison, compare_tables

@@ -14,7 +14,8 @@ from ots_tunnel.config import DeliveryConfig, RetryConfig
 from ots_tunnel.demo.changes import changes
 from ots_tunnel.demo.flights import flights_schema
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, TunnelType
+from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, TunnelType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.tables import RowWrite

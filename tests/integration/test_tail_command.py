@@ -21,7 +21,8 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.tail import temporary
 from ots_tunnel.commands.tail_reader import Tail, Tailed
 from ots_tunnel.errors import ConnectError
-from ots_tunnel.model import Column, TunnelType
+from ots_tunnel.model import TunnelType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.support.verifying import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
 from tests.support.verifying import scene as make_scene

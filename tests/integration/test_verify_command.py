@@ -15,7 +15,7 @@ import pytest
 from ots_emulator import Settings
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ConfigError, ServiceError
-from ots_tunnel.model import Column
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.verifying import BASE, COPY, SCHEMA, SOURCE, Scene, row, scene
 
 

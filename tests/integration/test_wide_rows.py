@@ -9,8 +9,9 @@ import pytest
 from ots_emulator import EmulatorThread, Settings
 from ots_tunnel.client.table import SyncTableClient, TableClient
 from ots_tunnel.client.table_calls import RangePage, RowChange
-from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, Marker
+from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, Marker
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_rows, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 
 KEYS = Credentials("test-id", "test-secret")

@@ -37,9 +37,10 @@ from ots_tunnel.config import (
     WorkerConfig,
     dump_config,
 )
-from ots_tunnel.model import Action, ChannelType, Column, TunnelId, TunnelType
+from ots_tunnel.model import Action, ChannelType, TunnelId, TunnelType
 from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.budget import COPIES

@@ -18,8 +18,9 @@ from confluent_kafka.admin import AclOperation
 
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig
 from ots_tunnel.errors import OwnershipLost, SinkError, SinkRejected
-from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.kafka import KafkaSink

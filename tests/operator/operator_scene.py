@@ -12,7 +12,8 @@ import yaml
 
 from ots_emulator import EmulatorThread
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.model import Action, CellOp, Column, Credentials, KeyColumn, KeyType
+from ots_tunnel.model import Action, CellOp, Credentials, KeyColumn, KeyType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from tests.operator.crash_proxy import CrashProxy, Moment, emulator, kubernetes
 from tests.operator.operator_process import OperatorProcess

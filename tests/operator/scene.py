@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ots_emulator.thread import EmulatorThread
-from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType
+from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kube.client import Kube

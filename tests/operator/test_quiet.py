@@ -1,4 +1,4 @@
-"""What one object costs the API server while rows move, and while nothing happens (design rule 9)."""
+"""What one object costs the API server while rows move, and while nothing happens (docs/architecture.md rule 9)."""
 
 from __future__ import annotations
 

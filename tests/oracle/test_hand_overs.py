@@ -1,7 +1,7 @@
 """Our worker beside the vendor's on one tunnel: channels go from each to the other, and nothing is lost on the way.
 
 Each test writes a counter per key. Complete is what is complete without repeats; in order, what is in order within a
-delivery session; and nothing is repeated without a reason (design section 7).
+delivery session; and nothing is repeated without a reason (docs/architecture.md 8).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Vendor:
 
     Args:
         stores_at_the_end: whether a channel is handed over with what was delivered stored; Java's is not
-            (tunnel-protocol 6.2, J14), so the next owner is told again what it held.
+            (docs/protocol.md 6.2, J14), so the next owner is told again what it held.
     """
 
     program: Path
@@ -83,7 +83,7 @@ async def test_tunnel_checklist_11_channels_go_to_and_fro(scene: Scene, crew: Cr
         await until(lambda: held_by(scene, "theirs") == 5, HAND_OVER, "all is theirs")
         ours = await crew.ours("ours again")
         await until(lambda: len(crew.delivered.by("ours again")) > 500, HAND_OVER, "ours delivers again")
-    # Theirs waits neither for its callback nor for its last checkpoint when it ends (tunnel-protocol 5.9), so that
+    # Theirs waits neither for its callback nor for its last checkpoint when it ends (docs/protocol.md 5.9), so that
     # leaving under load is a fault: see below.
     await everything_stored(scene)
     await theirs.leave()

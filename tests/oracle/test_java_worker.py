@@ -114,7 +114,7 @@ async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_
         await until(lambda: len(crew.delivered.by("go")) > 500, HAND_OVER, "Go delivers")
         scene.emulator.split("demo", TABLE)
         await until(lambda: shares(scene) == [2, 3], HAND_OVER, "the split is over")
-    # Neither waits for its callback or its last checkpoint when it ends (tunnel-protocol 5.9): not under load.
+    # Neither waits for its callback or its last checkpoint when it ends (docs/protocol.md 5.9): not under load.
     await everything_stored(scene)
     await java.leave()
     await until(lambda: shares(scene) == [5], HAND_OVER, "all is Go's")
@@ -131,7 +131,7 @@ async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_
     await everything_stored(scene)
     await again.leave()
 
-    # Java closes without storing where it stands (tunnel-protocol 6.2, J14): what it held is told again, in order.
+    # Java closes without storing where it stands (docs/protocol.md 6.2, J14): what it held is told again, in order.
     assert set(crew.delivered.records()) == set(scene.everything())
     check_in_order_per_hold(crew)
     check_nothing_skipped(crew)

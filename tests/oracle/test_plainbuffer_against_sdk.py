@@ -1,7 +1,7 @@
 """Our rows against the vendor's Python encoder and decoder.
 
 Its defects are stepped around: names are ASCII, blobs go in as bytearray, updates stay within the buffer that it
-underestimates (tablestore-api 3.4). It cannot read cells with an op, nor stream records.
+underestimates (docs/data-plane.md 3.4). It cannot read cells with an op, nor stream records.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ots_tunnel.model import CellOp, Column, Marker, PrimaryKey, Value
+from ots_tunnel.model import CellOp, Marker, PrimaryKey, Value
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # its optional native module is built for another interpreter

@@ -1,4 +1,4 @@
-"""The sharp edges of the vendor's two workers (tunnel-protocol 6.1 and 6.2), and whether they can exist here."""
+"""The sharp edges of the vendor's two workers (docs/protocol.md 6.1 and 6.2), and whether they can exist here."""
 
 from __future__ import annotations
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp, Column, Credentials, SequenceInfo
+from ots_tunnel.model import Action, CellOp, Credentials, SequenceInfo
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS, build_request, parse_response
 from ots_tunnel.protocol.http.signing import sign_v2, string_to_sign
 from ots_tunnel.protocol.page import read_page, read_page_in_python
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import PythonRecord, Record
 
 CODECS = pytest.mark.parametrize("codec", [Record, PythonRecord], ids=["chosen", "reference"])

@@ -17,8 +17,9 @@ from ots_emulator import EmulatorThread
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_rows, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.support.config_maps import cluster_access, config_map_server
 

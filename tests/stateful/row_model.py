@@ -1,4 +1,4 @@
-"""What tablestore-api 2.5 and 2.6 say of rows, as dictionaries: key -> column -> version -> value."""
+"""What docs/data-plane.md 2.5 and 2.6 say of rows, as dictionaries: key -> column -> version -> value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ots_tunnel.model import Action, CellOp, Column
+from ots_tunnel.model import Action, CellOp
+from ots_tunnel.protocol.plainbuffer.column import Column
 
 Row = dict[str, dict[int, Any]]
 Cells = list[tuple[str, Any, int]]

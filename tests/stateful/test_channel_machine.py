@@ -1,6 +1,6 @@
 """One service, two clients, any interleaving: versions never fall, ends are reported in order.
 
-The service here is the rules of tunnel-protocol 4.3 to 4.5 in a few lines; the clients are the machine and the
+The service here is the rules of docs/protocol.md 4.3 to 4.5 in a few lines; the clients are the machine and the
 merge, wired as a worker wires them. Answers may arrive late, so reports and changes cross.
 """
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from ots_tunnel.errors import ServiceError
-from ots_tunnel.model import Action, CellOp, Column, Marker
+from ots_tunnel.model import Action, CellOp, Marker
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.values import encode_value
 from tests.stateful.row_model import OK, Change, Rows, Test, Wanted
 from tests.support.emulator_driver import Driver

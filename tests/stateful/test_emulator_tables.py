@@ -9,9 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from ots_tunnel.model import Action, CellOp, Column, Marker
+from ots_tunnel.model import Action, CellOp, Marker
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_primary_key
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_driver import Driver
 
 KEYS = st.integers(0, 7)

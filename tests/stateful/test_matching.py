@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Column
 from ots_tunnel.protocol.matching import NOTHING, match_rows
 from ots_tunnel.protocol.plainbuffer import compiled
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import scan_row_in_python
 from tests.stateful.test_plainbuffer_properties import damaged, encode, rows
 

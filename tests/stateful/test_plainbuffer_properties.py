@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp, Column, Marker, SequenceInfo
+from ots_tunnel.model import Action, CellOp, Marker, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import (
     DecodedRow,
     decode_primary_key,
@@ -19,6 +19,7 @@ from ots_tunnel.protocol.plainbuffer.codec import (
     encode_row,
     encode_value,
 )
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import join_row, read_sequence, scan_row, split_rows, strip_extension
 from ots_tunnel.protocol.record import Record
 

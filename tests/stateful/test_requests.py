@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ots_tunnel.model import Action, Column
+from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits

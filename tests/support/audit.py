@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Status patches a minute that an object may cost while rows move (design rule 9).
+#: Status patches a minute that an object may cost while rows move (docs/architecture.md rule 9).
 PATCHES_A_MINUTE = 4
 _CHANGING = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 #: Time the API server has to write down what it answered.

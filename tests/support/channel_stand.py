@@ -10,20 +10,10 @@ from typing import cast
 from ots_tunnel.client.tunnel import Page, TunnelClient
 from ots_tunnel.errors import ConnectionLost, SequenceNumberMismatch, TunnelError
 from ots_tunnel.fence import Fence
-from ots_tunnel.model import (
-    FINISHED,
-    Action,
-    Channel,
-    ChannelId,
-    ChannelStatus,
-    Checkpoint,
-    ClientId,
-    Column,
-    Token,
-    TunnelId,
-)
+from ots_tunnel.model import FINISHED, Action, Channel, ChannelId, ChannelStatus, Checkpoint, ClientId, Token, TunnelId
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
 from ots_tunnel.rate import RateLimit

@@ -20,7 +20,6 @@ from ots_tunnel.model import (
     Channel,
     ChannelId,
     ChannelStatus,
-    Column,
     Credentials,
     Stage,
     TunnelDescription,
@@ -30,6 +29,7 @@ from ots_tunnel.model import (
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.settings import WorkerSettings

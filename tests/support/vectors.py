@@ -1,4 +1,4 @@
-"""Bytes that clients of the service and the service itself agree on (tunnel-protocol 2.4, 3.5; tablestore-api 3.3).
+"""Bytes on which clients and service agree (docs/protocol.md 2.4, 3.5; docs/data-plane.md 3.3).
 
 A to D and F were read and written by the vendor's Go and Java clients, E was recorded from the live service.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ots_tunnel.model import CellOp, Column, PrimaryKey, SequenceInfo
+from ots_tunnel.model import CellOp, PrimaryKey, SequenceInfo
+from ots_tunnel.protocol.plainbuffer.column import Column
 
 MS = 1700000000123
 KEY: PrimaryKey = (("pk1", "user-001"), ("pk2", 42))

@@ -19,8 +19,9 @@ from ots_tunnel.cli import cli
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.model import Action, Column, Credentials, KeyColumn, KeyType, PrimaryKey
+from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 
 ROOT = Path(__file__).parents[2]

@@ -113,7 +113,7 @@ def _pairs(keys: tuple[str, ...]) -> Mapping[str, str]:
     for key in keys:
         key_id, separator, secret = key.partition(":")
         if not (key_id and separator and secret) or ":" in secret:
-            # The vendor's clients expect exactly one colon in the answer's signature (tablestore-api 1.7).
+            # The vendor's clients expect exactly one colon in the answer's signature (docs/data-plane.md 1.7).
             raise click.BadParameter("expected ID:SECRET with one colon", param_hint="--access-key")
         pairs[key_id] = secret
     return pairs

@@ -23,7 +23,7 @@ from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
 _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")
-#: How near to the end of the retention a tunnel may start (tunnel-protocol 4.2).
+#: How near to the end of the retention a tunnel may start (docs/protocol.md 4.2).
 _START_MARGIN_NS: Final = 300 * 1_000_000_000
 _HOUR_NS: Final = 3_600_000_000_000
 

@@ -1,4 +1,4 @@
-"""The errors the emulator answers with, in the service's words (tablestore-api 1.11, tunnel-protocol 1.10)."""
+"""The errors the emulator answers with, in the service's words (docs/data-plane.md 1.11, docs/protocol.md 1.10)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Refusal(Exception):
 
 
 class RequestRefusal(Refusal):
-    """A refusal that concerns the whole request even when one row is the cause (tablestore-api 2.3)."""
+    """A refusal that concerns the whole request even when one row is the cause (docs/data-plane.md 2.3)."""
 
 
 def parameter_invalid(message: str) -> Refusal:
@@ -70,7 +70,7 @@ def request_invalid(message: str) -> RequestRefusal:
 
 
 def check_table_name(name: str) -> None:
-    """Refuse what is no name of a table (tablestore-api 2.2).
+    """Refuse what is no name of a table (docs/data-plane.md 2.2).
 
     Raises:
         RequestRefusal: also for one row of a batch the request as a whole is refused.

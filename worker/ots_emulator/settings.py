@@ -26,10 +26,10 @@ class Settings:
     """Size of one base channel; there are never fewer of them than partitions (as far as rows suffice)."""
 
     init_delay: float = 0.05
-    """How long a new tunnel stays in its first stage, without channels (tunnel-protocol 4.1)."""
+    """How long a new tunnel stays in its first stage, without channels (docs/protocol.md 4.1)."""
 
     page_rows: int = 1000
-    """Most records in one answer to ReadRecords (tunnel-protocol 4.7)."""
+    """Most records in one answer to ReadRecords (docs/protocol.md 4.7)."""
 
     page_bytes: int = 1 << 20
     """An answer to ReadRecords ends with the record that reaches this size."""
@@ -38,49 +38,49 @@ class Settings:
     """Most memory for finished pages of ReadRecords, which cost a third when they are read again."""
 
     range_rows: int = 5000
-    """Most rows in one answer to GetRange (tablestore-api 2.2)."""
+    """Most rows in one answer to GetRange (docs/data-plane.md 2.2)."""
 
     range_bytes: int = 4 << 20
     """An answer to GetRange ends with the row that reaches this size."""
 
     client_timeout: float = 300.0
-    """Timeout of a client that names none (tunnel-protocol 4.4)."""
+    """Timeout of a client that names none (docs/protocol.md 4.4)."""
 
     idle_advance: bool = True
     """Whether a read that reached the log's end moves the consume point to the time of that read."""
 
     tunnel_retention_hours: int = 168
-    """Retention of a stream that CreateTunnel switches on (tunnel-protocol 4.1)."""
+    """Retention of a stream that CreateTunnel switches on (docs/protocol.md 4.1)."""
 
     date_skew: float | None = 900.0
     """Largest difference between x-ots-date and the clock; None switches the check off."""
 
     strict_owner: bool = False
-    """Whether data calls of a client that does not own the channel get 410 (tunnel-protocol 4.6)."""
+    """Whether data calls of a client that does not own the channel get 410 (docs/protocol.md 4.6)."""
 
     table_quota: int = 64
-    """Tables per instance (tablestore-api 2.2)."""
+    """Tables per instance (docs/data-plane.md 2.2)."""
 
     fsync: bool = False
     """With a data directory: whether an answer waits for the disk, so that it outlives a power loss, too."""
 
     body_limit: int = 5 << 20
-    """Largest request body (tablestore-api 2.2)."""
+    """Largest request body (docs/data-plane.md 2.2)."""
 
     transaction_lifetime: float = 60.0
     """How long a local transaction may stay open (vendor's documentation)."""
 
     table_operations_per_second: int | None = None
-    """Table calls an instance may make in a second; the service allows 10, None does not count (tablestore-api 2.2)."""
+    """Table calls an instance may make in a second; the service allows 10, None any (docs/data-plane.md 2.2)."""
 
     table_ready_delay: float = 0.0
-    """How long row calls on a new table are refused; the service needs up to a minute (tablestore-api 2.4)."""
+    """How long row calls on a new table are refused; the service needs up to a minute (docs/data-plane.md 2.4)."""
 
     refuse_repeated_rows: bool = False
-    """Whether a batch with two rows of one key is refused, as older servers do (tablestore-api 2.5)."""
+    """Whether a batch with two rows of one key is refused, as older servers do (docs/data-plane.md 2.5)."""
 
     throughput_interval: float = 0.0
-    """Least time between two changes of a table's reserved throughput; the service's is 120 (tablestore-api 2.4)."""
+    """Seconds between two changes of a table's reserved throughput; the service has 120 (docs/data-plane.md 2.4)."""
 
 
 def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:

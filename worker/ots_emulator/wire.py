@@ -28,7 +28,7 @@ def bytes_field(number: int, content: bytes) -> bytes:
 
 
 def record_field(action: int, body: bytes) -> bytes:
-    """Encode one `Record` as an element of ReadRecordsResponse.records (tunnel-protocol 2.2).
+    """Encode one `Record` as an element of ReadRecordsResponse.records (docs/protocol.md 2.2).
 
     Args:
         action: 1 put, 2 update, 3 delete.

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from ots_tunnel.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ots_tunnel.client.tunnel import SyncTunnelClient as SyncTunnelClient
     from ots_tunnel.client.tunnel import TunnelClient as TunnelClient
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from ots_tunnel.processor import SimpleProcessorFactory as SimpleProcessorFactory
     from ots_tunnel.protocol.record import Record as Record
     from ots_tunnel.worker.worker import TunnelWorker as TunnelWorker
-
-__version__ = "0.1.0"
 
 #: Public name -> module that defines it.
 _HOMES = {

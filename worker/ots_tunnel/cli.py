@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from ots_tunnel import __version__
 from ots_tunnel.console.exit_codes import exit_code, exit_codes
 from ots_tunnel.errors import TunnelError
+from ots_tunnel.version import __version__
 
 #: Sub-command -> module and function; a new command is one more line.
 COMMANDS: Mapping[str, str] = {

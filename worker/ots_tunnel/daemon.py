@@ -4,7 +4,7 @@
     config = TunnelWorkerConfig(SimpleProcessorFactory(process, custom_value="anything"))
     TunnelDaemon(client, tunnel_id, config).run()
 
-Source: tunnel-protocol 5.1, 5.5, 5.9; the vendor's Go `TunnelDaemon` and Java `TunnelWorker`.
+Source: docs/protocol.md 5.1, 5.5, 5.9; the vendor's Go `TunnelDaemon` and Java `TunnelWorker`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ots_tunnel.sinks.python.sink import ProcessorSink
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 
-#: Seconds; the service's own minimum (tunnel-protocol 5.5).
+#: Seconds; the service's own minimum (docs/protocol.md 5.5).
 LEAST_INTERVAL = 5
 #: They drain a daemon, and close it the second time.
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -67,7 +67,7 @@ class TunnelWorkerConfig:
     def __post_init__(self) -> None:
         _allow("heartbeat_interval", self.heartbeat_interval, LEAST_INTERVAL, "the service refuses shorter ones")
         if self.heartbeat_timeout != int(self.heartbeat_timeout):
-            # On the wire it is an integer; cutting the rest off would shorten it silently (tunnel-protocol 6.1, G23).
+            # On the wire it is an integer; cutting the rest off would shorten it silently (docs/protocol.md 6.1, G23).
             raise ConfigError(f"heartbeat_timeout: found {self.heartbeat_timeout}, allowed are whole seconds")
         if self.heartbeat_timeout <= self.heartbeat_interval:
             raise ConfigError(
@@ -98,7 +98,7 @@ class TunnelWorkerConfig:
         )
 
     def worker(self, client: TunnelClient, tunnel_id: TunnelId) -> TunnelWorker:
-        """A worker of its own: nothing of it is shared with others of this configuration (tunnel-protocol 6.2, J5)."""
+        """A worker of its own: nothing of it is shared with others of this configuration (docs/protocol.md 6.2, J5)."""
         patience = write_deadline(self.heartbeat_timeout, self.heartbeat_interval)
         return TunnelWorker(client, ProcessorSink(self.processor_factory, patience=patience), self.settings(tunnel_id))
 

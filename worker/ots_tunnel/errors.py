@@ -25,7 +25,7 @@
     |- OwnershipLost                     the channel may belong to somebody else: stop without a checkpoint
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
 
-Source: tunnel-protocol 1.10 and 5.3; tablestore-api 1.10 and 1.11.
+Source: docs/protocol.md 1.10 and 5.3; docs/data-plane.md 1.10 and 1.11.
 """
 
 from __future__ import annotations
@@ -255,9 +255,9 @@ def service_error(code: str, message: str, request_id: str = "", http_status: in
     """Build the error of the class that makes the caller do the right thing.
 
     Trimmed stream data arrives as ``OTSTunnelServerUnavailable`` with a text that starts with
-    ``OTSTrimmedDataAccess`` and can never heal (tunnel-protocol 1.10, G19).
-    What is missing has no code of its own in the Tunnel Service, only a text (tunnel-protocol 1.10).
-    A quota error is only worth a retry while it speaks of frequency (tablestore-api 1.10).
+    ``OTSTrimmedDataAccess`` and can never heal (docs/protocol.md 1.10, G19).
+    What is missing has no code of its own in the Tunnel Service, only a text (docs/protocol.md 1.10).
+    A quota error is only worth a retry while it speaks of frequency (docs/data-plane.md 1.10).
     """
     if message.startswith("OTSTrimmedDataAccess"):
         return TunnelExpired(code, message, request_id, http_status)
@@ -268,3 +268,9 @@ def service_error(code: str, message: str, request_id: str = "", http_status: in
     if kind is ParameterInvalid and (missing := _MISSING.search(message)):
         kind = TunnelNotFound if missing[1] == "tunnel" else TableNotFound
     return kind(code, message, request_id, http_status)
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first failure of a task group: what the others failed on is usually its consequence."""
+    error = group.exceptions[0]
+    return first_error(error) if isinstance(error, BaseExceptionGroup) else error

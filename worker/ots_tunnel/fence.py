@@ -4,7 +4,7 @@ The service gives a silent client's channels away once the heartbeat timeout has
 saw, which is not before we sent the last answered one. A write takes effect within D of leaving, so none may leave
 later than that heartbeat's sending + timeout - D. The clock goes on while the machine sleeps.
 
-Source: design section 5, rule 4.
+Source: docs/architecture.md rule 4.
 """
 
 from __future__ import annotations

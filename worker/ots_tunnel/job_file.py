@@ -1,4 +1,4 @@
-"""The file of a replication job: sections `ots-reader` and `ots-writer` in JSON (replication 1.1).
+"""The file of a replication job: sections `ots-reader` and `ots-writer` in JSON (docs/architecture.md 4.6).
 
 The format is that of the vendor's sample. What the sample lets pass is refused here: an end time that is none, keys
 that nobody knows, a destination that is the source.

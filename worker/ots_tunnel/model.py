@@ -1,28 +1,26 @@
 """The vocabulary: identifiers, cells, and what the service says of tunnels and channels.
 
 Values only, no behaviour beyond derivations. Times are float seconds since 1970 unless the name says
-otherwise; cell versions are milliseconds, sequence times microseconds (tunnel-protocol 2.3).
+otherwise; cell versions are milliseconds, sequence times microseconds (docs/protocol.md 2.3).
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NewType
-
-from ots_tunnel.protocol.plainbuffer.compiled import native
+from typing import NewType
 
 TunnelId = NewType("TunnelId", str)
 ClientId = NewType("ClientId", str)
 ChannelId = NewType("ChannelId", str)
 Token = NewType("Token", str)
 
-#: The token, and the checkpoint, of a channel that has been read to its end (tunnel-protocol 2.4).
+#: The token, and the checkpoint, of a channel that has been read to its end (docs/protocol.md 2.4).
 FINISHED = Token("finished")
 
 
 class Action(enum.IntEnum):
-    """Kind of change of one record; numbers are the wire's (tunnel-protocol 2.1)."""
+    """Kind of change of one record; numbers are the wire's (docs/protocol.md 2.1)."""
 
     PUT = 1
     UPDATE = 2
@@ -53,7 +51,7 @@ PrimaryKey = tuple[tuple[str, KeyValue], ...]
 
 
 class KeyType(enum.IntEnum):
-    """Type of a primary key column; numbers are the wire's (tablestore-api 2.1)."""
+    """Type of a primary key column; numbers are the wire's (docs/data-plane.md 2.1)."""
 
     INTEGER = 1
     STRING = 2
@@ -76,7 +74,7 @@ class ChannelType(enum.StrEnum):
 
 
 class ChannelStatus(enum.IntEnum):
-    """Status of a channel; WAIT has no wire value (tunnel-protocol 2.1)."""
+    """Status of a channel; WAIT has no wire value (docs/protocol.md 2.1)."""
 
     WAIT = 0
     OPEN = 1
@@ -86,7 +84,7 @@ class ChannelStatus(enum.IntEnum):
 
 
 class Stage(enum.StrEnum):
-    """How far a tunnel is (tunnel-protocol 2.3)."""
+    """How far a tunnel is (docs/protocol.md 2.3)."""
 
     INIT = "InitBaseDataAndStreamShard"
     BASE = "ProcessBaseData"
@@ -111,27 +109,9 @@ class Credentials:
     security_token: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One cell of a row or of a change.
-
-    `value` is None for deletions, `timestamp_ms` is None where the server chooses it or has none to say.
-    """
-
-    name: str
-    value: Value | None
-    timestamp_ms: int | None = None
-    op: CellOp = CellOp.PUT
-
-
-if not TYPE_CHECKING and native is not None:
-    # Records make millions of them: the compiled class costs a tenth.
-    Column = native.Column
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class SequenceInfo:
-    """Position of a stream record; compares in commit order (tunnel-protocol 3.3)."""
+    """Position of a stream record; compares in commit order (docs/protocol.md 3.3)."""
 
     epoch: int
     timestamp_us: int

@@ -2,7 +2,7 @@
 
 The shape is that of the vendor's workers (`SimpleProcessFactory`, `IChannelProcessor`), with what they get wrong put
 right: every channel has a processor of its own, its calls never overlap, `shutdown` comes once and after the last of
-them, and a channel counts as finished when the records are confirmed, not when they were handed over (tunnel-protocol
+them, and a channel counts as finished when the records are confirmed, not when they were handed over (docs/protocol.md
 5.8, 6.1 G8 and G11, 6.2 J6).
 """
 

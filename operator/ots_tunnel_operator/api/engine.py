@@ -1,4 +1,4 @@
-"""Who does the work: worker pods or Spark, and how they are sized (design 2.1)."""
+"""Who does the work: worker pods or Spark, and how they are sized (docs/object.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spec of a TablestoreTunnel and the object around it (design 2.1 and 2.3): the single source of the CRD.
+"""The spec of a TablestoreTunnel and the object around it (docs/object.md): the single source of the CRD.
 
 A field that is not carried out yet is not here, so that the API server refuses it instead of keeping it silently.
 CEL rules stand beside what they restrict; a rule between two fields names both.
@@ -172,7 +172,7 @@ class TunnelSpec(ApiModel):
 
     @property
     def wire_type(self) -> TunnelKind | None:
-        """Type of the tunnel on the service (design 3); None where no tunnel is needed."""
+        """Type of the tunnel on the service (docs/architecture.md 3); None where no tunnel is needed."""
         match self.source.tunnel.type, self.uses_spark:
             case "BaseAndStream", True:
                 return "Stream"

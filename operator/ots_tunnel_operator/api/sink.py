@@ -1,4 +1,4 @@
-"""Where records go and how (design 2.1 and 4). Another sink is another member of `Sink`."""
+"""Where records go and how (docs/object.md). Another sink is another member of `Sink`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where records come from: instance, table, tunnel, and who reads (design 2.1)."""
+"""Where records come from: instance, table, tunnel, and who reads (docs/object.md)."""
 
 from __future__ import annotations
 

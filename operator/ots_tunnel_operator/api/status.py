@@ -1,4 +1,4 @@
-"""The status of a TablestoreTunnel (design 2.2).
+"""The status of a TablestoreTunnel (docs/object.md).
 
 Unknown is absent, never 0: every figure that may be unknown is None and is left out when written.
 """

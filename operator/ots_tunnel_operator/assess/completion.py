@@ -1,4 +1,4 @@
-"""Whether a tunnel has delivered everything: pure (design 3)."""
+"""Whether a tunnel has delivered everything: pure (docs/architecture.md 3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ots_tunnel_operator.world import Tunnel, World
 
 
 def is_completed(world: World) -> bool:
-    """Whether everything a tunnel with an end has to deliver was delivered (design 3).
+    """Whether everything a tunnel with an end has to deliver was delivered (docs/architecture.md 3).
 
     No statement about all channels before the first stage is over and a channel is listed.
     """

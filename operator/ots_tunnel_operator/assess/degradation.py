@@ -28,7 +28,7 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None) -> Probl
 
 
 def _foreign(world: World) -> Problem | None:
-    """Clients that are not ours, seen in two polls at least one heartbeat timeout apart (design 3)."""
+    """Clients that are not ours, seen in two polls at least one heartbeat timeout apart (docs/architecture.md 3)."""
     timeout = world.resource.spec.worker_settings.heartbeat_timeout_seconds
     ids = sorted(client for client, since in world.foreign_since.items() if world.now - since >= timeout)
     if not ids:
@@ -67,7 +67,7 @@ def _channel_errors(world: World) -> Problem | None:
 
 
 def _at_risk(world: World, snapshot: Snapshot, lag: Lag | None) -> Problem | None:
-    """Warned early: by what will be used when the base phase ends, where that can be told (design 3, point 6)."""
+    """Warn by what will be used when the base phase ends, if known (docs/architecture.md 3.3)."""
     limit = world.resource.spec.monitoring.retention_warning_percent
     used = retention_ahead(world, lag, snapshot)
     if used is None or used < limit:

@@ -1,7 +1,7 @@
 """How long existing rows still take, and how much of the stream's retention is used up by then: pure.
 
 The log keeps changes for a limited time. What nobody has consumed waits in it from the tunnel's creation on, T0, so
-that while existing rows are copied retention used is (now - T0) / retention (design 3, point 6).
+that while existing rows are copied retention used is (now - T0) / retention (docs/architecture.md 3, point 6).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far behind, how far on, and who has what: pure derivations from a description and the workers' reports.
 
-Unknown stays None. A consume point of 0 means "never consumed", never 1970 (design rule 11); only Stream channels
-have a lag, base channels keep 0 for ever (tunnel-protocol 4.2).
+Unknown stays None. A consume point of 0 means "never consumed", never 1970 (docs/architecture.md rule 11); only
+Stream channels have a lag, base channels keep 0 for ever (docs/protocol.md 4.2).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def consumable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
 
 
 def has_moved(description: TunnelDescription, checkpoints: Mapping[ChannelId, Checkpoint] | None) -> bool | None:
-    """Whether anything of the tunnel has been consumed (design 3); None where only checkpoints could tell."""
+    """Whether anything was consumed (docs/architecture.md 3.2); None where only checkpoints could tell."""
     channels = description.channels
     if any(c.consume_point_ns > 0 or c.rows > 0 or c.status is ChannelStatus.TERMINATED for c in channels):
         return True
@@ -136,7 +136,7 @@ def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> 
     """Lag of the tunnel, None before its stream phase.
 
     `caught_up` is True only when every Stream channel that has not ended says so by its worker; False as soon as
-    one says no; None otherwise. It never comes from consume points alone (design 3, consume points).
+    one says no; None otherwise. It never comes from consume points alone (docs/architecture.md 3, consume points).
     """
     if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
         return None
@@ -174,7 +174,7 @@ def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, Work
 
 
 def round_lag(seconds: int) -> int:
-    """Rounded so that noise causes no write: 1 s below 60, 5 s below 600, else 60 s (operator-anchors 3.5)."""
+    """Rounded so that noise causes no write: 1 s below 60, 5 s below 600, else 60 s (docs/architecture.md 6.3)."""
     step = 1 if seconds < 60 else 5 if seconds < 600 else 60
     return seconds // step * step
 

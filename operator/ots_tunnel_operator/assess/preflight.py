@@ -1,6 +1,6 @@
 """What speaks against going on: pure, first problem first, in the order a person would mend things.
 
-Nothing is created while a problem stands (design 3, "Before anything is consumed").
+Nothing is created while a problem stands (docs/architecture.md 3, "Before anything is consumed").
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def _tunnel(world: World) -> Problem | None:
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
     """How an existing tunnel differs from the wanted one, None when it is equal.
 
-    Equal are wire type, start flag and start offset; the end offset of an existing tunnel may be 0 (design 3).
+    Equal are wire type, start flag and start offset; the end offset of an existing tunnel may be 0
+    (docs/architecture.md 3).
     """
     spec = world.resource.spec
     wanted = spec.wire_type
@@ -151,7 +152,7 @@ def _flag(earliest: bool) -> str:
 
 
 def _adoption(world: World) -> Problem | None:
-    """Whether a tunnel that somebody has consumed already may be gone on with (design 3)."""
+    """Whether a tunnel that somebody has consumed already may be gone on with (docs/architecture.md 3)."""
     if not isinstance(world.tunnel, Tunnel):
         return None
     spec = world.resource.spec

@@ -1,4 +1,4 @@
-"""Where a snapshot by Spark stands: pure gates of design 3, "Snapshot before stream".
+"""Where a snapshot by Spark stands: pure gates of docs/architecture.md 3, "Snapshot before stream".
 
 Consumers start only behind all of them: every frozen split recorded as done, the application in a terminal state,
 none of its pods able to write any more, the write deadline passed; and then only once that is recorded.
@@ -30,7 +30,7 @@ from ots_tunnel_operator.world import Tunnel, World
 #: What status.snapshot.state says when everything is recorded.
 COMPLETED = "Completed"
 
-#: A task sends nothing later than its start and this (design rule 4).
+#: A task sends nothing later than its start and this (docs/architecture.md rule 4).
 SPLIT_DEADLINE = 600.0
 
 

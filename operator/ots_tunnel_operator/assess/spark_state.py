@@ -1,11 +1,12 @@
 """Reading a snapshot's state: what the application, its record of progress and its pods prove. Pure.
 
-Consumers of the stream may start only when nothing can write old rows any more (design 3, snapshot before stream,
-point 3). A task sends nothing later than splitDeadline - D after its start, and what it sends takes effect within D,
-so `splitDeadline + D` after the last moment at which a task can have started always is enough; `D` alone is enough
+Consumers of the stream may start only when nothing can write old rows any more (docs/architecture.md 3, snapshot
+before stream, point 3). A task sends nothing later than splitDeadline - D after its start, and what it sends takes
+effect within D, so `splitDeadline + D` after the last moment at which a task can have started always is enough;
+`D` alone is enough
 where every pod is seen to have terminated.
 
-States of an application: spark-design 8.2.
+States of an application: docs/architecture.md 6.4.
 """
 
 from __future__ import annotations

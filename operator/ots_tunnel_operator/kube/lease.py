@@ -1,7 +1,7 @@
 """Leader election by one Lease, in a thread and event loop of its own (kopf wants its loop for itself).
 
 A process that lost the lease never tries to resume: it ends, and is started again as a follower
-(operator-anchors 3.4).
+(docs/architecture.md 6.2).
 """
 
 from __future__ import annotations

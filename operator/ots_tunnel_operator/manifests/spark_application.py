@@ -1,7 +1,7 @@
 """The application that copies existing rows, for the Spark operator. Pure.
 
 Nothing needs the Spark operator's webhook: every default is set, and volumes are in whole pod templates
-(spark-design 8.1). Reading what became of it: `spark_state`.
+(docs/architecture.md 6.4). Reading what became of it: `spark_state`.
 """
 
 from __future__ import annotations

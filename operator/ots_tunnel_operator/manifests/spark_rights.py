@@ -20,7 +20,7 @@ def service_account(obj: TablestoreTunnel) -> Manifest:
 
 
 def role(obj: TablestoreTunnel) -> Manifest:
-    """Role `<name>-spark`: what a driver needs to run executors and to record progress (spark-design 10.4)."""
+    """Role `<name>-spark`: what a driver needs to run executors and to record progress (docs/architecture.md 6.4)."""
     rules = [{"apiGroups": [""], "resources": _DRIVER_RESOURCES, "verbs": _DRIVER_VERBS}]
     return child(obj, "rbac.authorization.k8s.io/v1", "Role", spark_account_name(obj.name), ROLE_SNAPSHOT) | {
         "rules": rules

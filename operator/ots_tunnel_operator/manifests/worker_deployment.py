@@ -41,7 +41,8 @@ def deployment(
     return manifest | {
         "spec": {
             "replicas": replicas,
-            # a new pod has its channels after three heartbeats; only then the next old one goes (design rule 19)
+            # a new pod has its channels after three heartbeats; only then the next old one goes
+            # (docs/architecture.md rule 19)
             "minReadySeconds": settle_seconds,
             "progressDeadlineSeconds": 600 + settle_seconds,
             "revisionHistoryLimit": 3,

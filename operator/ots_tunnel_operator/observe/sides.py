@@ -98,7 +98,7 @@ class EndsObserver:
         """A table and how long it keeps its stream; None where there is none.
 
         Our own client asks first: an endpoint that does not answer never gets one of the few threads in which the
-        vendor's SDK blocks (design rule 20), so that it holds up no other object.
+        vendor's SDK blocks (docs/architecture.md rule 20), so that it holds up no other object.
         """
         try:
             stream = (await self._call(instance.rows.describe_table(table))).stream

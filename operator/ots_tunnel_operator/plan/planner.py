@@ -138,7 +138,7 @@ def tunnel_record(world: World) -> dict[str, Any]:
 
 
 def _stream_config(world: World) -> StreamConfig | None:
-    """Where the new tunnel starts; the end is the workers' business unless it lies in the past (design 3)."""
+    """Where the new tunnel starts; workers stop at the end unless it lies in the past (docs/architecture.md 3)."""
     spec = world.resource.spec
     if spec.wire_type != "Stream":
         return None

@@ -1,4 +1,4 @@
-"""What each condition says: pure, from world, plan and lag (operator-anchors 5.3 and SinkReady).
+"""What each condition says: pure, from world, plan and lag (docs/architecture.md 6.3 and SinkReady).
 
 Messages hold no figure that moves by itself, so that an idle or steadily running object causes no write.
 """

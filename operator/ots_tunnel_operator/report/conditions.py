@@ -13,7 +13,7 @@ from typing import Any
 
 from ots_tunnel_operator.reasons import PASSING, Reason
 
-#: All types, in the order they are shown (operator-anchors 5.3 and SinkReady).
+#: All types, in the order they are shown (docs/architecture.md 6.3 and SinkReady).
 TYPES = (
     "Ready",
     "Progressing",

@@ -1,4 +1,4 @@
-"""Writes status and events of one object, and only when there is something to say (design rule 9)."""
+"""Writes status and events of one object, and only when there is something to say (docs/architecture.md rule 9)."""
 
 from __future__ import annotations
 

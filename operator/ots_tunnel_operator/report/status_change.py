@@ -1,4 +1,4 @@
-"""Whether a status is worth a write, and which: pure (design rule 9).
+"""Whether a status is worth a write, and which: pure (docs/architecture.md rule 9).
 
 What matters is written at once, figures at most every so often and only when their rounded value changed,
 `observedTime`, `consumedUpTo` and `rowsTotal` never by themselves.

@@ -1,4 +1,4 @@
-"""The demo's changes stay in the domain of equal tables (design rule 14), and what lies outside of it."""
+"""The demo's changes stay in the domain of equal tables (docs/architecture.md rule 14), and what lies outside of it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ots_emulator.tables.keys import KeySchema
 from ots_emulator.tables.options import TableOptions
 from ots_emulator.tables.table import Table
 from ots_tunnel.demo.changes import COLUMNS, WEIGHTS, ChangeKind, DemoChange, changes
-from ots_tunnel.model import Action, CellOp, Column, KeyColumn, KeyType, PrimaryKey
+from ots_tunnel.model import Action, CellOp, KeyColumn, KeyType, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import scan_row
 
 BASE = 1_700_000_000_000
@@ -105,7 +106,7 @@ class Versions:
 
 
 def test_outside_of_the_domain_a_replay_may_trim_a_version_that_the_source_still_has() -> None:
-    # The example of design rule 14: four versions and a delete of one of them since the column was empty.
+    # The example of docs/architecture.md rule 14: four versions and a delete of one of them since the column was empty.
     def tail(column: Versions) -> None:
         column.put(2)
         column.put(3)

@@ -1,4 +1,4 @@
-"""The merge of a heartbeat answer (tunnel-protocol 5.6)."""
+"""The merge of a heartbeat answer (docs/protocol.md 5.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schedules of tunnel-protocol 5.4."""
+"""The schedules of docs/protocol.md 5.4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state and trigger of the channel machine, against the matrix of tunnel-protocol 5.7."""
+"""Every state and trigger of the channel machine, against the matrix of docs/protocol.md 5.7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state and event of a worker as a client, against tunnel-protocol 5.2."""
+"""Every state and event of a worker as a client, against docs/protocol.md 5.2."""
 
 from __future__ import annotations
 

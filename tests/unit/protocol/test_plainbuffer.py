@@ -7,7 +7,7 @@ import math
 import pytest
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp, Column, Marker, PrimaryKey, SequenceInfo
+from ots_tunnel.model import Action, CellOp, Marker, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import (
     decode_key_cells,
     decode_primary_key,
@@ -17,6 +17,7 @@ from ots_tunnel.protocol.plainbuffer.codec import (
     encode_row,
     encode_value,
 )
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import scan_row
 from ots_tunnel.protocol.record import Record
 

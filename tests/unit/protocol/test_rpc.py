@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel import __version__, errors
+from ots_tunnel import errors
 from ots_tunnel.errors import CodecError, ServiceError
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
@@ -20,6 +20,7 @@ from ots_tunnel.protocol.http.rpc import (
     service_time,
 )
 from ots_tunnel.protocol.http.signing import content_md5, sign_v2
+from ots_tunnel.version import __version__
 
 CREDENTIALS = Credentials("id", "secret")
 CONNECT = TUNNEL_OPERATIONS["Connect"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import CellOp, Column, PrimaryKey, SequenceInfo
+from ots_tunnel.model import CellOp, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, decode_rows, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
 from ots_tunnel.protocol.plainbuffer.spans import (
     join_row,

@@ -70,7 +70,7 @@ def test_full_requests_of_different_keys() -> None:
 
 @pytest.mark.parametrize("count", [102, 252, 452])
 def test_a_repeated_key_is_not_lost_at_a_full_request(count: int) -> None:
-    # The vendor's Go helper loses the second change of a key here (replication 3.3).
+    # The vendor's Go helper loses the second change of a key here (docs/architecture.md 4.2).
     grouping: Grouping[Row] = Grouping(Limits())
     for number in range(count):
         grouping.add(Row(b"same" if number in (0, 100) else str(number).encode(), number))

@@ -18,8 +18,9 @@ from aiohttp import web
 
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
 from ots_tunnel.errors import ConfigError, OwnershipLost, SinkRejected
-from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.cloud_events import signature_headers

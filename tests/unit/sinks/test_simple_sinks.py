@@ -12,8 +12,9 @@ import pytest
 
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import OwnershipLost
-from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, SequenceInfo
+from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.choice import open_sink

@@ -7,8 +7,9 @@ import pytest
 
 from ots_tunnel.client.table_calls import RowChange, RowOutcome, StreamDescription, TableDescription
 from ots_tunnel.errors import OwnershipLost
-from ots_tunnel.model import Action, Column
+from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.spark.copying import SplitCopy, TaskFence
 from tests.unit.spark.snapshot_document import DOCUMENT

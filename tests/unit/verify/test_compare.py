@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.client.table_calls import KeyRange, RangePage
-from ots_tunnel.model import Column, Marker, PrimaryKey
+from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.verify.compare import Difference, compare_tables
 
 Rows = dict[tuple[str, int], tuple[Column, ...]]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from ots_tunnel.client.table_calls import KeyRange, RangePage, StreamDescription, TableDescription
 from ots_tunnel.errors import ConfigError, ConnectionLost
-from ots_tunnel.model import Column, KeyColumn, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.verify.comparison import Comparison
 from ots_tunnel.verify.job import Side, VerifyJob, cut_tables

@@ -15,8 +15,9 @@ from ots_tunnel.client.table_calls import StreamDescription, TableDescription
 from ots_tunnel.console.progress_bar import duration, shown
 from ots_tunnel.console.retry_notes import RepeatNotes
 from ots_tunnel.errors import ConfigError, ConnectionLost
-from ots_tunnel.model import Column, KeyColumn, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan, scan_row
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison, Difference

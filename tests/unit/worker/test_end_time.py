@@ -10,7 +10,6 @@ from ots_tunnel.model import (
     ChannelStatus,
     ChannelType,
     ClientId,
-    Column,
     SequenceInfo,
     Stage,
     Token,
@@ -20,6 +19,7 @@ from ots_tunnel.model import (
     TunnelType,
 )
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.worker.end_time import Completion, completion, cut_page
 

@@ -10,9 +10,10 @@ import pytest
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import ConnectionLost, SinkRejected
-from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, Column, SequenceInfo, Token
+from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import TICK, TRICKLE
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate

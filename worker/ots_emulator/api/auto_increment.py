@@ -1,4 +1,4 @@
-"""The placeholder of an auto-increment key column and the value it gets (tablestore-api 2.5).
+"""The placeholder of an auto-increment key column and the value it gets (docs/data-plane.md 2.5).
 
 Values grow strictly within a partition key and are not contiguous: they are microseconds of the service's clock, each
 at least one more than the last of the table, so they also grow over a restart.

@@ -35,7 +35,7 @@ class Call:
         return table
 
     def check_ready(self, table: Table) -> None:
-        """Refuse row calls on a table that was created a moment ago (tablestore-api 2.4).
+        """Refuse row calls on a table that was created a moment ago (docs/data-plane.md 2.4).
 
         Raises:
             Refusal: OTSTableNotReady.

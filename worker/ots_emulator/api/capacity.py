@@ -1,4 +1,4 @@
-"""What rows weigh and what calls cost, as the service counts; pure (tablestore-api 2.2).
+"""What rows weigh and what calls cost, as the service counts; pure (docs/data-plane.md 2.2).
 
 Sizes of reads are those of the rows as they are returned, and of what a filter left out as it is stored: a guess from
 the vendor's documentation, which charges what was read.

@@ -3,7 +3,7 @@
 A filter sees what the read selects: a column that is not asked for, or of which no version is, counts as missing;
 key columns are always seen. A column condition sees the whole row.
 
-Source: tablestore-api 2.1; the vendor's documentation of filters.
+Source: docs/data-plane.md 2.1; the vendor's documentation of filters.
 """
 
 from __future__ import annotations

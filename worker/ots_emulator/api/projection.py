@@ -1,6 +1,6 @@
 """Which columns and versions of a row a read returns; pure.
 
-Source: tablestore-api 2.6.
+Source: docs/data-plane.md 2.6.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Projection:
                 return None
             cells = list(self.filter.paginate(cells))
         if not cells:
-            # A row without attributes is found unless only attributes were asked for (tablestore-api 2.6).
+            # A row without attributes is found unless only attributes were asked for (docs/data-plane.md 2.6).
             return key_image(span) if not self.names or self.names & key_names else None
         return build_image(span, cells)
 

@@ -1,4 +1,4 @@
-"""One page of a range of rows (tablestore-api 2.2, 2.6)."""
+"""One page of a range of rows (docs/data-plane.md 2.2, 2.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row reads: get, batch get, range, split points (tablestore-api 2.6, 2.7)."""
+"""Row reads: get, batch get, range, split points (docs/data-plane.md 2.6, 2.7)."""
 
 from __future__ import annotations
 

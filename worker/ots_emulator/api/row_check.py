@@ -1,4 +1,4 @@
-"""What can be said against a row change without looking at its table; pure (tablestore-api 2.2, 2.3, 2.5).
+"""What can be said against a row change without looking at its table; pure (docs/data-plane.md 2.2, 2.3, 2.5).
 
 Everything here refuses the whole request, also when one row of a batch is the cause.
 """

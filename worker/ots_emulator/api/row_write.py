@@ -1,6 +1,6 @@
 """One row of a write: its key, its conditions, what it does to its table, and what the client wants back of it.
 
-Source: tablestore-api 2.3, 2.5.
+Source: docs/data-plane.md 2.3, 2.5.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
 
 
 def _check_return(write: RowWrite) -> None:
-    """Only what is incremented can be returned, and nothing by name with the key (tablestore-api 2.5)."""
+    """Only what is incremented can be returned, and nothing by name with the key (docs/data-plane.md 2.5)."""
     wanted = write.request.return_content
     if not wanted.return_column_names:
         return

@@ -1,4 +1,4 @@
-"""The table stream: shards, iterators and records of a table's change log (tablestore-api 2.8).
+"""The table stream: shards, iterators and records of a table's change log (docs/data-plane.md 2.8).
 
 A shard is a partition, an iterator its id and a position: both stay valid as long as the position is retained. An
 answer's records are the very bytes that tunnels deliver, because the two messages agree.
@@ -18,7 +18,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 
 SHARDS: Final = 100
 RECORDS: Final = 1000
-#: Longer names make stream ids that the service cannot read (tablestore-api 2.2).
+#: Longer names make stream ids that the service cannot read (docs/data-plane.md 2.2).
 TABLE_NAME_BYTES: Final = 238
 
 

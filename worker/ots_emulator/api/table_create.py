@@ -1,4 +1,4 @@
-"""What a CreateTable request says of keys, columns, partitions and encryption; pure (tablestore-api 2.2, 2.4)."""
+"""What a CreateTable request says of keys, columns, partitions and encryption; pure (docs/data-plane.md 2.2, 2.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be changed on a table, from messages and back; pure (tablestore-api 2.4).
+"""What can be changed on a table, from messages and back; pure (docs/data-plane.md 2.4).
 
 What a request leaves out stays as it is.
 """

@@ -1,4 +1,4 @@
-"""Table calls: create, describe, update, list, delete (tablestore-api 2.4)."""
+"""Table calls: create, describe, update, list, delete (docs/data-plane.md 2.4)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
 
 
 def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
-    """Describe a table; the stream's details are there also when it has none (tablestore-api 2.4)."""
+    """Describe a table; the stream's details are there also when it has none (docs/data-plane.md 2.4)."""
     table = call.instance.table(request.table_name)
     return pb.DescribeTableResponse(
         table_meta=pb.TableMeta(

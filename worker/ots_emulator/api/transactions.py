@@ -1,4 +1,4 @@
-"""Local transactions: messages in, messages out (tablestore-api 2.5)."""
+"""Local transactions: messages in, messages out (docs/data-plane.md 2.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tunnel calls: messages in, messages out (tunnel-protocol 2.2, 4.2, 4.4 to 4.7)."""
+"""Tunnel calls: messages in, messages out (docs/protocol.md 2.2, 4.2, 4.4 to 4.7)."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def checkpoint(call: Call, request: pb.CheckpointRequest) -> bytes:
 
 
 def get_rpo(call: Call, request: pb.GetRpoRequest) -> bytes:
-    """Return consume points as JSON in the vendor's Go names, times in ns (tunnel-protocol 2.5)."""
+    """Return consume points as JSON in the vendor's Go names, times in ns (docs/protocol.md 2.5)."""
     tunnel = call.instance.tunnel(request.tunnel_id)
     channels: dict[str, dict[str, dict[str, object]]] = {}
     for channel in tunnel.channels.values():
@@ -188,7 +188,7 @@ def _rpo(channels: list[TunnelChannel]) -> dict[str, object]:
 
 
 def schedule(call: Call, request: pb.ScheduleRequest) -> bytes:
-    """Suspend, resume or end channels by hand; versions are ignored (tunnel-protocol 2.6)."""
+    """Suspend, resume or end channels by hand; versions are ignored (docs/protocol.md 2.6)."""
     tunnel = call.instance.tunnel(request.tunnel_id)
     channels = [(tunnel.channel(wanted.channel_id), wanted.status) for wanted in request.channels]
     for channel, status in channels:

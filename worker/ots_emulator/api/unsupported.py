@@ -4,7 +4,7 @@ They answer as the service answers for a table without them: lists are empty, wh
 would create one, and SQL, are unsupported operations like any unknown name. Only the code of these answers is certain,
 the texts are guesses.
 
-Source: tablestore-api 1.5, 1.11; the names are those of the vendor's SDKs.
+Source: docs/data-plane.md 1.5, 1.11; the names are those of the vendor's SDKs.
 """
 
 from __future__ import annotations

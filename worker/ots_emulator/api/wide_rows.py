@@ -1,4 +1,4 @@
-"""Rows that are wider than an answer: cut behind a cell, and where the next answer goes on (tablestore-api 2.6).
+"""Rows that are wider than an answer: cut behind a cell, and where the next answer goes on (docs/data-plane.md 2.6).
 
 A token is the name and the version of the last cell that was handed out.
 """

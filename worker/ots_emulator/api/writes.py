@@ -1,4 +1,4 @@
-"""Row writes: put, update, delete, batch (tablestore-api 2.3, 2.5)."""
+"""Row writes: put, update, delete, batch (docs/data-plane.md 2.3, 2.5)."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _check_size(operation: str, size: int) -> None:
 
 
 def _check_repeated(rows: Sequence[RowWrite], *, allowed: bool) -> None:
-    """Refuse what rows on one key must not carry; they are executed in request order (tablestore-api 2.5)."""
+    """Refuse what rows on one key must not carry; they are executed in request order (docs/data-plane.md 2.5)."""
     keys = [write.span.key for write in rows]
     if len(set(keys)) == len(keys):
         return

@@ -1,6 +1,6 @@
 """From an HTTP request to its answer: route, authenticate, parse, execute, sign.
 
-Source: tablestore-api 1.5 to 1.8, tunnel-protocol 1.
+Source: docs/data-plane.md 1.5 to 1.8, docs/protocol.md 1.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Application:
 
 
 def route(path: str) -> str:
-    """Return the path as clients sign it: single slashes, no prefix (tablestore-api 1.1, tunnel-protocol 1.1)."""
+    """Return the path as clients sign it: single slashes, no prefix (docs/data-plane.md 1.1, docs/protocol.md 1.1)."""
     path = _SLASHES.sub("/", path)
     tunnel = path.find("/tunnel/")
     return path[tunnel:] if tunnel >= 0 else "/" + path.rstrip("/").rpartition("/")[2]

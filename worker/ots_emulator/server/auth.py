@@ -1,6 +1,6 @@
 """Who calls: headers, date, key, signature, digest; and the signature of the answer.
 
-Source: tablestore-api 1.2 to 1.6, tunnel-protocol 1.2 to 1.7.
+Source: docs/data-plane.md 1.2 to 1.6, docs/protocol.md 1.2 to 1.7.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REQUIRED: Final = (
     "x-ots-contentmd5",
     "x-ots-instancename",
 )
-#: What an instance can be called (tablestore-api 2.2); those that are served may be called otherwise.
+#: What an instance can be called (docs/data-plane.md 2.2); those that are served may be called otherwise.
 _INSTANCE_NAME: Final = re.compile(r"[A-Za-z0-9-]{3,16}")
 _API_VERSIONS: Final = ("2015-12-31", "2018-04-01")
 
@@ -67,7 +67,7 @@ def authenticate(
         skew: largest difference to the client's date; None accepts every date.
 
     Raises:
-        Refusal: in the order of tablestore-api 1.5.
+        Refusal: in the order of docs/data-plane.md 1.5.
     """
     for name in _REQUIRED:
         if not headers.get(name):
@@ -118,7 +118,7 @@ def claimed_caller(headers: Mapping[str, str], instances: Mapping[str, Instance]
     """Return who a refused request says it is from, None when that is nobody we know.
 
     Clients check the signature of every answer but OTSAuthFailed; without one they never see the error's code
-    (tablestore-api 1.7).
+    (docs/data-plane.md 1.7).
 
     Args:
         headers: lower-case names.
@@ -140,7 +140,7 @@ def _signing_key(headers: Mapping[str, str], secret: str) -> str:
 
 
 def inflate(headers: Mapping[str, str], body: bytes, limit: int) -> bytes:
-    """Undo the request's compression, if any (tunnel-protocol 1.8).
+    """Undo the request's compression, if any (docs/protocol.md 1.8).
 
     Raises:
         Refusal: unknown compression, broken data, or more than `limit` bytes.
@@ -170,7 +170,7 @@ def body_too_large() -> Refusal:
 def answer_headers(
     path: str, body: Body, request_id: str, now: float, caller: Caller | None, *, compressed: bool = False
 ) -> dict[str, str]:
-    """Return the headers every answer carries, signed where the caller is known (tablestore-api 1.6).
+    """Return the headers every answer carries, signed where the caller is known (docs/data-plane.md 1.6).
 
     Args:
         path: as the client signed it.

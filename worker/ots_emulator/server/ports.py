@@ -112,7 +112,7 @@ class _Connection(web.RequestHandler):
 def data_handler(
     application: Application, body_limit: int
 ) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
-    """Return the function that turns HTTP into calls; one write carries headers and body (tablestore-api 1.9)."""
+    """Return the function that turns HTTP into calls; one write carries headers and body (docs/data-plane.md 1.9)."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         path = request.path

@@ -4,7 +4,7 @@ An entry is kept as the finished bytes of one record field of ReadRecords' answe
 birth of the partition and stay valid when old entries are trimmed. Commit times are microseconds and strictly
 increasing over the whole table, so that children are later than their parents.
 
-Source: tunnel-protocol 3.1, 3.3, 4.1, 4.7, 4.8.
+Source: docs/protocol.md 3.1, 3.3, 4.1, 4.7, 4.8.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class ChangeLog:
         self._journal.partitions(self)
 
     def _add(self, start: Key, parents: tuple[str, ...]) -> Partition:
-        # The second part of a real id is the stream's enabling time (tunnel-protocol 2.3).
+        # The second part of a real id is the stream's enabling time (docs/protocol.md 2.3).
         partition = Partition(f"{uuid.uuid4()}_{self.enabled_us:016d}", start, parents, self._last_us)
         self.partitions[partition.id] = partition
         insort(self._starts, start)

@@ -1,8 +1,8 @@
 """Primary keys as the store orders them.
 
 A key is a tuple with one element per key column: an int, or the bytes of a string or binary value, so that tuples
-compare as the service compares (integers by number, strings and binaries by bytes; tablestore-api 2.6). A bound is a
-key that may be cut short: a cut tuple sorts before every longer one with the same start, and `TOP` sorts after
+compare as the service compares (integers by number, strings and binaries by bytes; docs/data-plane.md 2.6). A bound
+is a key that may be cut short: a cut tuple sorts before every longer one with the same start, and `TOP` sorts after
 everything, which is what INF_MIN and INF_MAX mean.
 
     key cell := 03  04 len32 name  05 len32 type payload  0A crc8
@@ -76,7 +76,7 @@ class KeySchema:
         """Turn the wire bytes of a row's key cells into a key.
 
         Raises:
-            Refusal: the key does not fit the table, in the service's order: size, name, type (tablestore-api 2.3).
+            Refusal: the key does not fit the table, in the service's order: size, name, type (docs/data-plane.md 2.3).
         """
         position = 0
         key = []
@@ -202,7 +202,7 @@ def read_primary_key(buffer: bytes) -> PrimaryKey:
 
 
 def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False) -> None:
-    """Refuse what can never be a key, whatever the table (tablestore-api 2.3).
+    """Refuse what can never be a key, whatever the table (docs/data-plane.md 2.3).
 
     Raises:
         RequestRefusal: a marker where a value belongs, or a value that is too long.

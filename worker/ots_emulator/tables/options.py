@@ -1,4 +1,4 @@
-"""What a table is created with: what can be changed later, and what is only remembered (tablestore-api 2.4)."""
+"""What a table is created with: what can be changed later, and what is only remembered (docs/data-plane.md 2.4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What one row change does to the cells of one row; pure.
 
-Source: tablestore-api 2.5 (cells and versions).
+Source: docs/data-plane.md 2.5 (cells and versions).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Rows are kept as the bytes they are read as (see `cells`). Versions beyond the maximum and expired cells are gone for
 every reader at once. Nothing here knows requests or messages.
 
-Source: tablestore-api 2.4 to 2.7.
+Source: docs/data-plane.md 2.4 to 2.7.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Table:
         return copy
 
     def check_versions(self, span: RowSpan, now_us: int) -> None:
-        """Refuse cell versions too far from the server's time (tablestore-api 2.5).
+        """Refuse cell versions too far from the server's time (docs/data-plane.md 2.5).
 
         Raises:
             Refusal: OTSParameterInvalid naming the cell.

@@ -3,7 +3,7 @@
 Writes of a transaction are executed on a copy of the rows of its partition key, and once more, for everybody, when it
 is committed. Until then other writers of that partition key are refused: the locks are pessimistic.
 
-Source: tablestore-api 2.5; codes and texts as the vendor's Java tests expect them. Guesses, because no source says
+Source: docs/data-plane.md 2.5; codes and texts as the vendor's Java tests expect them. Guesses, because no source says
 them: the text for a row beyond the transaction's partition key, and for too much data in one.
 """
 

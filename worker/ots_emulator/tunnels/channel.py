@@ -1,6 +1,6 @@
 """The channels of a tunnel and its clients, as the service keeps them.
 
-Source: tunnel-protocol 4.2 to 4.5.
+Source: docs/protocol.md 4.2 to 4.5.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TunnelChannel:
 
     @property
     def shown_status(self) -> ChannelStatus:
-        """What DescribeTunnel says: suspended channels look as if they were closing (tunnel-protocol 4.5)."""
+        """What DescribeTunnel says: suspended channels look as if they were closing (docs/protocol.md 4.5)."""
         if self.suspended and self.status is ChannelStatus.CLOSE:
             return ChannelStatus.CLOSING
         return self.status

@@ -3,7 +3,7 @@
 Consume points: the token of a page that reached the log's end carries the time of that read, any other the commit
 time of its last record; a checkpoint moves the consume point to its token's time (`design`: consume points).
 
-Source: tunnel-protocol 2.4, 4.1, 4.6, 4.7.
+Source: docs/protocol.md 2.4, 4.1, 4.6, 4.7.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class PageReader:
             raise tunnel_expired()
         log.expire(now_us)
         if cursor.position < log.first_position(partition, now_us):
-            # The log the tunnel needs is beyond its retention: nobody can heal that (tunnel-protocol 4.8).
+            # The log the tunnel needs is beyond its retention: nobody can heal that (docs/protocol.md 4.8).
             tunnel.expired = True
             raise tunnel_expired()
         end_us = _end_us(tunnel)
@@ -165,7 +165,7 @@ def _page(records: list[bytes], next_token: Token, *, may_more: bool) -> Body:
 
 
 def expire_by_clock(tunnel: Tunnel, table: Table, now_us: int) -> None:
-    """Let a tunnel expire whose checkpoints lie before what is left of the log (tunnel-protocol 4.8)."""
+    """Let a tunnel expire whose checkpoints lie before what is left of the log (docs/protocol.md 4.8)."""
     log = table.log
     if tunnel.expired or log is None:
         return

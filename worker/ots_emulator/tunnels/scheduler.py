@@ -1,4 +1,4 @@
-"""Who gets which channel; pure (tunnel-protocol 4.5).
+"""Who gets which channel; pure (docs/protocol.md 4.5).
 
 A channel that moves is first taken back (CLOSING) and given away only when its owner has let go, so nobody ever
 steals. Channels under way count for the client that will get them, else the first heartbeat of a newcomer would make

@@ -1,4 +1,4 @@
-"""Tokens the emulator hands out: what they hold, and reading them back (tunnel-protocol 2.4).
+"""Tokens the emulator hands out: what they hold, and reading them back (docs/protocol.md 2.4).
 
 A base token holds the key the next page starts at. A stream token holds a position in a partition's log and the
 time up to which everything has been read once the page before it is done.

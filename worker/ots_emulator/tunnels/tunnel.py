@@ -2,7 +2,7 @@
 
 All changes of a channel's status live here. Which rows a channel delivers is in `delivery`.
 
-Source: tunnel-protocol 4.1 to 4.6; `design`: consume points.
+Source: docs/protocol.md 4.1 to 4.6; `design`: consume points.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Tunnel:
         return now >= self.ready_at
 
     def stage(self, now: float) -> Stage:
-        """Return how far the tunnel is; a base tunnel that is done reads like a stream (tunnel-protocol 4.1)."""
+        """Return how far the tunnel is; a base tunnel that is done reads like a stream (docs/protocol.md 4.1)."""
         if not self.is_ready(now):
             return Stage.INIT
         return Stage.BASE if self._base_unfinished() else Stage.STREAM
@@ -159,7 +159,7 @@ class Tunnel:
         self.channels[channel.id] = channel
 
     def checkpoint(self, channel: TunnelChannel, token: Token, sequence: int) -> None:
-        """Store a checkpoint; 0 is unchecked and does not lower the number (tunnel-protocol 4.6).
+        """Store a checkpoint; 0 is unchecked and does not lower the number (docs/protocol.md 4.6).
 
         Raises:
             Refusal: the sequence number is not newer than the stored one.
@@ -193,7 +193,7 @@ class Tunnel:
         if report.version > VERSION_LIMIT:
             raise parameter_invalid(f"[tunnelservice] version {report.version} of channel {channel.id} is too high")
         ends = report.status in (ChannelStatus.CLOSE, ChannelStatus.TERMINATED)
-        # Both sides may have counted up at once: the client's end is the later truth (tunnel-protocol 4.4).
+        # Both sides may have counted up at once: the client's end is the later truth (docs/protocol.md 4.4).
         tied = report.version == channel.version and channel.status is ChannelStatus.CLOSING
         if report.version > channel.version or (tied and ends):
             channel.turn(report.status, None if ends else client_id, version=report.version)

@@ -32,7 +32,7 @@ RetryListener = Callable[[str, TunnelError], None]
 #: Makes an answer of a response; usually `parse_response`.
 Parser = Callable[[Operation, HttpResponse], Any]
 
-#: Seconds one try may take (tunnel-protocol 5.4).
+#: Seconds one try may take (docs/protocol.md 5.4).
 REQUEST_TIMEOUT = 60.0
 
 

@@ -1,7 +1,7 @@
 """When a call is tried again, and after what pause: one pure rule for every client.
 
-A call that is not idempotent is only repeated when it was certainly not executed. Source: tunnel-protocol 5.4;
-tablestore-api 1.10.
+A call that is not idempotent is only repeated when it was certainly not executed. Source: docs/protocol.md 5.4;
+docs/data-plane.md 1.10.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Table calls for the data path: batches of row changes, range scans, splits. Coroutines and blocking.
 
-The vendor's SDK is not used here: rows pass through as bytes. Source: tablestore-api 2.
+The vendor's SDK is not used here: rows pass through as bytes. Source: docs/data-plane.md 2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Requests and answers of the table calls, without input or output; both table clients are built on it.
 
-Source: tablestore-api 2.1, 2.4-2.7.
+Source: docs/data-plane.md 2.1, 2.4-2.7.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def get_range_page(response: pb.GetRangeResponse) -> RangePage:
 
 
 def rest_of_row(request: pb.GetRangeRequest, response: pb.GetRangeResponse) -> pb.GetRangeRequest | None:
-    """The request for the next part of the last row of an answer, None where that row is whole (tablestore-api 2.6)."""
+    """Request for the rest of the last row of an answer; None if that row is whole (docs/data-plane.md 2.6)."""
     if not response.next_token:
         return None
     following = pb.GetRangeRequest()
@@ -211,5 +211,5 @@ def _complete(point: PrimaryKey, names: Sequence[str]) -> PrimaryKey:
 
 STORED = RowOutcome(None)
 
-#: BatchWriteRow numbers the actions like the tunnel does (tablestore-api 2.5).
+#: BatchWriteRow numbers the actions like the tunnel does (docs/data-plane.md 2.5).
 WIRE_ACTIONS = {Action.PUT: pb.PUT, Action.UPDATE: pb.UPDATE, Action.DELETE: pb.DELETE}

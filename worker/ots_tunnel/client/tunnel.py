@@ -1,4 +1,4 @@
-"""Typed calls of the Tunnel Service. Source: tunnel-protocol 2, 4 and 5.4."""
+"""Typed calls of the Tunnel Service. Source: docs/protocol.md 2, 4 and 5.4."""
 
 from __future__ import annotations
 

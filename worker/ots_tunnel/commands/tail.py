@@ -18,7 +18,8 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.service import service_options, with_client
 from ots_tunnel.commands.tail_reader import Tail, Tailed, Taker
 from ots_tunnel.errors import ServiceError, TunnelError
-from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, Column, StreamConfig, TunnelType
+from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, StreamConfig, TunnelType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.worker.status import iso_time

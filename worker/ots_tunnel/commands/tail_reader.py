@@ -1,6 +1,6 @@
 """Look at a tunnel's records without consuming them.
 
-No client is connected and no checkpoint written: the service does not ask who reads a channel (tunnel-protocol 4.6).
+No client is connected and no checkpoint written: the service does not ask who reads a channel (docs/protocol.md 4.6).
 Channels are read beside each other, each in its order; children of a split are found when the tunnel is described
 again.
 """
@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from ots_tunnel.client.tunnel import Page, TunnelClient
-from ots_tunnel.errors import TunnelError
-from ots_tunnel.failures import first_error
+from ots_tunnel.errors import TunnelError, first_error
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, ClientId, Stage, Token, TunnelId
 from ots_tunnel.protocol.backoff import IDLE_READ
 from ots_tunnel.protocol.record import Record

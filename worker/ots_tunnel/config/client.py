@@ -11,7 +11,7 @@ from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, InstanceConfig, TableName
 from ots_tunnel.config.problems import Contradiction, NotAllowed
 
-#: Seconds; tunnel-protocol 5.5.
+#: Seconds; docs/protocol.md 5.5.
 SHORTEST_INTERVAL = 5
 
 
@@ -86,5 +86,5 @@ class ClientConfig(ConfigModel):
 
     @property
     def write_deadline(self) -> float:
-        """D of the design's rule 4: seconds a write may take, and the fence's margin."""
+        """D of the docs/architecture.md rule 4: seconds a write may take, and the fence's margin."""
         return (self.heartbeat_timeout_seconds - self.heartbeat_interval_seconds) / 3

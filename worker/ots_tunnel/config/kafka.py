@@ -49,7 +49,7 @@ class KafkaSinkConfig(ConfigModel):
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "lz4"
     """How batches of records are compressed."""
     timeout_seconds: float = Field(default=30, ge=1, le=300)
-    """Time after which a record without confirmation is sent again; never more than D of the design's rule 4."""
+    """Seconds after which an unconfirmed record is sent again; at most D of docs/architecture.md rule 4."""
 
     @model_validator(mode="after")
     def _protocol_fits(self) -> Self:

@@ -1,8 +1,9 @@
 """What the demo's writer does to the flights: an endless, seeded sequence of changes of every kind.
 
 Pure: the same seed and keys give the same changes. All cells carry explicit versions, one millisecond later with
-every change. The sequence stays in the domain of equal tables (design rule 14): between two events that empty a
-column, either no single version of it is deleted, or at most `max_versions` distinct versions are written to it.
+every change. The sequence stays in the domain of equal tables (docs/architecture.md rule 14): between two events
+that empty a column, either no single version of it is deleted, or at most `max_versions` distinct versions are
+written to it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ots_tunnel.demo.flights import ATTRIBUTES, MAX_VERSIONS
-from ots_tunnel.model import Action, CellOp, Column, PrimaryKey, Value
+from ots_tunnel.model import Action, CellOp, PrimaryKey, Value
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite
 
 
@@ -182,7 +184,7 @@ class _Changes:
         return DemoChange(ChangeKind.UPDATE, RowWrite(Action.UPDATE, key, columns))
 
     def _delete_version(self, key: PrimaryKey, row: _Row) -> DemoChange | None:
-        # One a change: the SDK's buffer is too small for three (tablestore-api 3.4).
+        # One a change: the SDK's buffer is too small for three (docs/data-plane.md 3.4).
         names = self._pick(lambda name: row.history(name).may_delete_one(self._max_versions), most=1)
         if not names:
             return None

@@ -15,7 +15,8 @@ from itertools import islice
 from pathlib import Path
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.model import Action, Column, KeyColumn, KeyType, PrimaryKey
+from ots_tunnel.model import Action, KeyColumn, KeyType, PrimaryKey
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableSchema
 
 #: Rows of the data set.

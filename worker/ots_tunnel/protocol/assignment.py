@@ -1,4 +1,4 @@
-"""What a heartbeat answer means for the channels a client holds (tunnel-protocol 5.6)."""
+"""What a heartbeat answer means for the channels a client holds (docs/protocol.md 5.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long to wait before trying or reading again, as pure schedules (tunnel-protocol 5.4).
+"""How long to wait before trying or reading again, as pure schedules (docs/protocol.md 5.4).
 
 The caller draws the entropy, once per sleep, and sleeps in a way that can be interrupted.
 """

@@ -8,7 +8,7 @@ All transitions live here. The shell keeps the connection, carries out the effec
 - A connection stays until its channel vanishes from the answers or `assignment.merge` calls for a fresh one.
 
 Unlike the vendor's workers, which notice the end of a pipeline at the next heartbeat, the report is made at once
-(tunnel-protocol 5.10). Source: tunnel-protocol 5.6, 5.7.
+(docs/protocol.md 5.10). Source: docs/protocol.md 5.6, 5.7.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ _ABANDONED: _Table = {
     (State.CLOSED, PipelineStopped): (State.CLOSED, Outcome.NOTHING),
 }
 
-#: (state, trigger) -> (next state, outcome). The four statuses are the matrix of tunnel-protocol 5.7; a failed
+#: (state, trigger) -> (next state, outcome). The four statuses are the matrix of docs/protocol.md 5.7; a failed
 #: connect is its row FailedConnect. What is missing cannot happen.
 TRANSITIONS: Final[Mapping[tuple[State, Trigger], tuple[State, Outcome]]] = MappingProxyType(
     _WAIT

@@ -1,4 +1,4 @@
-"""The order of a table's rows (tablestore-api 2.6)."""
+"""The order of a table's rows (docs/data-plane.md 2.6)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """State machine of a worker as a client of its tunnel: ready, started, ended.
 
 A worker whose client is lost becomes ready again and connects a new one; one that has ended is not used again.
-Source: tunnel-protocol 5.2.
+Source: docs/protocol.md 5.2.
 """
 
 from __future__ import annotations

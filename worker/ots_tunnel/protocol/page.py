@@ -2,7 +2,7 @@
 
 Both are framed here instead of in `messages`: their cost is per record.
 
-Source: tunnel-protocol 2.2, tablestore-api 2.3.
+Source: docs/protocol.md 2.2, docs/data-plane.md 2.3.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp, Column, PrimaryKey, SequenceInfo
+from ots_tunnel.model import Action, CellOp, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_key_cells, decode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.plainbuffer.spans import check_header, read_sequence, scan_key, scan_whole_row, strip_extension
 

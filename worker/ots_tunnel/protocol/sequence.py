@@ -58,7 +58,7 @@ def encode_sequence(sequence: SequenceInfo) -> bytes:
 def scan_extension(buf: bytes, pos: int) -> tuple[int, SequenceInfo | None]:
     """Offset after the extension at `pos`, and its sequence if it has one.
 
-    Blocks of other tags are skipped by their length, as the vendor's Java reader does (tunnel-protocol 3.4).
+    Blocks of other tags are skipped by their length, as the vendor's Java reader does (docs/protocol.md 3.4).
     """
     end = pos + 5 + _tag_length(buf, pos)[1]
     pos += 5

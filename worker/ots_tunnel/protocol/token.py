@@ -1,4 +1,4 @@
-"""Read cursors, which the service also keeps as checkpoints (tunnel-protocol 2.4).
+"""Read cursors, which the service also keeps as checkpoints (docs/protocol.md 2.4).
 
 A client treats them as opaque but for two questions: is the channel at its end (`FINISHED`), and is it one of
 the stream. The emulator builds its own.
@@ -16,7 +16,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol import tunnel_pb2
 
-#: Ids of base channels begin with this (tunnel-protocol 2.3).
+#: Ids of base channels begin with this (docs/protocol.md 2.3).
 BASE_CHANNEL_PREFIX = "BaseData_"
 
 

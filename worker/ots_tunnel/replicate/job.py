@@ -1,7 +1,8 @@
-"""The four steps of a replication: destination, tunnel, watch for the end, copy (replication 1).
+"""The four steps of a replication: destination, tunnel, watch for the end, copy (docs/architecture.md 4.6).
 
 A second run of the same job finds the first two done and goes on where the tunnel's checkpoints are. It ends when
-every channel has been read past the end time, which is not what the tunnel's consume point says (design section 3).
+every channel has been read past the end time, which is not what the tunnel's consume point says
+(docs/architecture.md 3).
 """
 
 from __future__ import annotations

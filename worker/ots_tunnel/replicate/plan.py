@@ -1,4 +1,4 @@
-"""Whether a job may begin, or go on; pure (design section 3, replication 5.6).
+"""Whether a job may begin, or go on; pure (docs/architecture.md 3, docs/architecture.md 4.6).
 
 A tunnel that exists under the job's name was made by a former run: the job goes on with it. What must not happen is
 that rows are missing from the copy, or that rows which are not from the source are overwritten, without anybody
@@ -78,7 +78,7 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
 def end_warning(tunnel: TunnelDescription, end: datetime) -> str | None:
     """What to say of an end time that lies before the tunnel's beginning; None where it does not.
 
-    Existing rows are read after the tunnel's creation, so no earlier state can be had (replication 1.3).
+    Existing rows are read after the tunnel's creation, so no earlier state can be had (docs/architecture.md 4.6).
     """
     created = datetime.fromtimestamp(tunnel.tunnel.create_time_ns / 1e9, UTC)
     if end >= created:

@@ -1,7 +1,7 @@
 """Where records go: one small interface; `choice` opens the implementation that a document names.
 
 A sink confirms a batch as a whole, at once or later: only when every record of it is stored may a checkpoint be
-written (design rule 1).
+written (docs/architecture.md rule 1).
 """
 
 from __future__ import annotations

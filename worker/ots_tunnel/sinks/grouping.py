@@ -1,4 +1,4 @@
-"""Which row changes may go into one request: pure bookkeeping of keys (replication 3.1 to 3.3).
+"""Which row changes may go into one request: pure bookkeeping of keys (docs/architecture.md 4.2).
 
 The rules that hold here:
 - a key has at most one change that is ready or taken; its later ones wait until that one is settled, so no request
@@ -34,7 +34,7 @@ C = TypeVar("C", bound=Keyed)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one request and one row change may hold (tablestore-api 2.2)."""
+    """How much one request and one row change may hold (docs/data-plane.md 2.2)."""
 
     max_rows: int = 200
     """Row changes per request; the service's maximum is 200."""

@@ -1,4 +1,4 @@
-"""A web service as the sink: batches of CloudEvents, signed, in order per key (design section 4).
+"""A web service as the sink: batches of CloudEvents, signed, in order per key (docs/sinks.md).
 
 Answers: 2xx confirms the whole batch. 408, 425, 429 and 5xx, and no answer, are tried again, not before Retry-After.
 400, 413 and 422 may be about one event, so the batch is halved until it is found. Everything else is final.
@@ -44,7 +44,7 @@ class HttpSink(Immediate):
         source: names the table in every event.
         delivery: size of a batch and pauses between tries.
         lanes: requests in flight per channel; all of one key go one after the other.
-        deadline: seconds a request may take at most, whatever the document says (design rule 4).
+        deadline: seconds a request may take at most, whatever the document says (docs/architecture.md rule 4).
         clock: Unix seconds.
 
     Raises:

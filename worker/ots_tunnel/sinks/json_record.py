@@ -6,7 +6,8 @@ import base64
 import math
 from typing import Any
 
-from ots_tunnel.model import ChannelId, Column, KeyValue, Marker, PrimaryKey
+from ots_tunnel.model import ChannelId, KeyValue, Marker, PrimaryKey
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 
 

@@ -74,7 +74,7 @@ class SnapshotConfig(ConfigModel):
     splits: SplitsConfig = SplitsConfig()
     delivery: DeliveryConfig = DeliveryConfig()
     write_deadline_seconds: float = Field(default=20, ge=1)
-    """D of the design's rule 4: seconds one write may take."""
+    """D of the docs/architecture.md rule 4: seconds one write may take."""
 
     @model_validator(mode="after")
     def _sink_is_a_table_elsewhere(self) -> Self:

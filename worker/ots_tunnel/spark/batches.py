@@ -18,7 +18,7 @@ def read_pages(
 ) -> Iterator[RangePage]:
     """Every page from `start` (inclusive) to `end` (exclusive).
 
-    A page may be empty and not be the last (tablestore-api 2.6).
+    A page may be empty and not be the last (docs/data-plane.md 2.6).
     """
     following: PrimaryKey | None = start
     while following is not None:

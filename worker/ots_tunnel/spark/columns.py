@@ -1,7 +1,7 @@
 """Arrow columns from Python values, built from buffers.
 
 `pyarrow.array(list)` imports pandas, and a worker that has pandas loaded pays for it in the full collection that
-Spark forces after every task (spark-design 2.2). Pure but for pyarrow, which is imported where it is used, because
+Spark forces after every task (spark-docs/object.md). Pure but for pyarrow, which is imported where it is used, because
 the driver pickles what calls this.
 """
 
@@ -62,7 +62,7 @@ def _pack_strings(values: Sequence[str]) -> list[bytes]:
     return _pack_bytes([value.encode() for value in values])
 
 
-#: By the name that Spark's type has in DDL. Tablestore has no other types (tablestore-api 2.1).
+#: By the name that Spark's type has in DDL. Tablestore has no other types (docs/data-plane.md 2.1).
 COLUMN_TYPES = {
     kind.name: kind
     for kind in (

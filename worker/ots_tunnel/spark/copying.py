@@ -3,8 +3,8 @@
 Runs on executors as the function of `DataFrame.mapInArrow`. The rows arrive from the reader's process through the
 JVM, so reading and writing overlap.
 
-Fencing by time (design rule 4): a task sends nothing later than its start + deadline - D. A task that was paused
-beyond that fails and is retried, and what a consumer of the stream writes afterwards cannot be undone by it.
+Fencing by time (docs/architecture.md rule 4): a task sends nothing later than its start + deadline - D. A task that
+was paused beyond that fails and is retried, and what a consumer of the stream writes afterwards cannot be undone by it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class SplitCopy:
         from ots_tunnel.sinks.table.row_change import changes_of, expired_before_ms
 
         for body in rows.of_split():
-            # A row of the source is what a put of all its cells would have left (replication 2).
+            # A row of the source is what a put of all its cells would have left (docs/architecture.md 4.1).
             limit_ms = expired_before_ms(self._time_to_live, self._now())
             for change in changes_of(Record(Action.PUT, body), self._limits, self._omissions, limit_ms):
                 yield change.row

@@ -28,7 +28,8 @@ Raw mode is lossless: the schema is `split BIGINT, row BINARY`, one row of Plain
 version of every cell, as a write takes it (`ots_tunnel.protocol.plainbuffer.codec.decode_row` reads it). The last row
 of each split has an empty `row`: the proof that the split was read to its end, and its sign of life when it is empty.
 
-Where things run: spark-design 1.2. Retries of a call are the client's, retries of a task are Spark's; both read again.
+Where things run: docs/architecture.md 7. Retries of a call are the client's, retries of a task are Spark's; both
+read again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables through the vendor's SDK: describe, create, list, delete, and row writes for those who want them from it.
 
-The only importer of `tablestore` (design rule 20), in `sdk`. Its calls block, so `AsyncTableAdmin` runs them in one
-bounded pool. Whatever the SDK raises is translated into the package's own errors.
+The only importer of `tablestore` (docs/architecture.md rule 20), in `sdk`. Its calls block, so `AsyncTableAdmin`
+runs them in one bounded pool. Whatever the SDK raises is translated into the package's own errors.
 """
 
 from ots_tunnel.model import KeyColumn

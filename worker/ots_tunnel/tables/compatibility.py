@@ -1,6 +1,6 @@
 """What a destination table has to be: keys, versions and lifetime as the source, a raised deviation. Pure.
 
-Rules of replication 1.2, 4 and 5.
+Rules of docs/architecture.md 4.4, 4.3 and 4.4.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from ots_tunnel.model import KeyColumn
 from ots_tunnel.tables import TableSchema
 
-#: The greatest deviation a table can have, INT64_MAX / 1000000 seconds: any version is accepted (tablestore-api 2.5).
+#: The greatest deviation a table can have, INT64_MAX / 1000000 seconds: any version is accepted (docs/data-plane.md
+#: 2.5).
 ANY_DEVIATION = 9_223_372_036_854
 
 #: Seconds of a century: a deviation that accepts versions from 1970 on and far ahead. Less may refuse old cells.
@@ -43,7 +44,7 @@ def planned_schema(source: TableSchema, name: str) -> TableSchema:
     """The table to create for a copy of `source`. Pure.
 
     Auto-increment keys become plain integers: explicit values are restricted in such a column, and numbers given
-    anew would break updates, deletes and repeats (replication 5.4).
+    anew would break updates, deletes and repeats (docs/architecture.md 4.4).
     """
     return replace(
         source,

@@ -1,6 +1,6 @@
 """Making the destination table what `destination_check` says it has to be, once and idempotently.
 
-The operator calls `ensure_destination` before it creates a tunnel; workers never do (design section 3).
+The operator calls `ensure_destination` before it creates a tunnel; workers never do (docs/architecture.md 3).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ots_tunnel.errors import (
 from ots_tunnel.tables import TableAdmin, TableSchema, run_blocking
 from ots_tunnel.tables.compatibility import Problem, check_destination, planned_schema
 
-#: Seconds until a new table answers row calls; the service needs up to a minute (tablestore-api 2.4).
+#: Seconds until a new table answers row calls; the service needs up to a minute (docs/data-plane.md 2.4).
 READY_DEADLINE = 120.0
 
 #: Seconds between two looks at a new table.
@@ -115,7 +115,7 @@ def _make(
 
 
 def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str) -> None:
-    """Refuse a copy of a table into itself: it would follow its own writes for ever (replication 5.7).
+    """Refuse a copy of a table into itself: it would follow its own writes for ever (docs/architecture.md 4.4).
 
     Raises:
         ConfigError: both are one table.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ots_tunnel.model import Action, Column, KeyColumn, PrimaryKey
+from ots_tunnel.model import Action, KeyColumn, PrimaryKey
+from ots_tunnel.protocol.plainbuffer.column import Column
 
-#: Deviation of a table whose creator names none, in seconds (tablestore-api 2.4).
+#: Deviation of a table whose creator names none, in seconds (docs/data-plane.md 2.4).
 DEFAULT_DEVIATION = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """What a table is: keys in order, predefined columns, and its options (tablestore-api 2.4).
+    """What a table is: keys in order, predefined columns, and its options (docs/data-plane.md 2.4).
 
     `ttl_seconds` -1 means for ever. `deviation_seconds` is how far a cell's version may lie from the server's time.
     `defined_columns` are (name, type) with the service's type names, such as ``("price", "DOUBLE")``.

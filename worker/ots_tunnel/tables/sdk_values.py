@@ -1,11 +1,12 @@
-"""Tables and rows as the vendor's SDK has them (tablestore-api 3.4)."""
+"""Tables and rows as the vendor's SDK has them (docs/data-plane.md 3.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ots_tunnel.model import Action, CellOp, Column, KeyColumn, KeyType
+from ots_tunnel.model import Action, CellOp, KeyColumn, KeyType
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables.schema import RowWrite, TableSchema
 from ots_tunnel.tables.sdk import sdk
 
@@ -56,7 +57,7 @@ def _sdk_update(columns: Sequence[Column]) -> dict[str, list[tuple[Any, ...]]]:
             case CellOp.PUT:
                 cells.setdefault("PUT", []).append(_sdk_cell(column))
             case CellOp.DELETE_ONE_VERSION:
-                # Three members: with two the SDK sends the version as a value (tablestore-api 3.4).
+                # Three members: with two the SDK sends the version as a value (docs/data-plane.md 3.4).
                 cells.setdefault("DELETE", []).append((column.name, None, column.timestamp_ms))
             case CellOp.DELETE_ALL_VERSIONS:
                 cells.setdefault("DELETE_ALL", []).append((column.name, None))
@@ -71,5 +72,5 @@ def _sdk_cell(column: Column) -> tuple[Any, ...]:
 
 
 def _sdk_value(value: Any) -> Any:
-    # The SDK sends bytes as a string; only a bytearray becomes binary (tablestore-api 3.4).
+    # The SDK sends bytes as a string; only a bytearray becomes binary (docs/data-plane.md 3.4).
     return bytearray(value) if isinstance(value, bytes) else value

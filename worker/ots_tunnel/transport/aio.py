@@ -2,7 +2,7 @@
 
 Rules: nothing is sent once `before_send` has refused, nothing foreign is raised, nothing is repeated here. A general
 client costs as much for a page as everything else that is done with it, and a worker calls one endpoint in one way.
-Source: tunnel-protocol 1.1; design section 5, rule 4.
+Source: docs/protocol.md 1.1; docs/architecture.md rule 4.
 """
 
 from __future__ import annotations

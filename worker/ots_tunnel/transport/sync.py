@@ -1,6 +1,6 @@
 """Blocking HTTP for Spark executors and commands: one kept-alive connection per thread, by http.client.
 
-Source: tunnel-protocol 1.1; design section 5, rule 4.
+Source: docs/protocol.md 1.1; docs/architecture.md rule 4.
 """
 
 from __future__ import annotations

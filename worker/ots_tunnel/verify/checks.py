@@ -1,4 +1,4 @@
-"""What has to hold of two tables before they are compared; pure (replication 4, 5.7 and 6)."""
+"""What has to hold of two tables before they are compared; pure (docs/architecture.md 4.3, 4.4 and 4.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare two tables by full scans: every row, cell and cell version (replication 6).
+"""Compare two tables by full scans: every row, cell and cell version (docs/architecture.md 4.5).
 
 Both tables come in key order, so two scans are merged like two sorted lists, slice by slice in constant memory.
 `ots-tunnel verify` does the same with samples, a state file and second looks: see `verify.job`.
@@ -24,7 +24,7 @@ __all__ = [
     "compare_tables",
 ]
 
-#: Unit of the slices, bytes; the least that the service accepts (tablestore-api 2.7).
+#: Unit of the slices, bytes; the least that the service accepts (docs/data-plane.md 2.7).
 SLICE_UNIT_BYTES = 1_048_576
 
 #: Slices scanned at the same time.

@@ -1,4 +1,4 @@
-"""Cells near the end of their life: one table may hide them before the other; pure (replication 6)."""
+"""Cells near the end of their life: one table may hide them before the other; pure (docs/architecture.md 4.5)."""
 
 from __future__ import annotations
 

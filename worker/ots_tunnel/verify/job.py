@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ots_tunnel.client.table_calls import DEFAULT_SPLIT_UNIT_BYTES, KeyRange, TableDescription
-from ots_tunnel.failures import first_error
+from ots_tunnel.errors import first_error
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.verify.comparison import Comparison
 from ots_tunnel.verify.expiry import doubtful_until
@@ -18,7 +18,7 @@ from ots_tunnel.verify.recheck import MOST_SUSPECTS, SecondLook, Suspects, range
 from ots_tunnel.verify.slices import Differs, PairOfScans, ReadsTable, Scan, note_in
 from ots_tunnel.verify.state import VerifyState
 
-#: Unit of small slices, bytes; the least that the service accepts (tablestore-api 2.7).
+#: Unit of small slices, bytes; the least that the service accepts (docs/data-plane.md 2.7).
 SMALL_UNIT_BYTES = 1_048_576
 
 #: Small slices are of so many units; a sample's are of one, so that there is something to choose from.

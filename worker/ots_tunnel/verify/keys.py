@@ -1,4 +1,4 @@
-"""Keys of rows: their order, and the range that holds a single one; pure (tablestore-api 2.6)."""
+"""Keys of rows: their order, and the range that holds a single one; pure (docs/data-plane.md 2.6)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 
-#: Bytes a text or binary key column may hold (tablestore-api 2.4); a bound cannot be longer either.
+#: Bytes a text or binary key column may hold (docs/data-plane.md 2.4); a bound cannot be longer either.
 LONGEST_KEY_VALUE = 1024
 
 _INTEGER_MAX = (1 << 63) - 1

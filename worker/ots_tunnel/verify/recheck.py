@@ -1,4 +1,4 @@
-"""A second look at rows that differed: while a table is followed, only what stays different counts (replication 6)."""
+"""Second look at differing rows: beside a running copy only a lasting difference counts (docs/architecture.md 4.5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The bytes a worker may hold, shared by its channels, first come, first served.
 
 A read reserves room for the largest page seen so far before it is sent, and keeps what its page may take until the
-sink has confirmed it. Raw and parsed copies both count. Source: design section 5, rule 7.
+sink has confirmed it. Raw and parsed copies both count. Source: docs/architecture.md rule 7.
 """
 
 from __future__ import annotations

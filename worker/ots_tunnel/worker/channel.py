@@ -1,6 +1,6 @@
 """One channel on this worker: the shell around its state machine.
 
-Every event of a channel goes through one queue and is handled in order (tunnel-protocol 6.1, G13). The machine in
+Every event of a channel goes through one queue and is handled in order (docs/protocol.md 6.1, G13). The machine in
 `protocol.channel` decides; this module reads the checkpoint, runs the pipeline, stores checkpoints, and feeds back
 what became of it. No end is fed while a write may still take effect.
 """
@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ots_tunnel.client.tunnel import Page, TunnelClient
-from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelError, TunnelExpired
-from ots_tunnel.failures import first_error
+from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelError, TunnelExpired, first_error
 from ots_tunnel.fence import ChannelFence, Fence
 from ots_tunnel.model import FINISHED, Channel, Checkpoint, ClientId, Token
 from ots_tunnel.protocol import channel as machine

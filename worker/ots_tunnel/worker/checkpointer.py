@@ -1,8 +1,8 @@
 """The checkpoint of one channel: what was confirmed becomes durable, and nothing else does.
 
-A token is kept until the service has acknowledged it (tunnel-protocol 6.1, G6 and G7). An unanswered call may have
+A token is kept until the service has acknowledged it (docs/protocol.md 6.1, G6 and G7). An unanswered call may have
 been executed, so every token tried since the last acknowledged one counts as ours when the sequence number does not
-match. Source: tunnel-protocol 4.6, 5.10; design section 5, rules 1 and 2.
+match. Source: docs/protocol.md 4.6, 5.10; docs/architecture.md rules 1 and 2.
 """
 
 from __future__ import annotations

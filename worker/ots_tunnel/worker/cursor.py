@@ -11,7 +11,7 @@ class ChannelCursor:
     """The service's checkpoint of one channel, written only inside the fence.
 
     Args:
-        timeout: D, seconds that writing it may take (design rule 4).
+        timeout: D, seconds that writing it may take (docs/architecture.md rule 4).
         guard: asked right before it is written.
     """
 

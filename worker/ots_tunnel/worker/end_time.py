@@ -1,4 +1,4 @@
-"""Where a bounded stream ends: pure (design section 3, endTime).
+"""Where a bounded stream ends: pure (docs/architecture.md 3, endTime).
 
 The service bounds a tunnel only in the past; for any other time the worker stops by itself. A stream channel is done
 when it has seen a later record, or an empty read answered after the end. The page with the boundary is written up to

@@ -1,4 +1,4 @@
-"""The worker's Prometheus metrics (style-anchors 4.9).
+"""The worker's Prometheus metrics (docs/operations.md).
 
 Counters and histograms are fed where things happen; gauges are computed from the worker's status when they are
 asked for, so that a closed channel leaves none behind.

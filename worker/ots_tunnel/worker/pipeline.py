@@ -1,6 +1,6 @@
 """The way of one channel's records: read ahead, write in order, confirm.
 
-One page is written while the next ones are read: see `read_ahead`. Source: design section 5, rule 1.
+One page is written while the next ones are read: see `read_ahead`. Source: docs/architecture.md rule 1.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from ots_tunnel.client.tunnel import Page
-from ots_tunnel.errors import TunnelError
-from ots_tunnel.failures import first_error
+from ots_tunnel.errors import TunnelError, first_error
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import FINISHED, Token
 from ots_tunnel.sinks import Batch, Confirmation

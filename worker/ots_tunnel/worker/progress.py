@@ -112,5 +112,5 @@ class ChannelProgress:
 
 
 def reached_end(page: PageFacts) -> bool:
-    """Whether the page ends where the log ended when it was read (tunnel-protocol 4.7)."""
+    """Whether the page ends where the log ended when it was read (docs/protocol.md 4.7)."""
     return not page.rows if page.may_more is None else not page.may_more

@@ -1,7 +1,7 @@
 """Reads one channel's pages ahead of the one being written, within the limits that all channels share.
 
-A page is handed on before its back-off begins (tunnel-protocol 6.2, J2), and only stream channels back off. Source:
-tunnel-protocol 5.8; design section 5, rules 7, 8.
+A page is handed on before its back-off begins (docs/protocol.md 6.2, J2), and only stream channels back off. Source:
+docs/protocol.md 5.8; docs/architecture.md rules 7, 8.
 """
 
 from __future__ import annotations

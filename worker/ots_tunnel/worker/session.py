@@ -1,8 +1,8 @@
 """One client's life: heartbeats, and the channels they bring and take.
 
-The heartbeat waits for nothing but its own answer and its next turn (design rule 6). A session ends when the client
-is gone, when it is drained, or by an error that a new client cannot mend.
-Source: tunnel-protocol 5.2, 5.3, 5.6, 5.10.
+The heartbeat waits for nothing but its own answer and its next turn (docs/architecture.md rule 6). A session ends
+when the client is gone, when it is drained, or by an error that a new client cannot mend.
+Source: docs/protocol.md 5.2, 5.3, 5.6, 5.10.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ots_tunnel.errors import (
     TransportError,
     TunnelError,
     TunnelExpired,
+    first_error,
 )
-from ots_tunnel.failures import first_error
 from ots_tunnel.fence import Fence, boottime
 from ots_tunnel.model import Channel, ChannelId, ClientId
 from ots_tunnel.model import ChannelStatus as Status
@@ -37,13 +37,13 @@ from ots_tunnel.worker.status import WorkerStatus
 
 logger = logging.getLogger(__name__)
 
-#: No new client can mend these (tunnel-protocol 5.3).
+#: No new client can mend these (docs/protocol.md 5.3).
 TERMINAL = (ParameterInvalid, TunnelExpired, PermissionDenied)
 #: The next try may go better; an answer that makes no sense is a balancer's page for the moment.
 PASSING = (TransportError, ServiceError, CodecError)
 #: A worker without channels asks this many intervals apart whether the tunnel is complete; describing is expensive.
 COMPLETION_CHECK_INTERVALS = 3
-#: Heartbeats after which a channel that waits at the end time will not be opened any more (design section 3).
+#: Heartbeats after which a channel that waits at the end time will not be opened any more (docs/architecture.md 3).
 SETTLING_BEATS = 2
 
 

@@ -41,7 +41,7 @@ class WorkerSettings:
 
     @property
     def write_deadline(self) -> float:
-        """D of the design's rule 4."""
+        """D of the docs/architecture.md rule 4."""
         return write_deadline(self.timeout, self.interval)
 
     @property

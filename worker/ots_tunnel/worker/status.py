@@ -1,6 +1,6 @@
 """What a worker says of itself: the document of `/channels` and the gauges of `/metrics`.
 
-Unknown is None, never 0 (design rule 11).
+Unknown is None, never 0 (docs/architecture.md rule 11).
 """
 
 from __future__ import annotations

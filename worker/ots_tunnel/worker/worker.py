@@ -1,6 +1,6 @@
 """The worker: connects, runs one session after another, drains, and says why it ended.
 
-Source: tunnel-protocol 5.2, 5.9, 5.10; design section 5, rules 3 and 5.
+Source: docs/protocol.md 5.2, 5.9, 5.10; docs/architecture.md rules 3 and 5.
 """
 
 from __future__ import annotations

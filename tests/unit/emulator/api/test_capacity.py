@@ -8,9 +8,10 @@ import pytest
 
 from ots_emulator.api.capacity import data_bytes
 from ots_tunnel.errors import ServiceError
-from ots_tunnel.model import Action, Column, Marker
+from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import scan_row
 from tests.support.emulator_driver import IGNORE, Driver, put
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from ots_tunnel.errors import ServiceError
-from ots_tunnel.model import Column, Marker, Value
+from ots_tunnel.model import Marker, Value
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_row, encode_value
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_driver import Driver, put
 
 T = 1_700_000_000_000

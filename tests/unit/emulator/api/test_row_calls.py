@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from ots_tunnel.errors import ServiceError, TunnelError
-from ots_tunnel.model import Column, KeyType, Marker, PrimaryKey
+from ots_tunnel.model import KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, build_request, parse_response
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_driver import CREDENTIALS, IGNORE, Driver, delete_all, increment, put
 
 KEY = encode_primary_key((("k", 1),))

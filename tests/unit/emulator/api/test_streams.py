@@ -1,4 +1,4 @@
-"""The table stream: shards through splits and merges, iterators, retention (tablestore-api 2.8)."""
+"""The table stream: shards through splits and merges, iterators, retention (docs/data-plane.md 2.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of the data plane's conformance checklist (tablestore-api 6)."""
+"""The lines of the data plane's conformance checklist (docs/data-plane.md 6)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ConnectionLost, RowRejected, ServerUnavailable, ServiceError
-from ots_tunnel.model import Action, Column
+from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.signing import content_md5, sign_response
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_driver import IGNORE, Driver, delete_all, delete_one, increment, put
 from tests.unit.emulator.tunnels.test_tunnel_checklist import answer_to, error_of, request_of, resigned
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ots_tunnel.errors import ServiceError
-from ots_tunnel.model import Column
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_driver import IGNORE, Driver
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from ots_emulator.tables.changelog import HOUR_US, ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, KeySchema
-from ots_tunnel.model import Action, Column, KeyColumn, KeyType, Marker, SequenceInfo
+from ots_tunnel.model import Action, KeyColumn, KeyType, Marker, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.tunnel_pb2 import ReadRecordsResponse
 
 NOW = 1_700_000_000_000_000

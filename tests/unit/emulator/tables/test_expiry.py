@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ots_emulator.tables.cells import cells_of, has_versions, scan_image
 from ots_emulator.tables.keys import TOP_KEY
 from ots_emulator.tables.rows import Rows
-from ots_tunnel.model import Column
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_driver import Driver, delete_all, put
 
 DAY = 86_400

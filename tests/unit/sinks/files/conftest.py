@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo, Token
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.sinks import Batch

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp, ChannelId, Column, SequenceInfo
+from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.json_lines import FileFormat, JsonLines
 from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet

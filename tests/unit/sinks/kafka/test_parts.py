@@ -14,8 +14,9 @@ import pytest
 
 from ots_tunnel.config import KafkaSinkConfig, WorkerConfig, load_config
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.model import Action, ChannelId, ChannelType, Column, KeyValue, SequenceInfo
+from ots_tunnel.model import Action, ChannelId, ChannelType, KeyValue, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.kafka.connections import Connections

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.errors import OwnershipLost, SinkRejected
-from ots_tunnel.model import Action, ChannelId, ChannelType, Column, SequenceInfo, Token
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both
 from ots_tunnel.sinks.files.channel_files import Files

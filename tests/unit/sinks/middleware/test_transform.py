@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import Action, CellOp, Column, SequenceInfo
+from ots_tunnel.model import Action, CellOp, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.middleware.transform import Omitted, Transform
 from tests.stateful.test_plainbuffer_properties import encode, rows

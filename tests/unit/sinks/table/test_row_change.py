@@ -1,4 +1,4 @@
-"""Records as row changes: bytes pass through, exceptions of design rule 13."""
+"""Records as row changes: bytes pass through, exceptions of docs/architecture.md rule 13."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.model import Action, CellOp, Column, SequenceInfo
+from ots_tunnel.model import Action, CellOp, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.row_change import Omissions, change_of, changes_of, key_text

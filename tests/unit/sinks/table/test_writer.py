@@ -11,9 +11,10 @@ import pytest
 from ots_tunnel.client.table_calls import RowChange, RowOutcome
 from ots_tunnel.config import RetryConfig
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, SinkRejected, TunnelError, service_error
-from ots_tunnel.model import Action, Column
+from ots_tunnel.model import Action
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
 from ots_tunnel.sinks.table.row_change import Change, change_of

@@ -1,7 +1,7 @@
 """Calls as values: typed message to `HttpRequest`, `HttpResponse` to typed message or error.
 
 Every operation of both services stands in one of two tables. Requests are signed with V2, which the tunnel and
-the table service both take. Source: tunnel-protocol 1 and 2, tablestore-api 1 and 2.
+the table service both take. Source: docs/protocol.md 1 and 2, docs/data-plane.md 1 and 2.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from ots_tunnel import __version__
 from ots_tunnel.errors import CodecError, ServiceError, service_error
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.signing import content_md5, format_date, parse_date, sign_v2_in_order
+from ots_tunnel.version import __version__
 
 TUNNEL_API_VERSION: Final = "2018-04-01"
 TABLE_API_VERSION: Final = "2015-12-31"
@@ -56,7 +56,7 @@ def _table(name: str, *, idempotent: bool) -> Operation:
     return Operation(name, f"/{name}", request, response, idempotent, TABLE_API_VERSION)
 
 
-#: Operations of the tunnel service by name (tunnel-protocol 1.1). A heartbeat repeated is a heartbeat; a
+#: Operations of the tunnel service by name (docs/protocol.md 1.1). A heartbeat repeated is a heartbeat; a
 #: checkpoint repeated with the same number is refused, which its caller has to understand.
 TUNNEL_OPERATIONS: Final[Mapping[str, Operation]] = {
     operation.name: operation
@@ -76,7 +76,7 @@ TUNNEL_OPERATIONS: Final[Mapping[str, Operation]] = {
     )
 }
 
-#: Operations on tables, rows and streams by name (tablestore-api 2).
+#: Operations on tables, rows and streams by name (docs/data-plane.md 2).
 TABLE_OPERATIONS: Final[Mapping[str, Operation]] = {
     operation.name: operation
     for operation in (
@@ -197,7 +197,7 @@ def _parse_error(op: Operation, response: HttpResponse) -> ServiceError:
     if known:
         message = error.message if isinstance(error.message, str) else _shorten(error.message)
         return service_error(error.code, message, request_id, response.status)
-    # A balancer's error page, or nothing: what the vendor's Go client makes of it (tunnel-protocol 1.10).
+    # A balancer's error page, or nothing: what the vendor's Go client makes of it (docs/protocol.md 1.10).
     text = _shorten(response.body) or "no body"
     if response.status >= 500:
         unavailable = "OTSServerUnavailable" if op.api_version == TABLE_API_VERSION else "OTSTunnelServerUnavailable"
@@ -211,7 +211,7 @@ def _shorten(body: bytes) -> str:
 
 
 def error_body(code: str, message: str) -> bytes:
-    """Body of an error answer: code and message, never a third field (tunnel-protocol 1.10)."""
+    """Body of an error answer: code and message, never a third field (docs/protocol.md 1.10)."""
     return tunnel_pb2.Error(code=code, message=message).SerializeToString()
 
 

@@ -1,4 +1,4 @@
-"""Dates, digests and signatures of requests and responses (tunnel-protocol 1.3-1.7, tablestore-api 1.3-1.6)."""
+"""Dates, digests and signatures of requests and responses (docs/protocol.md 1.3-1.7, docs/data-plane.md 1.3-1.6)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _whole_seconds(seconds: int) -> str:
 def parse_date(text: str) -> float:
     """Unix seconds of an ``x-ots-date``, without its fraction.
 
-    The vendor's Go client puts month, day and hour where the fraction belongs (tunnel-protocol 1.3).
+    The vendor's Go client puts month, day and hour where the fraction belongs (docs/protocol.md 1.3).
 
     Raises:
         CodecError: the text is no such date.
@@ -100,7 +100,7 @@ def sign_v4(path: str, headers: Mapping[str, str], secret: str) -> str:
 
 
 def v4_signing_key(secret: str, date: str, region: str) -> str:
-    """Key of signature v4: the base64 text itself serves as the key (tunnel-protocol 1.7).
+    """Key of signature v4: the base64 text itself serves as the key (docs/protocol.md 1.7).
 
     Args:
         secret: AccessKey secret.

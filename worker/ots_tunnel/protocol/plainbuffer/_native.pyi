@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ots_tunnel.model import Column as Column
+from ots_tunnel.protocol.plainbuffer.column import Column as Column
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 from ots_tunnel.protocol.record import Record as Record
 

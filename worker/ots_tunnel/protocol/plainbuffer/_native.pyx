@@ -2,7 +2,7 @@
 """The compiled twin of `record`, of `spans.scan_row`, of the page's framing and of the batch's encoding.
 
 It reads what is well-formed and hands everything else to the Python reference, which then says what is wrong: so
-there is one set of rules and one set of errors. Bytes are those of `tags` and of tunnel-protocol 2.2 and 3.1.
+there is one set of rules and one set of errors. Bytes are those of `tags` and of docs/protocol.md 2.2 and 3.1.
 
 A record is a view of its page: columns are decoded when they are asked for. Records and columns cannot be part of a
 cycle, so the garbage collector does not track them.
@@ -276,7 +276,7 @@ cdef object _value(const byte* data, Py_ssize_t size):
 @cython.no_gc
 @cython.freelist(256)
 cdef class Column:
-    """One cell of a row or of a change; see `model.Column`, whose place it takes."""
+    """One cell of a row or of a change; takes the place of `column.Column`."""
 
     cdef readonly object name
     cdef readonly object value

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import CellOp, Column, KeyValue, PrimaryKey, SequenceInfo, Value
+from ots_tunnel.model import CellOp, KeyValue, PrimaryKey, SequenceInfo, Value
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, join_row, scan_row
 from ots_tunnel.protocol.plainbuffer.tags import (

@@ -1,4 +1,4 @@
-"""CRC-8 of PlainBuffer: polynomial 0x07, initial 0, no reflection, no final xor (tunnel-protocol 3.2)."""
+"""CRC-8 of PlainBuffer: polynomial 0x07, initial 0, no reflection, no final xor (docs/protocol.md 3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes that PlainBuffer consists of (tunnel-protocol 3.1, tablestore-api 3.1).
+"""The bytes that PlainBuffer consists of (docs/protocol.md 3.1, docs/data-plane.md 3.1).
 
     buffer    := 75000000 row*
     row       := 01 cell*                            primary key: name, value and checksum only

@@ -1,4 +1,4 @@
-"""Single values of PlainBuffer: one variant byte, then the payload (tunnel-protocol 3.1)."""
+"""Single values of PlainBuffer: one variant byte, then the payload (docs/protocol.md 3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of changes in a folder or a bucket, one folder per channel (design section 4).
+"""Files of changes in a folder or a bucket, one folder per channel (docs/sinks.md).
 
 A replay replaces files instead of adding to them: see `channel_files`. Files of one key are in one channel's folder,
 or in that of the channels before it; their records' `sequence` says their order.

@@ -21,7 +21,8 @@ from typing import Any
 import pyarrow as pa
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import ChannelId, Column, KeyValue, PrimaryKey
+from ots_tunnel.model import ChannelId, KeyValue, PrimaryKey
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 
 SEQUENCE = pa.struct([("epoch", pa.int64()), ("timestamp_us", pa.int64()), ("row_index", pa.int64())])

@@ -1,4 +1,4 @@
-"""How published files are called, and which of them a replay replaces; pure (design rule 16).
+"""How published files are called, and which of them a replay replaces; pure (docs/architecture.md rule 16).
 
 Files of a stream channel are named by the sequence of the first record that was read for them, digits padded as in
 DataX, so that names sort in commit order. Records of existing rows have no sequence: their files are counted, and

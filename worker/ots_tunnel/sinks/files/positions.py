@@ -1,7 +1,7 @@
 """Where a base channel goes on: which of its published files a replay replaces.
 
 A stream's records carry their position, so the first one that comes says it. Existing rows carry none: they come in
-key order, and the checkpoint says the key at which reading goes on (tunnel-protocol 2.4).
+key order, and the checkpoint says the key at which reading goes on (docs/protocol.md 2.4).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lets a channel's files appear one after the other, and removes what they replace.
 
 No file appears before the checkpoint behind the former one is durable, so at most one published file is ahead of the
-checkpoint; on resume it is replaced (design rule 16).
+checkpoint; on resume it is replaced (docs/architecture.md rule 16).
 """
 
 from __future__ import annotations

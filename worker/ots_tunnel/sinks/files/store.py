@@ -64,7 +64,7 @@ def open_store(
 
     Args:
         path: of the configuration in the document, for messages.
-        deadline: seconds within which a file has to appear once that was begun (design rule 4).
+        deadline: seconds within which a file has to appear once that was begun (docs/architecture.md rule 4).
         spool_directory: where files for a bucket are filled; None means the system's temporary folder.
 
     Raises:

@@ -30,7 +30,7 @@ class Connections:
     """Producers of one topic, made when they are needed.
 
     Args:
-        deadline: D, seconds after which nothing of a write may be sent any more (design rule 4).
+        deadline: D, seconds after which nothing of a write may be sent any more (docs/architecture.md rule 4).
         ask_pause: seconds between two questions about the topic, asked before each.
         clock: monotonic seconds.
 

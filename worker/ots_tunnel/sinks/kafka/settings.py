@@ -21,7 +21,7 @@ def delivery_timeout(timeout: float, deadline: float) -> float:
 
     Args:
         timeout: the document's timeoutSeconds.
-        deadline: D of the design's rule 4.
+        deadline: D of the docs/architecture.md rule 4.
     """
     limit = min(timeout, deadline)
     return max(limit - SCAN_INTERVAL, limit / 2)

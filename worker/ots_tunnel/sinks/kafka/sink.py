@@ -35,7 +35,7 @@ class KafkaSink(Immediate):
     Args:
         origin: names table and tunnel in the messages' headers.
         retry: pauses after messages were not confirmed.
-        deadline: D, seconds after which nothing of a write may be sent any more (design rule 4).
+        deadline: D, seconds after which nothing of a write may be sent any more (docs/architecture.md rule 4).
         clock: monotonic seconds.
 
     Raises:

@@ -1,6 +1,6 @@
 """What is left out of records, or renamed in them, before they reach the sink; pure.
 
-Cells pass through as bytes; only a renamed one is written anew. Design rule 13.
+Cells pass through as bytes; only a renamed one is written anew. docs/architecture.md rule 13.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The user's own code as the sink: a processor per channel (design section 4, `python`)."""
+"""The user's own code as the sink: a processor per channel (docs/sinks.md, `python`)."""
 
 from __future__ import annotations
 

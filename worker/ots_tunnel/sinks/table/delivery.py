@@ -1,10 +1,10 @@
-"""What happens to the changes of one request until each is stored or refused: pure (replication 3.2).
+"""What happens to the changes of one request until each is stored or refused: pure (docs/architecture.md 4.2).
 
 The shell does what `step` says and reports back with `answered` or `failed`. Rules: every row's status counts;
 only failed rows with transient codes are sent again; a request that is refused as a whole because of some row is
 halved until the row is found; a request whose answer was lost is sent again as it was, which is harmless because
-cells carry their versions (replication 4). But not before its deadline is over: it may still take effect until then,
-and what follows the repetition must not be overtaken by it.
+cells carry their versions (docs/architecture.md 4.3). But not before its deadline is over: it may still take effect
+until then, and what follows the repetition must not be overtaken by it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ class Doubt:
     """The guard of one request after the other, which remembers until when the last one may take effect.
 
     Args:
-        guard: asked before every request (design rule 4).
+        guard: asked before every request (docs/architecture.md rule 4).
         deadline: seconds a request may take.
     """
 

@@ -1,7 +1,7 @@
 """One request to a table, carried through until each of its changes is stored or refused; coroutines.
 
 What `delivery` decides is carried out here. A request may take `deadline` seconds and asks the guard right before its
-bytes go out (design rule 4), also when it is sent again.
+bytes go out (docs/architecture.md rule 4), also when it is sent again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A tunnel's record as the row changes that repeat it: bytes pass through, cells are touched only where they must be.
 
-Design rule 13, replication 2: the row of a record is a write body once its extension is cut off. Exceptions: an update
-without cells changes nothing and would be refused; a row with too many cells or bytes goes out in pieces, a put
-followed by updates of the same key; cells past the destination's lifetime would be refused and are left out.
+docs/architecture.md rule 13, docs/architecture.md 4.1: the row of a record is a write body once its extension is cut
+off. Exceptions: an update without cells changes nothing and would be refused; a row with too many cells or bytes
+goes out in pieces, a put followed by updates of the same key; cells past the destination's lifetime
+would be refused and are left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Another table as the sink: an equal copy with every cell version (design section 4, domain in rule 14)."""
+"""Another table as the sink: an equal copy with every cell version (docs/sinks.md, domain in rule 14)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TablestoreSink(Immediate):
         table: destination table.
         delivery: sizes of requests and pauses between tries.
         lanes: requests in flight per channel.
-        deadline: D, seconds a request may take (design rule 4).
+        deadline: D, seconds a request may take (docs/architecture.md rule 4).
         clock: Unix seconds.
     """
 
