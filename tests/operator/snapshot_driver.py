@@ -13,7 +13,8 @@ from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.splits import freeze, split_list
-from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps, ProgressRecord
+from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
+from ots_tunnel.spark.progress import ProgressRecord
 from tests.operator.operator_scene import KEYS, OperatorScene
 
 #: The driver ended so long ago that nothing it sent can still take effect.

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from ots_tunnel.errors import OwnershipLost
-from ots_tunnel.snapshot.document import SnapshotConfig, read_progress
+from ots_tunnel.snapshot.document import SnapshotConfig
+from ots_tunnel.snapshot.record import read_progress
 from ots_tunnel.spark import driver as snapshot
-from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps
+from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 
 from .config_maps import ConfigMapServer
 from .conftest import Instance

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.spark.progress import ClusterAccess
+from ots_tunnel.spark.cluster import ClusterAccess
 
 
 class ConfigMapServer:

@@ -13,7 +13,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import Stage
 from ots_tunnel.protocol.token import is_stream_token
-from ots_tunnel.snapshot.document import SnapshotProgress
+from ots_tunnel.snapshot.record import SnapshotProgress
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import has_moved, is_initialised
 from ots_tunnel_operator.assess.spark_state import (

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ots_tunnel.snapshot.document import SnapshotProgress, read_progress
+from ots_tunnel.snapshot.record import SnapshotProgress, read_progress
 from ots_tunnel_operator.world import SparkPod, parse_time
 
 #: Longest message taken over from the Spark operator, whose own may be a stack trace of 10 kB.

@@ -7,13 +7,8 @@ from typing import Final
 from ots_tunnel.config import CredentialsConfig, DeliveryConfig, RetryConfig, SinkConfig, TablestoreSinkConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
-from ots_tunnel.snapshot.document import (
-    PROGRESS_LABEL,
-    ProgressConfig,
-    SnapshotConfig,
-    SnapshotSource,
-    dump_snapshot_config,
-)
+from ots_tunnel.snapshot.document import ProgressConfig, SnapshotConfig, SnapshotSource, dump_snapshot_config
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child

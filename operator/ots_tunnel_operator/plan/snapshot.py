@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.snapshot.document import PROGRESS_LABEL
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot, Step, application_of, label_of

@@ -12,7 +12,8 @@ import yaml
 from kubernetes_validate import validate
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.snapshot.document import PROGRESS_LABEL, load_snapshot_config
+from ots_tunnel.snapshot.document import load_snapshot_config
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import snapshot_document, spark_application, spark_rights

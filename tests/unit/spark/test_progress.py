@@ -7,16 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError, ConfigError, ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
-from ots_tunnel.snapshot.document import (
-    PROGRESS_LABEL,
-    ProgressConfig,
-    SnapshotProgress,
-    done_bitmap,
-    done_splits,
-    read_progress,
-)
+from ots_tunnel.snapshot.document import ProgressConfig
+from ots_tunnel.snapshot.record import PROGRESS_LABEL, SnapshotProgress, done_bitmap, done_splits, read_progress
 from ots_tunnel.snapshot.splits import SplitList, serialise
-from ots_tunnel.spark.progress import ClusterAccess, ConfigMaps, ProgressRecord, in_cluster
+from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps, in_cluster
+from ots_tunnel.spark.progress import ProgressRecord
 from tests.support.config_maps import ConfigMapServer
 
 SPLITS = SplitList(("k",), tuple(b"boundary %d" % i for i in range(9)))

@@ -1,40 +1,19 @@
-"""What the operator and the snapshot's driver must agree on: the driver's document and the record of progress.
+"""The document of a snapshot's driver: the operator renders it into a ConfigMap, the driver reads it.
 
-The operator renders the document into a ConfigMap and reads the record; the driver (`ots_tunnel.spark.driver`)
-reads the document and writes the record. No I/O, no Spark: both sides import this.
-
-The record is the ConfigMap `<name>-snapshot` (design: snapshot before stream, point 2):
-
-    metadata.labels[PROGRESS_LABEL]   which copy is wanted: the tunnel's id, or the object's uid without a tunnel
-    data["label"]                     which copy the items below are of; another than wanted: they count as nothing
-    binaryData["splits.json.gz"]      the frozen split list (`ots_tunnel.snapshot.splits`)
-    binaryData["done.bitmap"]         finished splits: split i is bit i % 8 of byte i // 8
-    data["total"]                     number of splits
-    data["done"]                      number of finished splits, for people; the bitmap is the truth
-    data["updated"]                   time of this write by the driver's clock, ISO 8601
+Pure apart from `load_snapshot_config`, and free of Spark, because operator and driver both import it.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ots_tunnel.config import ConfigModel, DeliveryConfig, InstanceConfig, SinkConfig, describe
 from ots_tunnel.config.yaml_file import read_yaml
-from ots_tunnel.errors import CodecError, ConfigError
-
-#: Label of the progress ConfigMap: the copy that is wanted.
-PROGRESS_LABEL = "ots-tunnel.dev/tunnel-id"
-SPLITS_KEY = "splits.json.gz"
-DONE_KEY = "done.bitmap"
+from ots_tunnel.errors import ConfigError
 
 
 class SnapshotSource(InstanceConfig):
@@ -114,68 +93,3 @@ def load_snapshot_config(path: Path) -> SnapshotConfig:
 def dump_snapshot_config(config: SnapshotConfig) -> str:
     """The document as YAML, as the operator puts it into a ConfigMap; stable for equal configurations."""
     return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotProgress:
-    """How far a snapshot is.
-
-    `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last
-    write, seconds since 1970, None together with `total`.
-    """
-
-    label: str
-    done: int
-    total: int | None
-    updated: float | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Every frozen split is recorded as done; the only proof there is."""
-        return self.total is not None and self.done >= self.total
-
-
-def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
-    """Progress as the record says.
-
-    Raises:
-        CodecError: the record was damaged; names the key.
-    """
-    label = (config_map["metadata"].get("labels") or {}).get(PROGRESS_LABEL, "")
-    data = config_map.get("data") or {}
-    if data.get("label") != label or SPLITS_KEY not in (config_map.get("binaryData") or {}):
-        return SnapshotProgress(label, 0, None)
-    total = data.get("total", "")
-    if not total.isdecimal() or int(total) < 1:
-        raise CodecError(f"data.total: a number of splits was expected, found {total!r}")
-    try:
-        updated = datetime.fromisoformat(data.get("updated", "")).timestamp()
-    except ValueError as error:
-        raise CodecError(f"data.updated: a time was expected: {error}") from error
-    done = len(done_splits(binary_item(config_map, DONE_KEY), int(total)))
-    return SnapshotProgress(label, done, int(total), updated)
-
-
-def binary_item(config_map: Mapping[str, Any], key: str) -> bytes:
-    """One item of binaryData, empty where it is missing.
-
-    Raises:
-        CodecError: not Base64.
-    """
-    try:
-        return base64.b64decode((config_map.get("binaryData") or {}).get(key, ""), validate=True)
-    except binascii.Error as error:
-        raise CodecError(f"binaryData.{key}: not base64: {error}") from error
-
-
-def done_splits(bitmap: bytes, total: int) -> frozenset[int]:
-    """Indexes set in the bitmap, below `total`; a bitmap that is too short has zeros at its end."""
-    return frozenset(i for i in range(min(total, 8 * len(bitmap))) if bitmap[i // 8] >> (i % 8) & 1)
-
-
-def done_bitmap(done: Iterable[int], total: int) -> bytes:
-    """The bitmap of `done` for `total` splits."""
-    bits = 0
-    for index in done:
-        bits |= 1 << index
-    return bits.to_bytes((total + 7) // 8, "little")

@@ -31,8 +31,9 @@ from ots_tunnel.logs import LogAction, set_up_logs
 from ots_tunnel.snapshot.document import SnapshotConfig, load_snapshot_config
 from ots_tunnel.snapshot.splits import freeze, serialise, split_list
 from ots_tunnel.spark import register
+from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.copying import RESULT_SCHEMA, CopySplits
-from ots_tunnel.spark.progress import ConfigMaps, ProgressRecord, in_cluster
+from ots_tunnel.spark.progress import ProgressRecord
 from ots_tunnel.spark.source import write_splits_file
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.snapshot.document import PROGRESS_LABEL, SnapshotProgress
+from ots_tunnel.snapshot.record import PROGRESS_LABEL, SnapshotProgress
 from ots_tunnel_operator.assess.spark_state import (
     MAX_MESSAGE,
     Application,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, TunnelType
-from ots_tunnel.snapshot.document import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
+from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,
     CreateTunnel,

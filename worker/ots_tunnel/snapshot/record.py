@@ -1,0 +1,94 @@
+"""The record of a snapshot's progress: one ConfigMap that the driver writes and the operator reads. Pure.
+
+The ConfigMap is `<name>-snapshot` (docs/architecture.md 3.3):
+
+    metadata.labels[PROGRESS_LABEL]   the wanted copy: the tunnel's id, or the object's uid without a tunnel
+    data["label"]                     the copy that the items below belong to; with another label they are ignored
+    binaryData["splits.json.gz"]      the frozen split list (`ots_tunnel.snapshot.splits`)
+    binaryData["done.bitmap"]         finished splits: split i is bit i % 8 of byte i // 8
+    data["total"]                     number of splits
+    data["done"]                      number of finished splits, for display; the bitmap decides
+    data["updated"]                   time of this write by the driver's clock, ISO 8601
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ots_tunnel.errors import CodecError
+
+#: Label of the progress ConfigMap: the copy that is wanted.
+PROGRESS_LABEL = "ots-tunnel.dev/tunnel-id"
+
+#: Keys of `binaryData`.
+SPLITS_KEY, DONE_KEY = "splits.json.gz", "done.bitmap"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotProgress:
+    """How far a snapshot is.
+
+    `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last
+    write, seconds since 1970, None together with `total`.
+    """
+
+    label: str
+    done: int
+    total: int | None
+    updated: float | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Every frozen split is recorded as done; the only proof there is."""
+        return self.total is not None and self.done >= self.total
+
+
+def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
+    """Progress as the record says.
+
+    Raises:
+        CodecError: the record was damaged; names the key.
+    """
+    label = (config_map["metadata"].get("labels") or {}).get(PROGRESS_LABEL, "")
+    data = config_map.get("data") or {}
+    if data.get("label") != label or SPLITS_KEY not in (config_map.get("binaryData") or {}):
+        return SnapshotProgress(label, 0, None)
+    total = data.get("total", "")
+    if not total.isdecimal() or int(total) < 1:
+        raise CodecError(f"data.total: a number of splits was expected, found {total!r}")
+    try:
+        updated = datetime.fromisoformat(data.get("updated", "")).timestamp()
+    except ValueError as error:
+        raise CodecError(f"data.updated: a time was expected: {error}") from error
+    done = len(done_splits(binary_item(config_map, DONE_KEY), int(total)))
+    return SnapshotProgress(label, done, int(total), updated)
+
+
+def binary_item(config_map: Mapping[str, Any], key: str) -> bytes:
+    """One item of binaryData, empty where it is missing.
+
+    Raises:
+        CodecError: not Base64.
+    """
+    try:
+        return base64.b64decode((config_map.get("binaryData") or {}).get(key, ""), validate=True)
+    except binascii.Error as error:
+        raise CodecError(f"binaryData.{key}: not base64: {error}") from error
+
+
+def done_splits(bitmap: bytes, total: int) -> frozenset[int]:
+    """Indexes set in the bitmap, below `total`; a bitmap that is too short has zeros at its end."""
+    return frozenset(i for i in range(min(total, 8 * len(bitmap))) if bitmap[i // 8] >> (i % 8) & 1)
+
+
+def done_bitmap(done: Iterable[int], total: int) -> bytes:
+    """The bitmap of `done` for `total` splits."""
+    bits = 0
+    for index in done:
+        bits |= 1 << index
+    return bits.to_bytes((total + 7) // 8, "little")
