@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import operator
 import sysconfig
+import tomllib
 from pathlib import Path
+
+from ots_tunnel.version import __version__
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,3 +22,9 @@ def test_operator_module_is_the_standard_library() -> None:
 
     assert source.is_relative_to(sysconfig.get_path("stdlib"))
     assert operator.itemgetter(1)("ab") == "b"
+
+
+def test_the_package_and_its_distribution_have_the_same_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["version"] == __version__

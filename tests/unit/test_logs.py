@@ -1,11 +1,12 @@
-"""One line of the log."""
+"""One line of the log; the same warning is written once a minute, with a count."""
 
 from __future__ import annotations
 
 import json
 import logging
+from typing import Any
 
-from ots_tunnel.logs import JsonLine
+from ots_tunnel.logs import REMEMBERED, WINDOW, JsonLine, RepeatedWarnings
 
 
 def test_a_line_begins_with_time_level_and_logger_and_keeps_the_records_own_keys() -> None:
@@ -25,3 +26,51 @@ def test_a_foreign_object_shows_as_its_type() -> None:
     record.thing = object()
 
     assert json.loads(JsonLine().format(record))["thing"] == "object"
+
+
+class Log:
+    """A filter with a clock that stands still."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._filter = RepeatedWarnings(clock=lambda: self.now)
+
+    def write(self, level: int = logging.WARNING, message: str = "heartbeat failed", **extra: Any) -> int | None:
+        """How many like it were left out; None when it is left out itself."""
+        record = logging.makeLogRecord({"name": "worker", "levelno": level, "msg": message, **extra})
+        return getattr(record, "left_out", 0) if self._filter.filter(record) else None
+
+
+def test_the_same_is_written_once_a_minute_with_what_was_left_out() -> None:
+    log = Log()
+    assert [log.write(error="no answer") for _ in range(3)] == [0, None, None]
+
+    log.now = WINDOW
+    assert [log.write(error="no answer") for _ in range(2)] == [2, None]
+    log.now = 2 * WINDOW
+    assert log.write(error="no answer") == 1
+    log.now = 3 * WINDOW
+    assert log.write(error="no answer") == 0
+
+
+def test_what_differs_in_more_than_the_id_of_a_request_is_written() -> None:
+    log = Log()
+    ids = ("5f0c3c5e-9b1e-4f8e-8d3b-0a1b2c3d4e5f", "6f0c3c5e-9b1e-4f8e-8d3b-0a1b2c3d4e5f")
+    assert [log.write(error=f"busy (request {each})") for each in ids] == [0, None]
+    assert log.write(error=f"denied (request {ids[0]})") == 0
+    assert log.write(message="connect failed", error="busy") == 0
+    assert [log.write(channel_id=each) for each in ("a", "b", "a")] == [0, 0, None]
+
+
+def test_other_levels_are_always_written() -> None:
+    log = Log()
+    for level in (logging.DEBUG, logging.INFO, logging.ERROR, logging.CRITICAL):
+        assert [log.write(level) for _ in range(2)] == [0, 0]
+
+
+def test_memory_is_bounded() -> None:
+    log = Log()
+    for number in range(REMEMBERED + 1):
+        assert log.write(channel_id=number) == 0
+    assert log.write(channel_id=REMEMBERED) is None
+    assert log.write(channel_id=0) == 0, "the oldest is forgotten"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Credentials
 
 logger = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ class FileCredentials:
         if error != self._told:
             self._told = error
             text = "credentials cannot be read, the former ones stay"
-            logger.warning(text, extra={"action": "login_unreadable", "error": error})
+            logger.warning(text, extra={"action": LogAction.LOGIN_UNREADABLE, "error": error})
 
     def _current_stamp(self) -> tuple[int, ...]:
         return tuple(self._modified(name) for name in ("accessKeyId", "accessKeySecret", "securityToken"))

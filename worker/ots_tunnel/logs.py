@@ -7,49 +7,26 @@ was refused for good: somebody has to find it.
 
 from __future__ import annotations
 
-import enum
 import logging
+import re
 import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TextIO
 
 from pythonjsonlogger.json import JsonFormatter
 
-from ots_tunnel.repeated_warnings import RepeatedWarnings
+#: Seconds for which the same warning is not written again.
+WINDOW = 60.0
+#: Different warnings that are remembered; beyond it the oldest is forgotten, and written when it comes again.
+REMEMBERED = 1000
 
-
-class LogAction(enum.StrEnum):
-    """Every value of the key `action`."""
-
-    CONNECTED = "connected"
-    CONNECT_FAILED = "connect_failed"
-    HEARTBEAT_FAILED = "heartbeat_failed"
-    CLIENT_GONE = "client_gone"
-    CHANNEL_STATE = "channel_state"
-    CHANNEL_OPENED = "channel_opened"
-    CHANNEL_FINISHED = "channel_finished"
-    CHANNEL_FAILED = "channel_failed"
-    CHANNEL_ABANDONED = "channel_abandoned"
-    CHECKPOINT_FAILED = "checkpoint_failed"
-    CHECKPOINT_ADOPTED = "checkpoint_adopted"
-    CALL_REPEATED = "call_repeated"
-    SINK_NOT_READY = "sink_not_ready"
-    WRITE_RETRIED = "write_retried"
-    DRAINING = "draining"
-    CLOSING_AT_ONCE = "closing_at_once"
-    SHUTDOWN_FAILED = "shutdown_failed"
-    COMPLETED = "completed"
-    TERMINAL_ERROR = "terminal_error"
-    SNAPSHOT_PROGRESS = "snapshot_progress"
-    PREFLIGHT_FAILED = "preflight_failed"
-    FILE_PUBLISHED = "file_published"
-    RECORDS_REFUSED = "records_refused"
-    PROCESSOR_FAILED = "processor_failed"
-    PROCESSOR_HANGS = "processor_hangs"
-    BROKER_TROUBLE = "broker_trouble"
-    LOGIN_UNREADABLE = "login_unreadable"
-    STARTED = "started"
-    STOPPED = "stopped"
+_OF_EVERY_RECORD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
+#: Request ids and the like differ every time and say nothing new.
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class JsonLine(JsonFormatter):
@@ -76,6 +53,49 @@ class StandardError(logging.StreamHandler[TextIO]):
         """Write one line."""
         self.stream = sys.stderr
         super().emit(record)
+
+
+@dataclass(slots=True)
+class _Seen:
+    since: float
+    left_out: int = 0
+
+
+class RepeatedWarnings(logging.Filter):
+    """Lets a warning pass once per minute; `left_out` of the next one is how many like it were not written.
+
+    Two warnings are the same when sentence and keys are, but for ids of requests. Other levels always pass.
+
+    Args:
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seen: OrderedDict[Hashable, _Seen] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write a record."""
+        if record.levelno != logging.WARNING:
+            return True
+        now, content = self._clock(), _content(record)
+        seen = self._seen.get(content)
+        if seen is not None and now - seen.since < WINDOW:
+            seen.left_out += 1
+            return False
+        if seen is not None and seen.left_out:
+            record.left_out = seen.left_out
+        self._seen[content] = _Seen(now)
+        self._seen.move_to_end(content)
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return True
+
+
+def _content(record: logging.LogRecord) -> Hashable:
+    extra = {name: value for name, value in record.__dict__.items() if name not in _OF_EVERY_RECORD}
+    return record.name, _ID.sub("", f"{record.getMessage()} {sorted(extra.items())}")
 
 
 def set_up_logs(level: str = "INFO") -> None:

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import re
 import time
-from pathlib import Path
 
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-import ots_tunnel
 from ots_tunnel.errors import ConnectionLost
-from ots_tunnel.logs import LogAction
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.sinks.tally import Tally, TallyCollector
 from ots_tunnel.worker.metrics import BusyClock, WorkerMetrics
@@ -136,49 +132,6 @@ def test_metric_names_and_labels_are_an_interface() -> None:
         "ots_tunnel_caught_up": {by_channel},
         "ots_tunnel_checkpoint_age_seconds": {by_channel},
     }
-
-
-def test_log_actions_are_an_interface() -> None:
-    assert sorted(LogAction) == [
-        "broker_trouble",
-        "call_repeated",
-        "channel_abandoned",
-        "channel_failed",
-        "channel_finished",
-        "channel_opened",
-        "channel_state",
-        "checkpoint_adopted",
-        "checkpoint_failed",
-        "client_gone",
-        "closing_at_once",
-        "completed",
-        "connect_failed",
-        "connected",
-        "draining",
-        "file_published",
-        "heartbeat_failed",
-        "login_unreadable",
-        "preflight_failed",
-        "processor_failed",
-        "processor_hangs",
-        "records_refused",
-        "shutdown_failed",
-        "sink_not_ready",
-        "snapshot_progress",
-        "started",
-        "stopped",
-        "terminal_error",
-        "write_retried",
-    ]
-
-
-def test_every_action_that_is_logged_is_listed_and_no_other() -> None:
-    package = Path(ots_tunnel.__file__).parent
-    source = "\n".join(file.read_text() for file in package.rglob("*.py"))
-    logged = set(re.findall(r'(?:"action": |action=|self\._extra\(|self\._log\()"([a-z_]+)"', source))
-    by_name = {LogAction[name].value for name in re.findall(r"LogAction\.([A-Z_]+)", source)}
-
-    assert logged | by_name == set(LogAction)
 
 
 def test_a_rate_is_the_mean_over_its_window() -> None:

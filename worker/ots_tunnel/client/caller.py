@@ -18,6 +18,7 @@ from google.protobuf.message import Message
 from ots_tunnel.client.retry import retry_delay
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.errors import TunnelError
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.rpc import Operation, build_request, parse_response
@@ -191,7 +192,7 @@ def _delay(
 def _report(operation: Operation, error: TunnelError, delay: float, listener: RetryListener | None) -> None:
     logger.debug(
         "call failed and is repeated",
-        extra={"action": "call_repeated", "operation": operation.name, "error": str(error), "duration": delay},
+        extra={"action": LogAction.CALL_REPEATED, "operation": operation.name, "error": str(error), "duration": delay},
     )
     if listener is not None:
         listener(operation.name, error)

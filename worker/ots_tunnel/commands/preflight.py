@@ -21,6 +21,7 @@ from ots_tunnel.errors import (
     WrongTable,
     WrongTunnel,
 )
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelDescription, TunnelId
 
 _T = TypeVar("_T")
@@ -43,7 +44,7 @@ async def check_tunnel(client: TunnelClient, source: TunnelConfig) -> None:
     except (ServiceError, TransportError, CodecError) as error:
         logger.info(
             "the tunnel cannot be looked at",
-            extra={"action": "preflight_failed", "tunnel_id": source.tunnel_id, "error": str(error)},
+            extra={"action": LogAction.PREFLIGHT_FAILED, "tunnel_id": source.tunnel_id, "error": str(error)},
         )
         return
     tunnel = found.tunnel

@@ -15,6 +15,7 @@ from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.console.exit_codes import exit_code
 from ots_tunnel.console.explanations import Place, explained
 from ots_tunnel.errors import TunnelError
+from ots_tunnel.log_actions import LogAction
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +56,11 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
     except TunnelError as error:
         text = f"{type(error).__name__}: {error if place is None else explained(error, place)}"
         leave_message(text, termination_log)
-        logger.error("worker ends", extra={"action": "terminal_error", "error": text})
+        logger.error("worker ends", extra={"action": LogAction.TERMINAL_ERROR, "error": text})
         sys.exit(exit_code(error))
     except Exception as error:
         leave_message(f"{type(error).__name__}: {error}", termination_log)
-        logger.exception("worker ends on an unexpected error", extra={"action": "terminal_error"})
+        logger.exception("worker ends on an unexpected error", extra={"action": LogAction.TERMINAL_ERROR})
         sys.exit(exit_code(error))
 
 
@@ -95,12 +96,14 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     keep_freed_memory()
     try:
         async with StatusServer(worker.status, config.http.host, config.http.port) as server:
-            logger.info("worker started", extra={"action": "started", "tunnel_id": source.tunnel_id, "url": server.url})
+            logger.info(
+                "worker started", extra={"action": LogAction.STARTED, "tunnel_id": source.tunnel_id, "url": server.url}
+            )
             await worker.run()
     finally:
         await client.close()
     stopped = {"tunnel_id": source.tunnel_id, "rows": metrics.rows_total, "bytes": metrics.bytes_total}
-    logger.info("worker stopped", extra={"action": "stopped", **stopped})
+    logger.info("worker stopped", extra={"action": LogAction.STOPPED, **stopped})
 
 
 def leave_message(text: str, path: Path) -> None:

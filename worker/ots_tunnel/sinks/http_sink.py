@@ -20,6 +20,7 @@ import aiohttp
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
@@ -137,7 +138,11 @@ class HttpSink(Immediate):
             pause = max(self._backoff.delay(attempt, self._entropy()), retry_after)
             logger.warning(
                 "the web service does not take a batch",
-                extra={"action": "write_retried", "error": f"HTTP {status}" if status else "no answer", "pause": pause},
+                extra={
+                    "action": LogAction.WRITE_RETRIED,
+                    "error": f"HTTP {status}" if status else "no answer",
+                    "pause": pause,
+                },
             )
             self.retries += 1
             attempt += 1

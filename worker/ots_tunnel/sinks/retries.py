@@ -6,6 +6,7 @@ import logging
 import time
 
 from ots_tunnel.config import RetryConfig
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.backoff import Backoff
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class RetryReporter:
             return
         logger.warning(
             "writes to the destination fail and are tried again",
-            extra={"action": "write_retried", "table": self._table, "error": code, "retries": self._unsaid},
+            extra={"action": LogAction.WRITE_RETRIED, "table": self._table, "error": code, "retries": self._unsaid},
         )
         self._last = now
         self._unsaid = 0

@@ -27,7 +27,8 @@ from pyspark.accumulators import AccumulatorParam
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError, OwnershipLost, TunnelError
-from ots_tunnel.logs import LogAction, set_up_logs
+from ots_tunnel.log_actions import LogAction
+from ots_tunnel.logs import set_up_logs
 from ots_tunnel.snapshot.document import SnapshotConfig, load_snapshot_config
 from ots_tunnel.snapshot.splits import freeze, serialise, split_list
 from ots_tunnel.spark import register

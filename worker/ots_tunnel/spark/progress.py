@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ots_tunnel.errors import OwnershipLost
-from ots_tunnel.logs import LogAction
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY, binary_item, done_bitmap, done_splits
 from ots_tunnel.snapshot.splits import SplitList, deserialise

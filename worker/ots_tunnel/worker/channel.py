@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ots_tunnel.client.tunnel import Page, TunnelClient
 from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelError, TunnelExpired, first_error
 from ots_tunnel.fence import ChannelFence, Fence
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Channel, Checkpoint, ClientId, Token
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
@@ -121,7 +122,7 @@ class ChannelTask:
         before = self._connection.state
         self._connection, effects = machine.step(self._connection, event)
         if self._connection.state is not before:
-            self._log("channel_state", f"{before.value} -> {self._connection.state.value}")
+            self._log(LogAction.CHANNEL_STATE, f"{before.value} -> {self._connection.state.value}")
         if isinstance(event, machine.Notified) and self._connection.state is machine.State.CLOSING is not before:
             self._around.shared.metrics.handed_over("given")
         for effect in effects:
@@ -170,14 +171,14 @@ class ChannelTask:
             if isinstance(error, asyncio.CancelledError) and self._is_cancelled():
                 raise
             # A bug in one channel must neither stop the others nor go unseen.
-            logger.exception("channel failed unexpectedly", extra=self._extra("channel_failed"))
+            logger.exception("channel failed unexpectedly", extra=self._extra(LogAction.CHANNEL_FAILED))
             self.progress.error = f"{type(error).__name__}: {error}"
             outcome = self._failed()
         else:
             outcome = machine.PipelineFinished() if finished else machine.PipelineStopped()
         if doubt := self.doubt:
             # It may still take effect: nobody may be told that the channel is free before D is over.
-            self._log("channel_abandoned", "write abandoned")
+            self._log(LogAction.CHANNEL_ABANDONED, "write abandoned")
             await asyncio.sleep(doubt)
         self.feed(outcome)
 
@@ -221,7 +222,7 @@ class ChannelTask:
         await checkpointer.flush_within(around.settings.write_deadline if self._stopping else around.settings.timeout)
         self.progress.finished = finished
         if finished:
-            self._log("channel_finished", "read to its end")
+            self._log(LogAction.CHANNEL_FINISHED, "read to its end")
         return finished
 
     async def _read(self, token: Token) -> Page:
@@ -243,12 +244,12 @@ class ChannelTask:
             on_stored=lambda seconds: self._around.shared.metrics.checkpoint_stored(kind, seconds),
             on_durable=lambda token: self._around.shared.sink.checkpointed(self.channel.channel_id, token),
         )
-        self._log("channel_opened", f"at sequence number {start.sequence_number}")
+        self._log(LogAction.CHANNEL_OPENED, f"at sequence number {start.sequence_number}")
         return start
 
     def _fail(self, error: TunnelError) -> None:
         self.progress.error = f"{type(error).__name__}: {error}"
-        extra = {**self._extra("channel_failed"), "error": self.progress.error}
+        extra = {**self._extra(LogAction.CHANNEL_FAILED), "error": self.progress.error}
         match error:
             case SinkRejected() | TunnelExpired():
                 logger.error("channel failed for good", extra=extra)
@@ -268,17 +269,17 @@ class ChannelTask:
         except TunnelError as again:
             logger.warning(
                 "progress before the failure is not durable",
-                extra={**self._extra("checkpoint_failed"), "error": str(again)},
+                extra={**self._extra(LogAction.CHECKPOINT_FAILED), "error": str(again)},
             )
 
     def _checkpoint_age(self) -> float:
         return self._checkpointer.age() if self._checkpointer is not None else 0.0
 
-    def _log(self, action: str, detail: str) -> None:
-        level = logging.WARNING if action == "channel_abandoned" else logging.INFO
+    def _log(self, action: LogAction, detail: str) -> None:
+        level = logging.WARNING if action == LogAction.CHANNEL_ABANDONED else logging.INFO
         logger.log(level, "channel: %s", detail, extra=self._extra(action))
 
-    def _extra(self, action: str) -> dict[str, object]:
+    def _extra(self, action: LogAction) -> dict[str, object]:
         return {
             "action": action,
             "tunnel_id": self._around.settings.tunnel_id,

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from ots_tunnel.errors import OwnershipLost, SequenceNumberMismatch, ServerUnavailable, TransportError, TunnelError
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Checkpoint, Token
 
 logger = logging.getLogger(__name__)
@@ -102,7 +103,8 @@ class Checkpointer:
                 await self.flush()
             except (TransportError, ServerUnavailable) as error:
                 logger.warning(
-                    "checkpoint failed and is repeated", extra={"action": "checkpoint_failed", "error": str(error)}
+                    "checkpoint failed and is repeated",
+                    extra={"action": LogAction.CHECKPOINT_FAILED, "error": str(error)},
                 )
 
     async def flush(self) -> None:
@@ -148,7 +150,7 @@ class Checkpointer:
         stored = await self._store.get()
         if not belongs_to_us(stored.token, self._durable, self._tried):
             raise OwnershipLost("the stored checkpoint was written by another client") from mismatch
-        logger.info("sequence number adopted", extra={"action": "checkpoint_adopted"})
+        logger.info("sequence number adopted", extra={"action": LogAction.CHECKPOINT_ADOPTED})
         self._sequence = stored.sequence_number
         self._settle(stored.token)
 

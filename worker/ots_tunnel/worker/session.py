@@ -25,6 +25,7 @@ from ots_tunnel.errors import (
     first_error,
 )
 from ots_tunnel.fence import Fence, boottime
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Channel, ChannelId, ClientId
 from ots_tunnel.model import ChannelStatus as Status
 from ots_tunnel.protocol import channel as machine
@@ -152,7 +153,9 @@ class Session:
             except PASSING as error:
                 # The rest of the timeout is best used for trying again soon.
                 pause = min(pause, self._settings.early_spacing)
-                logger.warning("heartbeat failed", extra={**self._extra("heartbeat_failed"), "error": str(error)})
+                logger.warning(
+                    "heartbeat failed", extra={**self._extra(LogAction.HEARTBEAT_FAILED), "error": str(error)}
+                )
                 self._say(error)
             else:
                 self._say(None)
@@ -247,9 +250,9 @@ class Session:
     def _judge(self, found: Completion) -> None:
         before, self._status.completed = self._status.completed, found is not Completion.OPEN
         if found is Completion.ALL and not before:
-            logger.info("every channel is done", extra=self._extra("completed"))
+            logger.info("every channel is done", extra=self._extra(LogAction.COMPLETED))
         if found in (Completion.ALL, Completion.THEIRS) and self._settings.exit_when_complete:
             self.drain()
 
-    def _extra(self, action: str) -> dict[str, object]:
+    def _extra(self, action: LogAction) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id, "client_id": self._client_id}

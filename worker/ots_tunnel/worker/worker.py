@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import AuthFailed, InvalidTransition, TunnelError
 from ots_tunnel.fence import boottime
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ClientId
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.protocol.plainbuffer.compiled import CODEC
@@ -116,7 +117,7 @@ class TunnelWorker:
     def drain(self) -> None:
         """Stop reading, finish what is being written, store checkpoints, hand the channels back, end `run`."""
         if not self._stop.is_set():
-            logger.info("draining", extra=self._extra("draining"))
+            logger.info("draining", extra=self._extra(LogAction.DRAINING))
         self.status.draining = True
         self._stop.set()
         _end_now(self._opening)
@@ -125,7 +126,7 @@ class TunnelWorker:
 
     def close(self) -> None:
         """End `run` at once: writes are abandoned, nothing more is checkpointed."""
-        logger.warning("closing at once", extra=self._extra("closing_at_once"))
+        logger.warning("closing at once", extra=self._extra(LogAction.CLOSING_AT_ONCE))
         self._stop.set()
         _end_now(self._opening)
         _end_now(self._connecting)
@@ -162,7 +163,7 @@ class TunnelWorker:
                 if not error.retryable:
                     raise
                 self.status.error = f"{type(error).__name__}: {error}"
-                logger.warning("sink not ready", extra={**self._extra("sink_not_ready"), "error": str(error)})
+                logger.warning("sink not ready", extra={**self._extra(LogAction.SINK_NOT_READY), "error": str(error)})
             finally:
                 self._opening = None
             await self._wait(self._reconnect_pause())
@@ -182,12 +183,14 @@ class TunnelWorker:
                 raise
             except PASSING as error:
                 self.status.error = f"{type(error).__name__}: {error}"  # to be seen while it is tried again
-                logger.warning("connect failed", extra={**self._extra("connect_failed"), "error": str(error)})
+                logger.warning("connect failed", extra={**self._extra(LogAction.CONNECT_FAILED), "error": str(error)})
                 await self._wait(self._reconnect_pause())
             else:
                 self.status.error = None
                 self.status.happened(ClientEvent.CONNECTED)
-                logger.info("connected", extra={**self._extra("connected"), "client_id": client_id, "codec": CODEC})
+                logger.info(
+                    "connected", extra={**self._extra(LogAction.CONNECTED), "client_id": client_id, "codec": CODEC}
+                )
                 return client_id
             finally:
                 self._connecting = None
@@ -213,7 +216,9 @@ class TunnelWorker:
         if session.fatal is not None:
             raise session.fatal
         if end is SessionEnd.GONE or end is SessionEnd.TIMED_OUT:
-            logger.warning("client lost: %s", end.value, extra={**self._extra("client_gone"), "client_id": client_id})
+            logger.warning(
+                "client lost: %s", end.value, extra={**self._extra(LogAction.CLIENT_GONE), "client_id": client_id}
+            )
             self.status.happened(ClientEvent.LOST)
             await self._wait(self._reconnect_pause())
             return True
@@ -232,7 +237,7 @@ class TunnelWorker:
         try:
             await self._client.shutdown(self._settings.tunnel_id, client_id, timeout=SHUTDOWN_TIMEOUT)
         except PASSING as error:
-            logger.info("shutdown call failed", extra={**self._extra("shutdown_failed"), "error": str(error)})
+            logger.info("shutdown call failed", extra={**self._extra(LogAction.SHUTDOWN_FAILED), "error": str(error)})
 
     def _reconnect_pause(self) -> float:
         shortest, longest = self._settings.reconnect
@@ -246,7 +251,7 @@ class TunnelWorker:
         except TimeoutError:
             pass  # the pause is over
 
-    def _extra(self, action: str) -> dict[str, object]:
+    def _extra(self, action: LogAction) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id}
 
 

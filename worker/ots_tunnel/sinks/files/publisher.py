@@ -13,6 +13,7 @@ from typing import Generic
 
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.sinks.files.filling import Files, FilledFile, Item
 from ots_tunnel.sinks.files.names import base_name, stream_name
 from ots_tunnel.sinks.files.store import FileSpoiled
@@ -114,7 +115,7 @@ class Publisher(Generic[Item]):
             name = base_name(self.ordinal, file.rows, suffix)
         await self._again_and_again(file, name)
         self.ordinal += 1
-        logger.debug("file published", extra={"action": "file_published", "file": f"{self._folder}/{name}"})
+        logger.debug("file published", extra={"action": LogAction.FILE_PUBLISHED, "file": f"{self._folder}/{name}"})
 
     async def _again_and_again(self, file: FilledFile[Item], name: str) -> None:
         failures = 0
@@ -126,7 +127,7 @@ class Publisher(Generic[Item]):
                 raise
             except SinkError as error:
                 pause = self._files.backoff.delay(failures, self._files.entropy())
-                extra = {"action": "write_retried", "error": str(error), "pause": pause}
+                extra = {"action": LogAction.WRITE_RETRIED, "error": str(error), "pause": pause}
                 logger.warning("a file cannot be published and is tried again", extra=extra)
             failures += 1
             self.retries += 1

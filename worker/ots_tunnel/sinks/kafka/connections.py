@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 
 from ots_tunnel.config import KafkaSinkConfig
 from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_login, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin
 from ots_tunnel.sinks.kafka.producer import ReportingProducer, failure_of
@@ -114,7 +115,7 @@ class Connections:
         try:
             login = self._login.changed() if self._login is not None else None
         except ConfigError as error:  # a Secret that is being replaced; the former login may serve still
-            self.warn("the login cannot be read", Failure("ConfigError", str(error)), action="login_unreadable")
+            self.warn("the login cannot be read", Failure("ConfigError", str(error)), action=LogAction.LOGIN_UNREADABLE)
             return False
         if login is None:
             return False
@@ -131,7 +132,7 @@ class Connections:
                 await producer.close()
         self._producer = self._lonely = None
 
-    def warn(self, text: str, failure: Failure, *, action: str, **more: object) -> None:
+    def warn(self, text: str, failure: Failure, *, action: LogAction, **more: object) -> None:
         """Log a failure, at most once in `WARNING_PAUSE` for each name."""
         now = self._clock()
         if now - self._warned.get(failure.name, float("-inf")) < WARNING_PAUSE:
@@ -152,4 +153,4 @@ class Connections:
             self._trouble = failure
         if is_about_login(failure) and not self.refresh_login():
             self.turned_away = failure
-        self.warn("the broker cannot be used", failure, action="broker_trouble")
+        self.warn("the broker cannot be used", failure, action=LogAction.BROKER_TROUBLE)

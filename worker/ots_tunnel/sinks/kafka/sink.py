@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.kafka.connections import Connections
@@ -156,7 +157,9 @@ class KafkaSink(Immediate):
         failure = shipment.failures[0]
         self.retries += 1
         pause = self._backoff.delay(attempt, self._entropy())
-        self._connections.warn("the broker does not take messages", failure, action="write_retried", pause=pause)
+        self._connections.warn(
+            "the broker does not take messages", failure, action=LogAction.WRITE_RETRIED, pause=pause
+        )
         if any(verdict(each) is not Verdict.ALONE for each in shipment.failures):
             await asyncio.sleep(pause)
         if any(verdict(each) is Verdict.ASK for each in shipment.failures):

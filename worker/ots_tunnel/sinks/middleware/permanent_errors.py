@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ots_tunnel.fence import Guard
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Sink, both
@@ -95,7 +96,7 @@ class ToleratingSink(WrappingSink):
     async def _take(self, batch: Batch, letters: list[DeadLetter], guard: Guard) -> Confirmation | None:
         first = letters[0]
         extra = {
-            "action": "records_refused",
+            "action": LogAction.RECORDS_REFUSED,
             "channel_id": batch.channel_id,
             "records": len(letters),
             "error": f"{first.code}: {first.message}",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.errors import OwnershipLost, ProcessorFailed
 from ots_tunnel.fence import Guard
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
 from ots_tunnel.sinks import Batch, Confirmation
@@ -25,7 +26,8 @@ EXIT_HUNG = 5
 def end_process(channel_id: str) -> None:
     """End the process at once: a callback that does not return may still write, so its channel cannot be given away."""
     logger.critical(
-        "a processor does not return: the process ends", extra={"action": "processor_hangs", "channel_id": channel_id}
+        "a processor does not return: the process ends",
+        extra={"action": LogAction.PROCESSOR_HANGS, "channel_id": channel_id},
     )
     logging.shutdown()
     os._exit(EXIT_HUNG)
@@ -153,7 +155,8 @@ class ProcessorSink:
             self._on_hang(context.channel_id)
         except Exception:  # the records are confirmed or not, whatever the clean-up does
             logger.exception(
-                "a processor's shutdown raised", extra={"action": "processor_failed", "channel_id": context.channel_id}
+                "a processor's shutdown raised",
+                extra={"action": LogAction.PROCESSOR_FAILED, "channel_id": context.channel_id},
             )
         finally:
             channel.callbacks.close()

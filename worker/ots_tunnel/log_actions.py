@@ -1,0 +1,157 @@
+"""The values of the key `action` in log lines: an interface, which alerts and log searches may rely on.
+
+Every line of the package carries an action. A sentence may be reworded; an action keeps its value and its keys.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Self
+
+
+class LogAction(enum.StrEnum):
+    """What a log line reports: value, description, and the keys that can come with it."""
+
+    description: str
+    keys: tuple[str, ...]
+
+    def __new__(cls, value: str, description: str, *keys: str) -> Self:
+        """Make a member whose value is its first word."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.description = description
+        member.keys = keys
+        return member
+
+    STARTED = "started", "A worker or a snapshot has started.", "tunnel_id", "url"
+    STOPPED = "stopped", "A worker has stopped; how much it consumed.", "tunnel_id", "rows", "bytes"
+    DRAINING = "draining", "A worker stops kindly: no new pages, then a last checkpoint.", "tunnel_id"
+    CLOSING_AT_ONCE = "closing_at_once", "A second signal: a worker stops without waiting for its sink.", "tunnel_id"
+    COMPLETED = "completed", "Every channel, or every split of a snapshot, is done.", "tunnel_id", "client_id"
+    TERMINAL_ERROR = "terminal_error", "The process ends because of an error.", "error"
+    PREFLIGHT_FAILED = (
+        "preflight_failed",
+        "The tunnel cannot be described before the start; the worker starts anyway.",
+        "tunnel_id",
+        "error",
+    )
+    CONNECTED = (
+        "connected",
+        "The service registered this worker as a client; codec is native or python.",
+        "tunnel_id",
+        "client_id",
+        "codec",
+    )
+    CONNECT_FAILED = "connect_failed", "The service did not register the client; tried again.", "tunnel_id", "error"
+    HEARTBEAT_FAILED = (
+        "heartbeat_failed",
+        "A heartbeat was not answered; tried again.",
+        "tunnel_id",
+        "client_id",
+        "error",
+    )
+    CLIENT_GONE = (
+        "client_gone",
+        "The service no longer knows the client; the worker connects again.",
+        "tunnel_id",
+        "client_id",
+    )
+    SHUTDOWN_FAILED = (
+        "shutdown_failed",
+        "The client could not be signed off; the service notices at the heartbeat timeout.",
+        "tunnel_id",
+        "error",
+    )
+    CHANNEL_STATE = (
+        "channel_state",
+        "The state machine of a channel made a transition.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
+    )
+    CHANNEL_OPENED = (
+        "channel_opened",
+        "A channel is read from its checkpoint on.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
+    )
+    CHANNEL_FINISHED = (
+        "channel_finished",
+        "A channel was read to its end.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
+    )
+    CHANNEL_FAILED = (
+        "channel_failed",
+        "A channel stopped on an error; the sentence says whether it is opened again.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
+        "error",
+    )
+    CHANNEL_ABANDONED = (
+        "channel_abandoned",
+        "A write was given up unconfirmed when its channel had to be returned; its records are delivered again.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
+    )
+    CHECKPOINT_FAILED = (
+        "checkpoint_failed",
+        "A checkpoint was not stored; tried again while the channel is open.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
+        "error",
+    )
+    CHECKPOINT_ADOPTED = (
+        "checkpoint_adopted",
+        "The service held a checkpoint of ours with another sequence number, which is used from here on.",
+    )
+    CALL_REPEATED = (
+        "call_repeated",
+        "A call failed and is sent again; duration is the pause in seconds.",
+        "operation",
+        "error",
+        "duration",
+    )
+    SINK_NOT_READY = "sink_not_ready", "The sink cannot be opened; tried again.", "tunnel_id", "error"
+    WRITE_RETRIED = (
+        "write_retried",
+        "The sink refused a write for now; tried again after pause seconds.",
+        "error",
+        "pause",
+        "table",
+        "retries",
+        "topic",
+    )
+    RECORDS_REFUSED = (
+        "records_refused",
+        "The sink refused records permanently; they are skipped or become dead letters. key is that of the first.",
+        "channel_id",
+        "records",
+        "error",
+        "key",
+    )
+    FILE_PUBLISHED = "file_published", "A file of the sink is complete and visible.", "file"
+    PROCESSOR_FAILED = "processor_failed", "The shutdown callback of a user's processor raised.", "channel_id"
+    PROCESSOR_HANGS = (
+        "processor_hangs",
+        "A user's callback did not return before the drain deadline; the process ends.",
+        "channel_id",
+    )
+    BROKER_TROUBLE = "broker_trouble", "A Kafka broker cannot be used; tried again.", "error", "topic"
+    LOGIN_UNREADABLE = (
+        "login_unreadable",
+        "The credential files cannot be read; the previous credentials stay in use.",
+        "error",
+        "topic",
+    )
+    SNAPSHOT_PROGRESS = "snapshot_progress", "Splits of a snapshot are done, or their record could not be written."
+
+
+#: Value -> description, in the order of a worker's life.
+DESCRIPTIONS: Mapping[str, str] = {action.value: action.description for action in LogAction}
