@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
-from ots_tunnel.console.exit_codes import exit_codes
+from ots_tunnel.console.exit_codes import exit_code_table
 from tests.bench.readme import speed
 from tests.golden.draw_channel_machine import client_picture, picture
 
@@ -21,7 +21,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 def codes() -> str:
     """The exit codes as a table."""
-    rows = (f"| {code} | {meaning} |\n" for code, meaning in exit_codes())
+    rows = (f"| {code} | {meaning} |\n" for code, meaning in exit_code_table())
     return "| exit code | meaning |\n|---|---|\n" + "".join(rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel.console.exit_codes import ENDINGS
+from ots_tunnel.console.exit_codes import EXIT_CODES
 from ots_tunnel.protocol.channel import State
 from ots_tunnel.protocol.lifecycle import ClientState
 from tests.golden.draw_channel_machine import client_picture, picture
@@ -32,8 +32,8 @@ def test_every_state_of_the_client_is_drawn() -> None:
 
 
 def test_every_exit_code_is_listed() -> None:
-    for ending in ENDINGS:
-        assert f"\n| {ending.code} | {ending.meaning} |\n" in codes()
+    for row in EXIT_CODES:
+        assert f"\n| {row.code} | {row.meaning} |\n" in codes()
 
 
 def test_settings_stand_there_with_their_defaults() -> None:

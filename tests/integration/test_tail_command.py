@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from ots_tunnel.cli import cli
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.tail import temporary
-from ots_tunnel.commands.tail_reader import Tail, Tailed
+from ots_tunnel.commands.tail_reader import TailedTunnel, TailReader
 from ots_tunnel.errors import ConnectError
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -152,7 +152,7 @@ async def test_no_channel_shows_more_than_was_asked_for(scene: Scene) -> None:
 
     try:
         await client.create_tunnel("many", "copy", TunnelType.BaseData)
-        await asyncio.wait_for(Tail(client, Tailed("many", "copy"), follow=True, take=take).run(), 20)
+        await asyncio.wait_for(TailReader(client, TailedTunnel("many", "copy"), follow=True, take=take).run(), 20)
     finally:
         await client.close()
     assert taken == 1

@@ -213,7 +213,7 @@ def test_options_out_of_range_are_usage_errors(tables: Scene, arguments: list[st
 
 def test_a_folder_that_takes_no_state_is_noted(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.fill([row(1)])
-    monkeypatch.setattr("ots_tunnel.verify.run.default_name", lambda *_: "nowhere/state.json")
+    monkeypatch.setattr("ots_tunnel.verify.verification.default_name", lambda *_: "nowhere/state.json")
 
     done = CliRunner().invoke(cli, ["verify", str(document(tables))])
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, main
 from ots_tunnel.commands.run import leave_message
 from ots_tunnel.config import load_config
-from ots_tunnel.console.exit_codes import ENDINGS, exit_code
+from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
 from ots_tunnel.errors import (
     ConfigError,
     ConnectionLost,
@@ -131,9 +131,9 @@ def test_exit_codes(error: Exception, code: int) -> None:
 def test_the_help_lists_every_exit_code() -> None:
     said = CliRunner().invoke(cli, ["--help"]).output
 
-    assert len({ending.code for ending in ENDINGS}) == len(ENDINGS)
-    for ending in ENDINGS:
-        assert re.search(rf"^ +{ending.code} +{re.escape(ending.meaning[:20])}", said, re.MULTILINE)
+    assert len({row.code for row in EXIT_CODES}) == len(EXIT_CODES)
+    for row in EXIT_CODES:
+        assert re.search(rf"^ +{row.code} +{re.escape(row.meaning[:20])}", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), PermissionError(13, "Permission denied", "/keys")])

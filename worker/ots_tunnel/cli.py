@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ots_tunnel.console.exit_codes import exit_code, exit_codes
+from ots_tunnel.console.exit_codes import exit_code, exit_code_table
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.version import __version__
 
@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._summaries.get(name, "")) for name in self.list_commands(ctx)])
         with formatter.section("Exit codes"):
-            formatter.write_dl(list(exit_codes()))
+            formatter.write_dl(list(exit_code_table()))
 
 
 @click.group(cls=LazyGroup, commands_at=COMMANDS, summaries=SUMMARIES)

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ots_tunnel.console.progress_bar import shown
+from ots_tunnel.console.progress_bar import show_progress
 from ots_tunnel.logs import set_up_logs
+from ots_tunnel.verify.meter import VerifyMeter
 
 
 class Terminal(io.StringIO):
@@ -62,7 +63,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
 async def test_lines_of_the_log_stand_above_the_bar_whole(terminal: Terminal) -> None:
     ticked = asyncio.Event()
 
-    async with asyncio.timeout(5), shown(Half(), terminal, ticked.set):
+    async with asyncio.timeout(5), show_progress(Half(), terminal, ticked.set):
         for number in range(3):
             ticked.clear()
             await ticked.wait()
@@ -72,3 +73,25 @@ async def test_lines_of_the_log_stand_above_the_bar_whole(terminal: Terminal) ->
     assert [json.loads(line)["rows"] for line in log] == [0, 1, 2]
     assert "half done" in bar
     assert len(bar) <= 60, "a bar that is wrapped cannot be drawn over"
+
+
+async def test_a_stream_that_is_no_terminal_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ots_tunnel.console.progress_bar.LINE_PAUSE", 0.0)
+    monkeypatch.setattr("ots_tunnel.console.progress_bar.TICK", 0.0)
+    ticked, meter, stream = asyncio.Event(), VerifyMeter(slices=3, rows=7), io.StringIO()
+
+    async with asyncio.timeout(5), show_progress(meter, stream, ticked.set):
+        await ticked.wait()
+        meter.slices_done = 3
+
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("7 rows, ")
+    assert "slices 3/3" in lines[-1], "the end is shown, too"
+
+
+async def test_a_short_run_is_silent_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    async with show_progress(VerifyMeter(slices=1), stream):
+        pass
+
+    assert stream.getvalue() == ""

@@ -17,8 +17,9 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.verify.comparison import Comparison
-from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
+from ots_tunnel.verify.job import VerifyJob
 from ots_tunnel.verify.recheck import MOST_SUSPECTS, READ_ONE_BY_ONE
+from ots_tunnel.verify.slices import Side, cut_tables
 from ots_tunnel.verify.state import VerifyState
 from ots_tunnel.verify.state_document import TablePlace, VerifyTask
 from tests.unit.verify.test_compare import Rows, Table, keys, order, primary_key, tables

@@ -16,7 +16,7 @@ import click
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.service import service_options, with_client
-from ots_tunnel.commands.tail_reader import Tail, Tailed, Taker
+from ots_tunnel.commands.tail_reader import TailedTunnel, TailReader, Taker
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, StreamConfig, TunnelType
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -51,9 +51,9 @@ def tail(
     take = _printer(output, most)
 
     async def look(client: TunnelClient) -> None:
-        there = nullcontext(Tailed(table, tunnel)) if tunnel else temporary(client, table, earliest=earliest)
+        there = nullcontext(TailedTunnel(table, tunnel)) if tunnel else temporary(client, table, earliest=earliest)
         async with there as tailed:
-            await Tail(client, tailed, follow=follow, take=take).run()
+            await TailReader(client, tailed, follow=follow, take=take).run()
 
     stopped_by = with_client(**service, ask=lambda client: _unless_told(look(client)), table=table, tunnel=tunnel or "")
     if stopped_by is not None:
@@ -81,7 +81,7 @@ async def _unless_told(work: Any) -> int | None:
 
 
 @asynccontextmanager
-async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> AsyncIterator[Tailed]:
+async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> AsyncIterator[TailedTunnel]:
     """A tunnel that is there while the block runs; one that cannot be deleted is named.
 
     Args:
@@ -95,7 +95,7 @@ async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> Asyn
             refused = True
             raise
         click.echo(f"tunnel {name} for the time being", err=True)
-        yield Tailed(table, name)
+        yield TailedTunnel(table, name)
     finally:
         # An unanswered call may have created it.
         if not refused:

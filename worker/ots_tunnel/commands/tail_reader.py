@@ -33,7 +33,7 @@ Taker = Callable[[ChannelId, ChannelType, list[Record]], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Tailed:
+class TailedTunnel:
     """The tunnel that is looked at."""
 
     table: str
@@ -41,7 +41,7 @@ class Tailed:
     tunnel_id: TunnelId = field(repr=False, default=TunnelId(""))
 
 
-class Tail:
+class TailReader:
     """Reads every channel of a tunnel from its checkpoint on.
 
     Args:
@@ -53,7 +53,7 @@ class Tail:
     def __init__(
         self,
         client: TunnelClient,
-        tailed: Tailed,
+        tailed: TailedTunnel,
         *,
         follow: bool,
         take: Taker,
@@ -70,7 +70,7 @@ class Tail:
         self._enough = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"Tail({self._tailed.tunnel_name}, {len(self._known)} channels)"
+        return f"TailReader({self._tailed.tunnel_name}, {len(self._known)} channels)"
 
     async def run(self) -> None:
         """Read until everything is read, or enough is taken.

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.verify.places import Places, places_of_file, places_of_options
 from ots_tunnel.verify.report import Outcome, report_document, report_lines
-from ots_tunnel.verify.run import Verification, VerifyOptions
+from ots_tunnel.verify.verification import Verification, VerifyOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

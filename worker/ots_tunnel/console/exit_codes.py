@@ -26,7 +26,7 @@ from ots_tunnel.errors import (
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ExitCode:
     """One way to end.
 
     Args:
@@ -41,28 +41,28 @@ class Ending:
 
 
 #: The first one that an error is an instance of counts.
-ENDINGS = (
-    Ending(0, "done: complete; `run` also: stopped by a signal"),
-    Ending(1, "verify and demo: the tables differ"),
-    Ending(2, "wrong document, option or keys, or a job that must not begin; nothing was touched", (ConfigError,)),
-    Ending(11, "no such table, or the tunnel is of another one", (TableNotFound, ObjectNotExist, WrongTable)),
-    Ending(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
-    Ending(12, "denied: unknown key, wrong signature or no permission", (AuthFailed, PermissionDenied)),
-    Ending(13, "the tunnel is expired: changes it has not delivered are gone", (TunnelExpired,)),
-    Ending(3, "the service refused for good in another way", (ServiceError,)),
-    Ending(4, "the sink refused for good: its destination or records", (SinkRejected,)),
-    Ending(5, "anything else, such as a service that does not answer", (Exception,)),
-    Ending(130, "interrupted; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
+EXIT_CODES = (
+    ExitCode(0, "done: complete; `run` also: stopped by a signal"),
+    ExitCode(1, "verify and demo: the tables differ"),
+    ExitCode(2, "wrong document, option or keys, or a job that must not begin; nothing was touched", (ConfigError,)),
+    ExitCode(11, "no such table, or the tunnel is of another one", (TableNotFound, ObjectNotExist, WrongTable)),
+    ExitCode(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
+    ExitCode(12, "denied: unknown key, wrong signature or no permission", (AuthFailed, PermissionDenied)),
+    ExitCode(13, "the tunnel is expired: changes it has not delivered are gone", (TunnelExpired,)),
+    ExitCode(3, "the service refused for good in another way", (ServiceError,)),
+    ExitCode(4, "the sink refused for good: its destination or records", (SinkRejected,)),
+    ExitCode(5, "anything else, such as a service that does not answer", (Exception,)),
+    ExitCode(130, "interrupted; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
 )
 
 
 def exit_code(error: BaseException) -> int:
     """The process's exit code for an error."""
     told = error.__cause__ if isinstance(error, Explained) else error
-    return next((ending.code for ending in ENDINGS if isinstance(told, ending.errors)), 5)
+    return next((row.code for row in EXIT_CODES if isinstance(told, row.errors)), 5)
 
 
-def exit_codes() -> Iterator[tuple[str, str]]:
-    """Code and meaning of every ending, in the order of the codes."""
-    for ending in sorted(ENDINGS, key=lambda ending: ending.code):
-        yield str(ending.code), ending.meaning
+def exit_code_table() -> Iterator[tuple[str, str]]:
+    """Code and meaning of every row, in the order of the codes."""
+    for row in sorted(EXIT_CODES, key=lambda row: row.code):
+        yield str(row.code), row.meaning

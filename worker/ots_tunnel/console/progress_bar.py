@@ -15,7 +15,7 @@ LINE_PAUSE = 10.0
 TICK = 0.25
 
 
-class Shows(Protocol):
+class HasProgress(Protocol):
     """What is shown of some work."""
 
     @property
@@ -36,7 +36,9 @@ def duration(seconds: float) -> str:
 
 
 @contextlib.asynccontextmanager
-async def shown(work: Shows, stream: TextIO, tick: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+async def show_progress(
+    work: HasProgress, stream: TextIO, tick: Callable[[], None] = lambda: None
+) -> AsyncIterator[None]:
     """Show some work on a stream while the block runs; `tick` is called now and then."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
@@ -57,7 +59,7 @@ async def _repeat(draw: Callable[[], None], tick: Callable[[], None]) -> None:
         await asyncio.sleep(TICK)
 
 
-def _lines(work: Shows, stream: TextIO, began: float) -> Callable[[], None]:
+def _lines(work: HasProgress, stream: TextIO, began: float) -> Callable[[], None]:
     due = began + LINE_PAUSE
 
     def draw() -> None:
@@ -70,7 +72,7 @@ def _lines(work: Shows, stream: TextIO, began: float) -> Callable[[], None]:
     return draw
 
 
-def _bar(work: Shows, stream: TextIO, began: float, stack: contextlib.ExitStack) -> Callable[[], None] | None:
+def _bar(work: HasProgress, stream: TextIO, began: float, stack: contextlib.ExitStack) -> Callable[[], None] | None:
     """None where the stream is no terminal or the extra `cli` is not installed."""
     if not stream.isatty():
         return None

@@ -11,7 +11,7 @@ from ots_tunnel.errors import TunnelError
 NOTE_PAUSE = 5.0
 
 
-class RepeatNotes:
+class RetryNotes:
     """Says that calls are repeated, so that nobody takes a patient client for one that hangs.
 
     Args:

@@ -21,7 +21,7 @@ from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.console.explanations import explaining
-from ots_tunnel.console.progress_bar import shown
+from ots_tunnel.console.progress_bar import show_progress
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist, TunnelError
 from ots_tunnel.job_file import JobFile, place_of
@@ -199,7 +199,7 @@ class ReplicationJob:
         self._say(f"3/4 watching for the end time {self._end:%Y-%m-%d %H:%M:%S} UTC")
         self._say("4/4 copying; stop it with Ctrl-C, the same command goes on")
         try:
-            async with shown(meter, self._stream):
+            async with show_progress(meter, self._stream):
                 looking = asyncio.create_task(self._measure(meter, worker), name="look")
                 try:
                     await worker.run()

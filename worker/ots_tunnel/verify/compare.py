@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ots_tunnel.verify.comparison import KEPT_DIFFERENCES, Comparison, Difference, DifferingRow
-from ots_tunnel.verify.slices import ALL_VERSIONS, PairOfScans, ReadsTable, Scan, note_in
+from ots_tunnel.verify.scan import ALL_VERSIONS, ReadsTable, Scan, ScanPair, record_in
 
 __all__ = [
     "ALL_VERSIONS",
@@ -94,7 +94,7 @@ class _Meter:
 
 async def _compare_slice(a: Scan, b: Scan, meter: _Meter) -> Comparison:
     result = Comparison()
-    pair = PairOfScans(a, b, result, note_in(result))
+    pair = ScanPair(a, b, result, record_in(result))
     try:
         before = 0
         while await pair.step():

@@ -25,24 +25,27 @@ SHOWN_CHARACTERS = 60
 #: Characters or bytes that are shown in front of the place where two long values part.
 SHOWN_BEFORE = 10
 
+#: Seconds around the end of a cell's life in which nothing is said of it; more than clocks and pages differ.
+EXPIRY_MARGIN = 300.0
+
 #: Column and version of a cell, and its value as bytes.
 Contents = dict[tuple[bytes, int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RowDifferences:
     """Versions that differ between two rows.
 
     Args:
-        judged: (column, version) of those that count, columns in order, newest version first.
-        left_out: number of those near the end of their life.
+        versions: (column, version) of those that count, columns in order, newest version first.
+        near_expiry: number of further ones, left out because they are about to expire.
     """
 
-    judged: tuple[tuple[bytes, int], ...]
-    left_out: int = 0
+    versions: tuple[tuple[bytes, int], ...]
+    near_expiry: int = 0
 
 
-SAME = Verdict(())
+SAME = RowDifferences(())
 
 
 def contents(cells: Iterable[CellSpan]) -> Contents:
@@ -50,36 +53,49 @@ def contents(cells: Iterable[CellSpan]) -> Contents:
     return {(cell.name, cell.timestamp_ms or 0): cell.value or b"" for cell in cells}
 
 
-def compare_rows(first: RowSpan, second: RowSpan, doubtful: int | None = None) -> Verdict:
+def compare_rows(first: RowSpan, second: RowSpan, limit_ms: int | None = None) -> RowDifferences:
     """Compare two rows of one key cell by cell.
 
     Args:
         first: row of the first table.
         second: row of the second table.
-        doubtful: versions up to here are left out; None leaves out none.
+        limit_ms: versions up to here are left out; None leaves out none.
     """
     one, other = contents(first.cells), contents(second.cells)
     if one == other:
         return SAME
     differing = [where for where in one.keys() | other.keys() if one.get(where) != other.get(where)]
-    judged = differing if doubtful is None else [where for where in differing if where[1] > doubtful]
-    judged.sort(key=lambda where: (where[0], -where[1]))
-    return Verdict(tuple(judged), len(differing) - len(judged))
+    counted = differing if limit_ms is None else [where for where in differing if where[1] > limit_ms]
+    counted.sort(key=lambda where: (where[0], -where[1]))
+    return RowDifferences(tuple(counted), len(differing) - len(counted))
 
 
-def is_doubtful(row: RowSpan, doubtful: int | None) -> bool:
+def near_expiry_limit(times_to_live: Iterable[int], now: float, margin: float = EXPIRY_MARGIN) -> int | None:
+    """The newest version, milliseconds, that is left out when tables are compared; None where nothing expires.
+
+    Args:
+        times_to_live: seconds, of both tables; not positive is for ever. The shorter one decides, since what one
+            table has hidden says nothing of the other.
+        now: seconds since 1970.
+        margin: seconds.
+    """
+    finite = [seconds for seconds in times_to_live if seconds > 0]
+    return int((now + margin - min(finite)) * 1000) if finite else None
+
+
+def is_near_expiry(row: RowSpan, limit_ms: int | None) -> bool:
     """Whether a row may be hidden as a whole because all its cells are near the end of their life."""
-    return doubtful is not None and bool(row.cells) and all((cell.timestamp_ms or 0) <= doubtful for cell in row.cells)
+    return limit_ms is not None and bool(row.cells) and all((cell.timestamp_ms or 0) <= limit_ms for cell in row.cells)
 
 
-def show_cells(first: RowSpan, second: RowSpan, verdict: Verdict) -> tuple[CellDifference, ...]:
+def show_cells(first: RowSpan, second: RowSpan, differences: RowDifferences) -> tuple[CellDifference, ...]:
     """The first versions that differ, with what both rows hold."""
     one, other = contents(first.cells), contents(second.cells)
     return tuple(
         CellDifference(
             where[0].decode(errors="backslashreplace"), where[1], *_show_both(one.get(where), other.get(where))
         )
-        for where in verdict.judged[:SHOWN_CELLS]
+        for where in differences.versions[:SHOWN_CELLS]
     )
 
 

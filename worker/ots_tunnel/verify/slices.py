@@ -1,219 +1,89 @@
-"""Two scans of one slice, merged like two sorted lists in constant memory.
-
-Rows are compared as bytes first; only rows that differ are looked at cell by cell. While one page of a side is
-compared, its next one is on the way.
-"""
+"""How a table is cut into slices, and which slices a sample takes (docs/architecture.md 4.5)."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+import hashlib
+import math
+from dataclasses import dataclass
 from typing import Protocol
 
-from ots_tunnel.client.table_calls import KeyRange, RangePage
+from ots_tunnel.client.table_calls import DEFAULT_SPLIT_UNIT_BYTES, KeyRange, TableDescription
 from ots_tunnel.model import PrimaryKey
-from ots_tunnel.protocol.matching import match_rows
-from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
-from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_row
-from ots_tunnel.verify.comparison import Comparison, Difference, DifferingRow
-from ots_tunnel.verify.keys import order
-from ots_tunnel.verify.rows import SAME, Verdict, compare_rows, is_doubtful, show_cells
+from ots_tunnel.verify.scan import ReadsTable, Scan
 
-#: More versions than any table keeps, so that every one is returned.
-ALL_VERSIONS = 2_147_483_647
+#: Unit of small slices, bytes; the least that the service accepts (docs/data-plane.md 2.7).
+SMALL_UNIT_BYTES = 1_048_576
+
+#: Small slices are of so many units; a sample's are of one, so that there is something to choose from.
+UNITS_PER_SLICE = 8
+
+#: Slices of 100 MB from which on a table is not cut into small ones: their list would be long.
+ENOUGH_SLICES = 400
+
+#: Slices from which on they are made larger: their list is part of every write of the state.
+MOST_SLICES = 10_000
 
 
-class ReadsTable(Protocol):
-    """The part of `TableClient` that is needed."""
+class DescribesTable(ReadsTable, Protocol):
+    """The part of `TableClient` that a job needs."""
 
-    async def get_range(self, table: str, start: PrimaryKey, end: PrimaryKey, *, max_versions: int) -> RangePage:
-        """One page of a scan; see `TableClient.get_range`."""
+    async def describe_table(self, table: str) -> TableDescription:
+        """See `TableClient.describe_table`."""
         ...
 
-    async def compute_splits(self, table: str, size_units: int = 1, *, unit_bytes: int = ...) -> tuple[KeyRange, ...]:
-        """The table in slices; see `TableClient.compute_splits`."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two tables and who reads it."""
+
+    client: DescribesTable
+    table: str
+
+    async def describe(self) -> TableDescription:
+        """Keys and options of the table."""
+        return await self.client.describe_table(self.table)
+
+    async def slices(self, *, sampled: bool) -> tuple[KeyRange, ...]:
+        """The table in slices of 100 MB; small ones where these would be few, larger ones where they are many."""
+        slices = await self.client.compute_splits(self.table, 1, unit_bytes=DEFAULT_SPLIT_UNIT_BYTES)
+        if len(slices) > MOST_SLICES:
+            units = -(-len(slices) // MOST_SLICES)
+            return await self.client.compute_splits(self.table, units, unit_bytes=DEFAULT_SPLIT_UNIT_BYTES)
+        if len(slices) >= ENOUGH_SLICES:
+            return slices
+        units = 1 if sampled and len(slices) < ENOUGH_SLICES // UNITS_PER_SLICE else UNITS_PER_SLICE
+        return await self.client.compute_splits(self.table, units, unit_bytes=SMALL_UNIT_BYTES)
+
+    def scan(self, part: KeyRange, max_versions: int) -> Scan:
+        """A scan of a part of the table."""
+        return Scan(self.client, self.table, part, max_versions)
 
 
-class Scan:
-    """One side of a slice: its pages, and where in the current one the next row begins."""
+async def cut_tables(source: Side, destination: Side, *, sampled: bool) -> tuple[PrimaryKey, ...]:
+    """Ends of the slices: those of the table that has more, so that neither has all its rows in one.
 
-    def __init__(self, client: ReadsTable, table: str, part: KeyRange, max_versions: int = ALL_VERSIONS) -> None:
-        self._client = client
-        self._table = table
-        self._start: PrimaryKey | None = part.start
-        self._end = part.end
-        self._max_versions = max_versions
-        self._ahead: asyncio.Task[RangePage] | None = None
-        self.page = b""
-        self.offset = 0
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no row is left."""
-        return self.offset >= len(self.page) and self._start is None
-
-    @property
-    def hungry(self) -> bool:
-        """Whether the next page has to be read before the next row is known."""
-        return self.offset >= len(self.page) and self._start is not None
-
-    def ask(self) -> None:
-        """Have the next page on the way, if there is one."""
-        if self._ahead is None and self._start is not None:
-            call = self._client.get_range(self._table, self._start, self._end, max_versions=self._max_versions)
-            self._ahead = asyncio.ensure_future(call)
-
-    async def fill(self) -> None:
-        """Take pages until there is a row or none is left; filtered or expired rows make empty pages."""
-        while self.hungry:
-            self.ask()
-            assert self._ahead is not None
-            answer = await self._ahead
-            self._ahead = None
-            self.page = answer.rows
-            self.offset = check_header(answer.rows) if answer.rows else 0
-            self._start = answer.next_start
-            self.ask()
-
-    def row(self) -> RowSpan:
-        """The next row, which stays the next one."""
-        return scan_row(self.page, self.offset)
-
-    async def close(self) -> None:
-        """Give up the page that is on the way."""
-        if self._ahead is not None:
-            self._ahead.cancel()
-            await asyncio.gather(self._ahead, return_exceptions=True)
-            self._ahead = None
+    Raises:
+        ServiceError, TransportError: a call failed for good.
+    """
+    slices = max(await source.slices(sampled=sampled), await destination.slices(sampled=sampled), key=len)
+    return (slices[0].start, *(part.end for part in slices))
 
 
-#: Told of every row that differs: how, and what each table holds of it.
-Differs = Callable[[Difference, RowSpan | None, RowSpan | None, Verdict], None]
+def choose_slices(count: int, percent: float, seed: int) -> tuple[int, ...]:
+    """Numbers of the slices to compare, ascending; at least one of `count`.
 
-
-class PairOfScans:
-    """Both sides of a slice.
+    A digest ranks the slices, not `random`, whose choice another Python may change: a sample that is taken up again
+    has to be the same one. A larger percentage takes the same slices and more.
 
     Args:
-        result: rows, cells, versions and what is left out are counted here; differing rows are told to `differs`.
-        doubtful: versions up to here are left out, see `expiry`; asked once the pages are there.
+        count: slices of the table.
+        percent: more than 0, at most 100.
+        seed: says which.
     """
-
-    def __init__(
-        self,
-        a: Scan,
-        b: Scan,
-        result: Comparison,
-        differs: Differs,
-        doubtful: Callable[[], int | None] = lambda: None,
-    ) -> None:
-        self._a = a
-        self._b = b
-        self._result = result
-        self._differs = differs
-        self._ask_doubtful = doubtful
-        self._doubtful: int | None = None
-
-    async def step(self) -> bool:
-        """Compare rows until one side has to read on; False when both are at their end.
-
-        Raises:
-            ServiceError, TransportError: a scan failed for good.
-            CodecError: an answer is malformed.
-        """
-        self._a.ask()
-        self._b.ask()
-        await self._a.fill()
-        await self._b.fill()
-        if self._a.exhausted and self._b.exhausted:
-            return False
-        self._doubtful = self._ask_doubtful()
-        self._merge()
-        return True
-
-    async def close(self) -> None:
-        """Give up what is on the way."""
-        await self._a.close()
-        await self._b.close()
-
-    def _merge(self) -> None:
-        a, b = self._a, self._b
-        while not (a.hungry or b.hungry or (a.exhausted and b.exhausted)):
-            if a.exhausted:
-                self._take_extra(b.row())
-                continue
-            if self._skip_equal():
-                continue
-            row = a.row()
-            length = row.end - a.offset
-            if b.page[b.offset : b.offset + length] == a.page[a.offset : row.end]:
-                # A row says its own length, so equal bytes at both places are equal rows.
-                b.offset += length
-                self._count(row)
-            elif b.exhausted:
-                self._take_missing(row)
-            elif not self._compare_unequal(row):
-                continue
-            a.offset = row.end
-
-    def _skip_equal(self) -> bool:
-        """Count the rows that follow alike in both pages; False when the next one has to be looked at."""
-        size, rows, cells, versions = match_rows(self._a.page, self._a.offset, self._b.page, self._b.offset)
-        self._a.offset += size
-        self._b.offset += size
-        self._result.rows += rows
-        self._result.cells += cells
-        self._result.versions += versions
-        return rows > 0
-
-    def _compare_unequal(self, row: RowSpan) -> bool:
-        """Compare a row with the other side's next one of other bytes; False when that one comes before it."""
-        other = self._b.row()
-        if row.key == other.key:
-            self._b.offset = other.end
-            self._count(row)
-            verdict = compare_rows(row, other, self._doubtful)
-            self._result.near_expiry += verdict.left_out
-            if verdict.judged:
-                self._differs(Difference.DIFFERENT, row, other, verdict)
-            return True
-        if order(row.key) > order(other.key):
-            self._take_extra(other)
-            return False
-        self._take_missing(row)
-        return True
-
-    def _take_missing(self, row: RowSpan) -> None:
-        self._count(row)
-        if is_doubtful(row, self._doubtful):
-            self._result.near_expiry += len(row.cells)
-        else:
-            self._differs(Difference.MISSING, row, None, SAME)
-
-    def _take_extra(self, row: RowSpan) -> None:
-        self._b.offset = row.end
-        if is_doubtful(row, self._doubtful):
-            self._result.near_expiry += len(row.cells)
-        else:
-            self._differs(Difference.EXTRA, None, row, SAME)
-
-    def _count(self, row: RowSpan) -> None:
-        self._result.rows += 1
-        self._result.versions += len(row.cells)
-        self._result.cells += len({cell.name for cell in row.cells})
+    wanted = max(1, math.ceil(count * percent / 100))
+    ranked = sorted(range(count), key=lambda number: _rank(seed, number))
+    return tuple(sorted(ranked[:wanted]))
 
 
-def note_in(result: Comparison) -> Differs:
-    """Count differing rows in a comparison and keep the first ones."""
-
-    def note(kind: Difference, first: RowSpan | None, second: RowSpan | None, verdict: Verdict) -> None:
-        result.count(kind)
-        if not result.keeps_more:
-            return
-        row = first or second
-        assert row is not None
-        cells = show_cells(first, second, verdict) if first is not None and second is not None else ()
-        result.first.append(DifferingRow(kind, decode_key_cells(row.key), cells, len(verdict.judged) - len(cells)))
-
-    return note
+def _rank(seed: int, number: int) -> bytes:
+    return hashlib.sha256(f"{seed}:{number}".encode()).digest()

@@ -17,7 +17,7 @@ from ots_tunnel.config import describe
 from ots_tunnel.errors import CodecError, ConfigError
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.verify.comparison import COUNTS, Comparison, DifferingRow
-from ots_tunnel.verify.sampling import choose_slices
+from ots_tunnel.verify.slices import choose_slices
 from ots_tunnel.verify.state_document import (
     FORMAT,
     StateDocument,

@@ -13,16 +13,16 @@ from typing import TextIO
 
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.console.explanations import Place, explaining
-from ots_tunnel.console.progress_bar import shown
-from ots_tunnel.console.retry_notes import RepeatNotes
+from ots_tunnel.console.progress_bar import show_progress
+from ots_tunnel.console.retry_notes import RetryNotes
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.verify.checks import refuse_other_keys, refuse_same_table, warnings_of
 from ots_tunnel.verify.comparison import Comparison
-from ots_tunnel.verify.display import MeterPicture
-from ots_tunnel.verify.job import Side, VerifyJob, cut_tables
+from ots_tunnel.verify.job import VerifyJob
 from ots_tunnel.verify.places import Places
 from ots_tunnel.verify.report import Outcome
+from ots_tunnel.verify.slices import Side, cut_tables
 from ots_tunnel.verify.state import VerifyState, default_name, refuse_other_task
 from ots_tunnel.verify.state_document import VerifyTask
 from ots_tunnel.verify.state_file import StateFile, read_state_file
@@ -108,7 +108,7 @@ class Verification:
 
     @contextlib.asynccontextmanager
     async def _sides(self) -> AsyncIterator[tuple[Side, Side]]:
-        notes = RepeatNotes(self._say)
+        notes = RetryNotes(self._say)
         clients = self._source.client(notes), self._destination.client(notes)
         try:
             yield Side(clients[0], self._source.place.table), Side(clients[1], self._destination.place.table)
@@ -174,7 +174,7 @@ class Verification:
             changed=file.changed if file else _nothing,
         )
         try:
-            async with shown(MeterPicture(job.meter), self._stream, file.write_if_due if file else _nothing):
+            async with show_progress(job.meter, self._stream, file.write_if_due if file else _nothing):
                 return await job.run()
         except BaseException:
             if file is not None:
