@@ -1,68 +1,64 @@
-"""One worker as a process of its own, with short times; tests kill and stop it.
-
-Usage: worker_process.py ENDPOINT TUNNEL_ID DESTINATION INTERVAL TIMEOUT
-
-DESTINATION is a table, or the absolute path of a folder for files.
-"""
+"""Workers as processes with short times, and a writer that keeps them busy."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
+import random
 import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ots_tunnel.client.table import TableClient
-from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.config import DeliveryConfig, RetryConfig
-from ots_tunnel.credentials import static_credentials
-from ots_tunnel.model import Credentials, TunnelId
-from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.sinks import Sink
-from ots_tunnel.sinks.files import FilesSink
-from ots_tunnel.sinks.files.channel_files import Files
-from ots_tunnel.sinks.files.folder import FolderStore
-from ots_tunnel.sinks.files.json_lines import JsonLines
-from ots_tunnel.sinks.json_record import json_form
-from ots_tunnel.sinks.table.sink import TablestoreSink
-from ots_tunnel.worker.settings import WorkerSettings
-from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.emulator_scene import Scene
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "tests/support/worker_program.py"
+#: Seconds between two heartbeats, and until the service takes a silent client's channels away.
+INTERVAL, TIMEOUT = 0.5, 3.0
+KEYS = [f"k{number:03}" for number in range(100)]
+#: Keys that one request of the writer changes.
+KEYS_AT_ONCE = 40
+
+Spawn = Callable[[], Coroutine[None, None, Process]]
 
 
-async def consume(endpoint: str, tunnel_id: str, destination: str, interval: float, timeout: float) -> None:
-    credentials = static_credentials(Credentials("test-id", "test-secret"))
-    settings = WorkerSettings(
-        TunnelId(tunnel_id),
-        client_tag="process",
-        interval=interval,
-        timeout=timeout,
-        checkpoint_interval=0.3,
-        drain=10,
-        early_spacing=0.1,
-        reconnect=(0.05, 0.1),
-    )
-    sink: Sink
-    if destination.startswith("/"):
-        files = Files(FolderStore(Path(destination)), JsonLines(json_form), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0))
-        sink = FilesSink(settings.tunnel_id, files)
-    else:
-        sink = TablestoreSink(
-            TableClient(endpoint, "demo", credentials),
+@asynccontextmanager
+async def worker_processes(scene: Scene, destination: str) -> AsyncIterator[Spawn]:
+    """`spawn()` starts a worker; those still alive at the end are killed.
+
+    Args:
+        destination: a table of the scene's instance, or the absolute path of a folder.
+    """
+    running: list[Process] = []
+
+    async def spawn() -> Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(PROGRAM),
+            scene.emulator.endpoint,
+            scene.tunnel_id,
             destination,
-            delivery=DeliveryConfig(
-                batch_max_rows=20, retry=RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.2)
-            ),
-            lanes=2,
-            deadline=settings.write_deadline,
+            str(INTERVAL),
+            str(TIMEOUT),
+            env={"PYTHONPATH": str(ROOT / "worker")},
         )
-    client = TunnelClient(endpoint, "demo", credentials)
-    worker = TunnelWorker(client, sink, settings)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.interrupt)
+        running.append(process)
+        return process
+
     try:
-        await worker.run()
+        yield spawn
     finally:
-        await client.close()
+        for process in running:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
 
 
-if __name__ == "__main__":
-    asyncio.run(consume(*sys.argv[1:4], *map(float, sys.argv[4:6])))
+async def keep_writing(scene: Scene, stop: asyncio.Event, chance: random.Random) -> None:
+    """Write rising numbers to some of `KEYS` until `stop` is set."""
+    number = 1
+    while not stop.is_set():
+        number += 1
+        await scene.put(chance.sample(KEYS, KEYS_AT_ONCE), [number])
+        await asyncio.sleep(chance.uniform(0.01, 0.03))

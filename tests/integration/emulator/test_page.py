@@ -19,7 +19,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 
-REPORTS = Path(__file__).parents[2] / "build" / "reports"
+REPORTS = Path(__file__).parents[3] / "build" / "reports"
 KEYS = Credentials("test-id", "test-secret")
 BROWSER = shutil.which("chromium")
 QUIET = (

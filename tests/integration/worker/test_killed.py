@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-import sys
 import time
-from asyncio.subprocess import Process
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -21,12 +17,7 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import FINISHED, Token, TunnelId, TunnelType
 from ots_tunnel.verify.compare import compare_tables
 from tests.support.emulator_scene import COPY, TABLE, Scene, until
-
-ROOT = Path(__file__).parents[2]
-INTERVAL, TIMEOUT = 0.5, 3.0
-KEYS = [f"k{number:03}" for number in range(100)]
-
-Spawn = Callable[[], Coroutine[None, None, Process]]
+from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 
 @pytest.fixture
@@ -36,39 +27,6 @@ async def scene() -> AsyncIterator[Scene]:
     emulator.faults.add(FaultRule(operation="BatchWriteRow", latency=0.02))
     async with emulator:
         yield Scene(emulator)
-
-
-def processes(scene: Scene) -> AbstractAsyncContextManager[Spawn]:
-    """Workers that write into the copy."""
-    return spawn_into(scene, COPY)
-
-
-@asynccontextmanager
-async def spawn_into(scene: Scene, destination: str) -> AsyncIterator[Spawn]:
-    """`spawn()` starts a worker; those still alive at the end are killed."""
-    running: list[Process] = []
-
-    async def spawn() -> Process:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(ROOT / "tests/integration/worker_process.py"),
-            scene.emulator.endpoint,
-            scene.tunnel_id,
-            destination,
-            str(INTERVAL),
-            str(TIMEOUT),
-            env={"PYTHONPATH": str(ROOT / "worker")},
-        )
-        running.append(process)
-        return process
-
-    try:
-        yield spawn
-    finally:
-        for process in running:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
 
 
 async def wait_for_copy(scene: Scene) -> None:
@@ -138,14 +96,6 @@ async def some_progress(log: CopyLog, changes: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def keep_writing(scene: Scene, stop: asyncio.Event, chance: random.Random) -> None:
-    number = 1
-    while not stop.is_set():
-        number += 1
-        await scene.put(chance.sample(KEYS, 40), [number])
-        await asyncio.sleep(chance.uniform(0.01, 0.03))
-
-
 @dataclass(frozen=True)
 class Run:
     """When the worker is struck: after so many changes of the copy."""
@@ -174,7 +124,7 @@ async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, run
     log = await prepare(scene, run.kind)
     stop = asyncio.Event()
 
-    async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
+    async with worker_processes(scene, COPY) as spawn, asyncio.TaskGroup() as tasks:
         first = await spawn()
         writing = tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
         await some_progress(log, run.changes)
@@ -195,7 +145,7 @@ async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: Scene, ru
     log = await prepare(scene, run.kind)
     stop = asyncio.Event()
 
-    async with processes(scene) as spawn, asyncio.TaskGroup() as tasks:
+    async with worker_processes(scene, COPY) as spawn, asyncio.TaskGroup() as tasks:
         first = await spawn()
         writing = tasks.create_task(keep_writing(scene, stop, random.Random(run.seed)))
         await some_progress(log, run.changes)

@@ -13,8 +13,8 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.integration.test_worker_killed import KEYS, keep_writing, spawn_into
 from tests.support.emulator_scene import Scene, until
+from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_files_of_a_killed_worker_hold_every_record_once(scene: Scene, tmp
     def published() -> int:
         return sum(1 for _ in tmp_path.glob("*/*/*.jsonl"))
 
-    async with spawn_into(scene, str(tmp_path)) as spawn, asyncio.TaskGroup() as tasks:
+    async with worker_processes(scene, str(tmp_path)) as spawn, asyncio.TaskGroup() as tasks:
         worker = await spawn()
         writing = tasks.create_task(keep_writing(scene, stop, chance))
         for _ in range(3):

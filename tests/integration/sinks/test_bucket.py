@@ -13,8 +13,8 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.integration.test_run_command import ended, start
 from tests.support.emulator_scene import TABLE, Scene, until
+from tests.support.run_process import ended, start
 from tests.support.s3_store import BUCKET, S3Store, s3_store
 
 BASE = [f"base{number:04}" for number in range(400)]

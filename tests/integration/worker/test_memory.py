@@ -47,7 +47,7 @@ from ots_tunnel.worker.budget import COPIES
 from tests.support.emulator_process import EmulatorProcess
 from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MIB = 1 << 20
 CHANNELS = 16
 #: Rows there before the tunnel, and rows changed while it is followed.
