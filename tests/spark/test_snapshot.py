@@ -11,8 +11,8 @@ from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.record import read_progress
 from ots_tunnel.spark import driver as snapshot
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
+from tests.support.config_maps import ConfigMapServer
 
-from .config_maps import ConfigMapServer
 from .conftest import Instance
 
 # one process: one session
