@@ -18,7 +18,7 @@ from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import Kube, KubeError, NameConflict
 from ots_tunnel_operator.kube.drift import digest, is_current, version
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Manifest, kind_of
-from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.plan.actions import (
     Action,
@@ -55,10 +55,10 @@ class PredecessorThere(Exception):
 class Applier:
     """Carries out the actions of one object."""
 
-    def __init__(self, kube: Kube, resource: Resource, memory: Memory) -> None:
+    def __init__(self, kube: Kube, resource: Resource, cache: LoopCache) -> None:
         self._kube = kube
         self._resource = resource
-        self._memory = memory
+        self._cache = cache
 
     async def apply(self, action: Action) -> bool:
         """Carry out one action; whether anything was changed.
@@ -93,15 +93,15 @@ class Applier:
         patch = {"status": dict(change)}
         await self._kube.patch(TUNNEL, self._resource.namespace, self._resource.name, patch, "status")
         # whether the source has a stream may have changed with the tunnel
-        self._memory.source.table = None
-        self._memory.tunnel = None
+        self._cache.source.table = None
+        self._cache.tunnel = None
 
     async def _ensure_destination(self) -> None:
-        spec, memory = self._resource.spec, self._memory
-        sink, source, destination = spec.sink.tablestore, memory.source.instance, memory.sink.instance
+        spec, cache = self._resource.spec, self._cache
+        sink, source, destination = spec.sink.tablestore, cache.source.instance, cache.sink.instance
         if sink is None or source is None or destination is None:
             return
-        memory.sink.table = None
+        cache.sink.table = None
         call = ensure_destination_async(
             source.tables.admin,
             destination.tables.admin,
@@ -116,7 +116,7 @@ class Applier:
             self._log("created_destination", table=sink.table)
 
     async def _create_tunnel(self, action: CreateTunnel) -> None:
-        source, instance = self._resource.spec.source, self._memory.source.instance
+        source, instance = self._resource.spec.source, self._cache.source.instance
         if instance is None:
             return
         call = instance.tunnels.create_tunnel(source.table, source.tunnel.name, action.type, action.stream)
@@ -135,8 +135,8 @@ class Applier:
             raise
         except CALL_ERRORS as error:
             # the keys may have been changed since they were read
-            self._memory.source.forget()
-            self._memory.sink.forget()
+            self._cache.source.forget()
+            self._cache.sink.forget()
             raise ActionFailed(service_problem(error, place)) from error
 
     async def _apply_object(self, manifest: Manifest) -> bool:
@@ -145,7 +145,7 @@ class Applier:
         key, wanted = (kind.kind, metadata["name"]), digest(manifest)
         if existing is not None:
             self._refuse_foreign(existing, manifest)
-            if self._memory.applied.get(key) == (wanted, version(existing)) or is_current(existing, manifest):
+            if self._cache.applied.get(key) == (wanted, version(existing)) or is_current(existing, manifest):
                 return False
         try:
             applied = await self._kube.apply(manifest)
@@ -153,7 +153,7 @@ class Applier:
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
-        self._memory.applied[key] = (wanted, version(applied))
+        self._cache.applied[key] = (wanted, version(applied))
         self._log("applied_object", kind=kind.kind, object=metadata["name"])
         return True
 

@@ -23,7 +23,7 @@ from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem, s
 from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
-from ots_tunnel_operator.loop_cache import Memory, Side
+from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.access_key import read_credentials
@@ -50,23 +50,23 @@ class Deleter:
         self._clock = clock
         self._reporter = Reporter(kube, settings, metrics)
 
-    async def finish(self, namespace: str, name: str, memory: Memory) -> None:
+    async def finish(self, namespace: str, name: str, cache: LoopCache) -> None:
         """Return when the object may go; raises nothing but cancellation."""
         waiting = ""
         while True:
-            async with memory.lock:
+            async with cache.lock:
                 resource = await self._resource(namespace, name)
                 if resource is None or not _deletes_tunnel(resource):
                     return
                 try:
-                    await self._delete(resource, memory)
+                    await self._delete(resource, cache)
                     return
                 except NotYet as reason:
                     waiting = str(reason)
                 except KubeError as error:
                     waiting = shortened(str(error))
                 if self._is_late(resource):
-                    await self._leave_behind(resource, waiting, memory)
+                    await self._leave_behind(resource, waiting, cache)
                     return
             await asyncio.sleep(self._settings.wait_seconds)
 
@@ -91,15 +91,15 @@ class Deleter:
         forced = resource.object.metadata.annotations.get(names.ANNOTATION_FORCE_DELETE) == "true"
         return forced or self._clock() - (resource.deleted or self._clock()) > self._settings.delete_seconds
 
-    async def _delete(self, resource: Resource, memory: Memory) -> None:
+    async def _delete(self, resource: Resource, cache: LoopCache) -> None:
         await self._stop_consumers(resource)
         source = resource.spec.source
         place = Place.of_source(source)
-        await self._read_keys(resource, memory.source, place)
-        credentials = memory.source.credentials
+        await self._read_keys(resource, cache.source, place)
+        credentials = cache.source.credentials
         if credentials is None:
             raise NotYet(f"{place.path}.credentials.secretRef.name {place.secret!r} has no keys")
-        instance = await memory.source.connect(source.endpoint, source.instance, credentials)
+        instance = await cache.source.connect(source.endpoint, source.instance, credentials)
         try:
             async with asyncio.timeout(self._settings.call_seconds):
                 listed = await instance.tunnels.list_tunnels(source.table)
@@ -108,7 +108,7 @@ class Deleter:
         except (ParameterInvalid, ObjectNotExist):
             return
         except CALL_ERRORS as error:
-            memory.source.forget()
+            cache.source.forget()
             raise NotYet(service_problem(error, place).message) from error
 
     async def _stop_consumers(self, resource: Resource) -> None:
@@ -135,14 +135,14 @@ class Deleter:
             raise NotYet(found.problem.message)
         side.credentials = found
 
-    async def _leave_behind(self, resource: Resource, waiting: str, memory: Memory) -> None:
+    async def _leave_behind(self, resource: Resource, waiting: str, cache: LoopCache) -> None:
         source = resource.spec.source
         message = (
             f"tunnel {source.tunnel.name!r} of table {source.table!r} is left behind, it could not be deleted in time: "
             f"{waiting}: delete it by hand"
         )
         logger.warning("a tunnel is left behind", extra={"namespace": resource.namespace, "object": resource.name})
-        await self._reporter.post(resource, Notice("Warning", "TunnelLeftBehind", message), memory, self._clock())
+        await self._reporter.post(resource, Notice("Warning", "TunnelLeftBehind", message), cache, self._clock())
 
 
 def _deletes_tunnel(resource: Resource) -> bool:

@@ -103,12 +103,12 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
             return eldest(resource, consumers.get(key, ()) if key is not None else ())
 
         place = namespace or ""
-        await runtime.reconciler(elder).run(place, name, runtime.memory(uid, place, name))
+        await runtime.reconciler(elder).run(place, name, runtime.cache(uid, place, name))
 
     @kopf.on.delete(GROUP, VERSION, PLURAL, id="delete", registry=registry)
     async def delete(namespace: str | None, name: str, uid: str, **_: Any) -> None:
         place = namespace or ""
-        await runtime.deleter().finish(place, name, runtime.memory(uid, place, name))
+        await runtime.deleter().finish(place, name, runtime.cache(uid, place, name))
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
     async def changed(

@@ -1,4 +1,4 @@
-"""Calls to an instance: how long they may take, and what they raise."""
+"""Clients of one Tablestore instance, and how long a call to it may take."""
 
 from __future__ import annotations
 
@@ -6,12 +6,43 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from ots_tunnel.errors import ReadTimeout, TunnelError
+from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.errors import ConnectError, ReadTimeout, TunnelError
+from ots_tunnel.model import Credentials
+from ots_tunnel.tables import AsyncTableAdmin
 
 R = TypeVar("R")
 
 #: What a failed call to an instance may raise.
 CALL_ERRORS = (TunnelError, TimeoutError, OSError)
+
+
+class Instance:
+    """Clients of one instance with one pair of keys."""
+
+    def __init__(self, endpoint: str, instance: str, credentials: Credentials) -> None:
+        self.endpoint = endpoint
+        self.instance = instance
+        self.credentials = credentials
+        self.tunnels = TunnelClient(endpoint, instance, lambda: credentials, on_retry=_give_up)
+        self.rows = TableClient(endpoint, instance, lambda: credentials, on_retry=_give_up)
+        self.tables = AsyncTableAdmin.connect(endpoint, instance, lambda: credentials)
+
+    def __repr__(self) -> str:
+        return f"Instance({self.instance} at {self.endpoint})"
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.tunnels.close()
+        await self.rows.close()
+        await self.tables.close()
+
+
+def _give_up(_operation: str, error: TunnelError) -> None:
+    """Where no connection opens the next pass tries again: the object is to say why at once."""
+    if isinstance(error, ConnectError):
+        raise error
 
 
 async def within(seconds: float, call: Awaitable[R]) -> R:

@@ -8,39 +8,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from ots_tunnel.client.table import TableClient
-from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import ConnectError, TunnelError
 from ots_tunnel.model import Credentials
-from ots_tunnel.tables import AsyncTableAdmin
+from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.world import Table, Tunnel
-
-
-class Instance:
-    """Clients of one instance with one pair of keys."""
-
-    def __init__(self, endpoint: str, instance: str, credentials: Credentials) -> None:
-        self.endpoint = endpoint
-        self.instance = instance
-        self.credentials = credentials
-        self.tunnels = TunnelClient(endpoint, instance, lambda: credentials, on_retry=_give_up)
-        self.rows = TableClient(endpoint, instance, lambda: credentials, on_retry=_give_up)
-        self.tables = AsyncTableAdmin.connect(endpoint, instance, lambda: credentials)
-
-    def __repr__(self) -> str:
-        return f"Instance({self.instance} at {self.endpoint})"
-
-    async def close(self) -> None:
-        """Close every connection."""
-        await self.tunnels.close()
-        await self.rows.close()
-        await self.tables.close()
-
-
-def _give_up(_operation: str, error: TunnelError) -> None:
-    """Where no connection opens the next pass tries again: the object is to say why at once."""
-    if isinstance(error, ConnectError):
-        raise error
 
 
 @dataclass(slots=True)
@@ -76,7 +46,7 @@ class Side:
 
 
 @dataclass(slots=True)
-class Memory:
+class LoopCache:
     """All of one object's loop."""
 
     source: Side = field(default_factory=Side)

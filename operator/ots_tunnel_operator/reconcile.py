@@ -22,7 +22,7 @@ from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
-from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.plan.actions import Plan, Wait
@@ -90,33 +90,33 @@ class Reconciler:
         self._reporter = Reporter(kube, settings, metrics)
         self._backoff = Backoff(settings.backoff_seconds, 2.0, settings.backoff_max_seconds, 0.1)
 
-    async def run(self, namespace: str, name: str, memory: Memory) -> None:
+    async def run(self, namespace: str, name: str, cache: LoopCache) -> None:
         """Pass after pass until the object is gone or the task is cancelled."""
         while True:
-            memory.wake.clear()
-            outcome = await self.step(namespace, name, memory)
+            cache.wake.clear()
+            outcome = await self.step(namespace, name, cache)
             if outcome.gone:
                 return
             # events come in bursts: one pass sees them all
             await asyncio.sleep(min(self._settings.gap_seconds, outcome.delay))
             try:
                 async with asyncio.timeout(max(0.0, outcome.delay - self._settings.gap_seconds)):
-                    await memory.wake.wait()
+                    await cache.wake.wait()
             except TimeoutError:
                 continue
 
-    async def step(self, namespace: str, name: str, memory: Memory) -> Outcome:
+    async def step(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         """One pass; raises nothing but cancellation."""
-        async with memory.lock:
+        async with cache.lock:
             began = time.monotonic()
             try:
-                outcome = await self._pass(namespace, name, memory)
+                outcome = await self._pass(namespace, name, cache)
             except KubeError as error:
-                outcome = self._failed(memory, kube_problem(error).reason)
+                outcome = self._failed(cache, kube_problem(error).reason)
                 logger.warning("the API server failed a pass", extra=_where(namespace, name, error))
             except Exception as error:
                 # the edge of the loop: the object keeps its last status, the log has the traceback
-                outcome = self._failed(memory, Reason.INTERNAL_ERROR)
+                outcome = self._failed(cache, Reason.INTERNAL_ERROR)
                 logger.exception("a pass failed", extra=_where(namespace, name, error))
             if outcome.gone:
                 # nobody looks at it any more, and the liveness probe is not to wait for that
@@ -125,24 +125,24 @@ class Reconciler:
                 self._metrics.passed(namespace, name, time.monotonic() - began)
             return outcome
 
-    async def _pass(self, namespace: str, name: str, memory: Memory) -> Outcome:
+    async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         for _ in range(MAX_STEPS):
             body = await self._kube.get(TUNNEL, namespace, name)
             if body is None or body["metadata"].get("deletionTimestamp"):
                 return Outcome(0.0, gone=True)
             resource = self._read(body)
             if resource is None:
-                return self._failed(memory, Reason.INVALID_SPEC)
-            world = await self._observer.observe(resource, memory, elder=self._elder(resource), now=self._clock())
+                return self._failed(cache, Reason.INVALID_SPEC)
+            world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
             decided = plan(world, self._settings)
             if decided.again:
                 # what comes may take a minute; and every condition is there before anything else is written
-                await self._reporter.report(world, decided, memory)
-            decided, changed = await self._act(world, decided, memory)
+                await self._reporter.report(world, decided, cache)
+            decided, changed = await self._act(world, decided, cache)
             if decided.again and decided.problem is None:
                 continue
-            await self._reporter.report(await self._refreshed(world, changed), decided, memory)
-            return self._outcome(decided, memory)
+            await self._reporter.report(await self._refreshed(world, changed), decided, cache)
+            return self._outcome(decided, cache)
         return Outcome(self._settings.gap_seconds)
 
     def _read(self, body: Mapping[str, Any]) -> Resource | None:
@@ -156,9 +156,9 @@ class Reconciler:
             )
             return None
 
-    async def _act(self, world: World, decided: Plan, memory: Memory) -> tuple[Plan, bool]:
+    async def _act(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
         """Carry out the actions; the plan with what went wrong, and whether the status was recorded to."""
-        applier = Applier(self._kube, world.resource, memory)
+        applier = Applier(self._kube, world.resource, cache)
         changed = False
         try:
             for action in decided.actions:
@@ -180,24 +180,24 @@ class Reconciler:
         resource = self._read(body) if body is not None else None
         return world if resource is None else replace(world, resource=replace(resource, object=world.resource.object))
 
-    def _outcome(self, decided: Plan, memory: Memory) -> Outcome:
+    def _outcome(self, decided: Plan, cache: LoopCache) -> Outcome:
         if decided.problem is not None and decided.problem.reason not in SPARK_PROBLEMS:
-            return self._failed(memory, decided.problem.reason)
-        memory.failures = 0
+            return self._failed(cache, decided.problem.reason)
+        cache.failures = 0
         polled = decided.problem is None and decided.wait is not None and decided.wait.reason in POLLED_WAITS
         if polled:
             return Outcome(min(self._settings.wait_seconds, self._settings.poll_seconds))
         # not all loops at the same second, and never so early that a figure would miss its turn to be written
         delay = self._settings.poll_seconds * random.uniform(1.0, 1.05)
-        if memory.tunnel is not None:
+        if cache.tunnel is not None:
             # an event in between does not put the next look at the tunnel off
-            delay += memory.tunnel_time - self._clock()
+            delay += cache.tunnel_time - self._clock()
         return Outcome(max(delay, self._settings.gap_seconds))
 
-    def _failed(self, memory: Memory, reason: Reason) -> Outcome:
+    def _failed(self, cache: LoopCache, reason: Reason) -> Outcome:
         self._metrics.failed(str(reason))
-        delay = self._backoff.delay(memory.failures, random.random())
-        memory.failures += 1
+        delay = self._backoff.delay(cache.failures, random.random())
+        cache.failures += 1
         return Outcome(max(delay, self._settings.gap_seconds))
 
 

@@ -1,4 +1,4 @@
-"""What the handlers share: connections, one memory and one loop per object, who is on which tunnel."""
+"""What the handlers share: connections, one cache and one loop per object, who is on which tunnel."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import aiohttp
 
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kube.client import Kube
-from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reconcile import Reconciler
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Competitor, Resource, parse_time
+from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world import Competitor, Resource
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Runtime:
         self.metrics = metrics
         self._kube: Kube | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._memories: dict[str, Memory] = {}
+        self._caches: dict[str, LoopCache] = {}
         self._names: dict[str, tuple[str, str]] = {}
         self._seen: dict[str, Seen] = {}
 
@@ -62,9 +63,9 @@ class Runtime:
 
     async def close(self) -> None:
         """Close everything."""
-        for memory in self._memories.values():
-            await memory.close()
-        self._memories.clear()
+        for cache in self._caches.values():
+            await cache.close()
+        self._caches.clear()
         if self._session is not None:
             await self._session.close()
         if self._kube is not None:
@@ -79,30 +80,30 @@ class Runtime:
         """The end of objects."""
         return Deleter(self._connected()[0], self.settings, self.metrics)
 
-    def memory(self, uid: str, namespace: str, name: str) -> Memory:
+    def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
         """What the loop of an object remembers."""
         self._names[uid] = (namespace, name)
-        return self._memories.setdefault(uid, Memory())
+        return self._caches.setdefault(uid, LoopCache())
 
     async def forget(self, uid: str) -> None:
         """The object is gone."""
-        memory = self._memories.pop(uid, None)
+        cache = self._caches.pop(uid, None)
         self._seen.pop(uid, None)
-        if memory is not None:
-            await memory.close()
+        if cache is not None:
+            await cache.close()
         namespace, name = self._names.pop(uid, ("", ""))
         self.metrics.forget(namespace, name)
 
     def wake(self, namespace: str, name: str) -> None:
         """Something of the object changed: look at it now."""
         for uid, place in self._names.items():
-            if place == (namespace, name) and uid in self._memories:
-                self._memories[uid].wake.set()
+            if place == (namespace, name) and uid in self._caches:
+                self._caches[uid].wake.set()
 
     def wake_all(self) -> None:
         """An object went: another one may take its tunnel over."""
-        for memory in self._memories.values():
-            memory.wake.set()
+        for cache in self._caches.values():
+            cache.wake.set()
 
     def is_news(self, body: Mapping[str, Any]) -> bool:
         """Whether an event of an object is more than the echo of our own status write."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescription
@@ -204,13 +203,3 @@ class World:
     def child(self, kind: str, name: str) -> Mapping[str, Any] | None:
         """One child, None where there is none."""
         return self.children.get((kind, name))
-
-
-def parse_time(text: str | None) -> float | None:
-    """RFC 3339 to seconds since 1970; None and nonsense are None."""
-    if not text:
-        return None
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None

@@ -16,7 +16,7 @@ from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import TUNNEL
-from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, competitor, eldest, identity
 from ots_tunnel_operator.settings import Settings
@@ -57,7 +57,7 @@ class Scene:
     kube: Kube
     runtime: Runtime
     namespace: str
-    memories: dict[str, Memory] = field(default_factory=dict)
+    caches: dict[str, LoopCache] = field(default_factory=dict)
 
     def document(self, name: str = "flights-copy", **changes: Any) -> dict[str, Any]:
         endpoint = {"source__endpoint": self.emulator.endpoint}
@@ -99,14 +99,14 @@ class Scene:
         """One pass, as the daemon of the object makes it."""
         body = await self.kube.get(TUNNEL, self.namespace, name)
         assert body is not None
-        memory = self.memories.setdefault(body["metadata"]["uid"], Memory())
+        cache = self.caches.setdefault(body["metadata"]["uid"], LoopCache())
         others = await self._others()
 
         def elder(resource: Resource) -> Competitor | None:
             mine = identity(resource.object.spec.model_dump(mode="json", by_alias=True))
             return eldest(resource, [other for key, other in others if key == mine and key is not None])
 
-        await self.runtime.reconciler(elder).step(self.namespace, name, memory)
+        await self.runtime.reconciler(elder).step(self.namespace, name, cache)
 
     async def until(self, happened: Callable[[], bool], name: str = "flights-copy") -> None:
         """Passes until something is so."""
@@ -125,14 +125,14 @@ class Scene:
         """Ask for deletion, carry out the policy, release the object."""
         self.api.must("-n", self.namespace, "patch", "ott", name, "--type=merge", "-p", FINALIZER)
         self.api.must("-n", self.namespace, "delete", "ott", name, "--wait=false")
-        memory = Memory()
-        await Deleter(self.kube, settings, OperatorMetrics()).finish(self.namespace, name, memory)
-        await memory.close()
+        cache = LoopCache()
+        await Deleter(self.kube, settings, OperatorMetrics()).finish(self.namespace, name, cache)
+        await cache.close()
         self.api.must("-n", self.namespace, "patch", "ott", name, "--type=merge", "-p", NO_FINALIZER)
 
     async def close(self) -> None:
-        for memory in self.memories.values():
-            await memory.close()
+        for cache in self.caches.values():
+            await cache.close()
 
     async def _others(self) -> list[tuple[Any, Competitor]]:
         items = await self.kube.list(TUNNEL, self.namespace, "")

@@ -25,8 +25,8 @@ from ots_tunnel.model import (
 )
 from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.report.conditions import timestamp
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Pod, Resource, Table, Tunnel, WorkerChannel, WorkerReport, World
 from tests.support.objects import tunnel_object
 

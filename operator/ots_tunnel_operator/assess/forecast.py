@@ -10,7 +10,8 @@ from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
 from ots_tunnel_operator.assess.snapshot import Snapshot, Step
-from ots_tunnel_operator.world import Table, Tunnel, World, parse_time
+from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world import Table, Tunnel, World
 
 #: Highest percentage shown; beyond 100 changes are lost already.
 MAX_PERCENT = 1000

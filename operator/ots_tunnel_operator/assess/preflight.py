@@ -14,7 +14,7 @@ from ots_tunnel_operator.assess.lag import NANOSECONDS, has_moved
 from ots_tunnel_operator.assess.snapshot import is_recorded_complete
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import timestamp
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
 
 

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ots_tunnel.snapshot.record import SnapshotProgress, read_progress
-from ots_tunnel_operator.world import SparkPod, parse_time
+from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world import SparkPod
 
 #: Longest message taken over from the Spark operator, whose own may be a stack trace of 10 kB.
 MAX_MESSAGE = 256

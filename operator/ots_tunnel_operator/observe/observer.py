@@ -14,10 +14,10 @@ import aiohttp
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind
-from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.scrape import scrape
-from ots_tunnel_operator.observe.sides import EndsObserver
+from ots_tunnel_operator.observe.sides import SidesObserver
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource, World
@@ -30,10 +30,10 @@ class Observer:
         self._kube = kube
         self._session = session
         self._settings = settings
-        self._ends = EndsObserver(kube, settings)
+        self._sides = SidesObserver(kube, settings)
         self._tunnel = TunnelObserver(settings)
 
-    async def observe(self, resource: Resource, memory: Memory, *, elder: Competitor | None, now: float) -> World:
+    async def observe(self, resource: Resource, cache: LoopCache, *, elder: Competitor | None, now: float) -> World:
         """Everything there is to know of one object now.
 
         Raises:
@@ -50,7 +50,7 @@ class Observer:
             world = replace(world, spark_pods=tuple(spark_pod(item) for item in found))
         if elder is not None:
             return world
-        return await self._tunnel.observe(await self._ends.observe(world, memory), memory)
+        return await self._tunnel.observe(await self._sides.observe(world, cache), cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str]] = [(DEPLOYMENT, names.deployment_name(resource.name))]

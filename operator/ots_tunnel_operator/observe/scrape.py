@@ -11,7 +11,8 @@ from typing import Any
 import aiohttp
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.world import Pod, WorkerChannel, WorkerReport, parse_time
+from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world import Pod, WorkerChannel, WorkerReport
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Reads the two ends of a tunnel for one pass, source and sink: their Secrets and their tables. Changes nothing.
 
-Both are kept in memory for a while, but not where something is wrong or undecided.
+Both are kept in cache for a while, but not where something is wrong or undecided.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ots_tunnel.errors import ObjectNotExist
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.object import Source, TablestoreSink
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS, within
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import SECRET
-from ots_tunnel_operator.loop_cache import Instance, Memory, Side
+from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Failure, Missing, Table, Unread, World
@@ -28,27 +28,27 @@ _UNREAD = Unread()
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class SideView:
     """What one end of the tunnel is; fields as those of `World`."""
 
     credentials: Credentials | Failure | Unread = _UNREAD
     table: Table | Missing | Failure | Unread = _UNREAD
 
 
-class EndsObserver:
+class SidesObserver:
     """Reads the ends of one object after the other."""
 
     def __init__(self, kube: Kube, settings: Settings) -> None:
         self._kube = kube
         self._settings = settings
 
-    async def observe(self, world: World, memory: Memory) -> World:
+    async def observe(self, world: World, cache: LoopCache) -> World:
         """Source and sink at the same time: where neither answers, the object is to say so after one wait, not two.
 
         Raises:
             KubeError: the API server does not answer.
         """
-        ends = self._source(world, memory), self._sink(world, memory)
+        ends = self._source(world, cache), self._sink(world, cache)
         source, sink = await asyncio.gather(*ends, return_exceptions=True)
         if isinstance(source, BaseException):
             raise source
@@ -62,37 +62,37 @@ class EndsObserver:
             destination=sink.table,
         )
 
-    async def _source(self, world: World, memory: Memory) -> End:
+    async def _source(self, world: World, cache: LoopCache) -> SideView:
         source = world.resource.spec.source
-        return await self._end(world, memory.source, source, Place.of_source(source))
+        return await self._side(world, cache.source, source, Place.of_source(source))
 
-    async def _sink(self, world: World, memory: Memory) -> End:
+    async def _sink(self, world: World, cache: LoopCache) -> SideView:
         sink = world.resource.spec.sink.tablestore
         if sink is None:
-            return End()
-        return await self._end(world, memory.sink, sink, Place.of_sink(sink), empty_matters=world.resource.undecided)
+            return SideView()
+        return await self._side(world, cache.sink, sink, Place.of_sink(sink), empty_matters=world.resource.undecided)
 
-    async def _end(
+    async def _side(
         self, world: World, side: Side, spec: Source | TablestoreSink, place: Place, *, empty_matters: bool = False
-    ) -> End:
+    ) -> SideView:
         credentials = await self._credentials(world, side, spec, place)
         if isinstance(credentials, Failure):
-            return End(credentials)
+            return SideView(credentials)
         instance = await side.connect(spec.endpoint, spec.instance, credentials)
         kept = self._kept_table(side, world)
         if kept is not None:
-            return End(credentials, kept)
+            return SideView(credentials, kept)
         try:
             table = await self._table(instance, spec.table)
             if table is None:
-                return End(credentials, Missing())
+                return SideView(credentials, Missing())
             if empty_matters:
                 table = replace(table, empty=await self._call(instance.tables.is_empty(spec.table, table.schema)))
         except CALL_ERRORS as error:
             side.forget()
-            return End(credentials, Failure(service_problem(error, place)))
+            return SideView(credentials, Failure(service_problem(error, place)))
         side.table, side.table_time = table, world.now
-        return End(credentials, table)
+        return SideView(credentials, table)
 
     async def _table(self, instance: Instance, table: str) -> Table | None:
         """A table and how long it keeps its stream; None where there is none.

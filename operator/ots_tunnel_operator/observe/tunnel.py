@@ -12,8 +12,8 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS, within
-from ots_tunnel_operator.loop_cache import Instance, Memory
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
@@ -27,27 +27,27 @@ class TunnelObserver:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    async def observe(self, world: World, memory: Memory) -> World:
+    async def observe(self, world: World, cache: LoopCache) -> World:
         """The world with its tunnel, as far as the source lets us read it."""
         spec = world.resource.spec
-        instance = memory.source.instance
+        instance = cache.source.instance
         if spec.wire_type is None or instance is None or not isinstance(world.source, Table):
             return world
-        kept = self._kept_tunnel(world, memory)
+        kept = self._kept_tunnel(world, cache)
         if kept is not None:
             # a client has been there for as long as it was seen, not until now
-            unseen = world.now - memory.tunnel_time
-            foreign = {owner: since + unseen for owner, since in memory.foreign_since.items()}
+            unseen = world.now - cache.tunnel_time
+            foreign = {owner: since + unseen for owner, since in cache.foreign_since.items()}
             return replace(world, tunnel=kept, foreign_since=foreign)
-        memory.tunnel = None
+        cache.tunnel = None
         try:
             description = await self._description(world, instance)
         except CALL_ERRORS as error:
-            memory.source.forget()
+            cache.source.forget()
             return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
         if description is None:
             return replace(world, tunnel=Missing())
-        world = replace(world, foreign_since=_foreign(description, world, memory))
+        world = replace(world, foreign_since=_foreign(description, world, cache))
         try:
             checkpoints = await self._checkpoints(instance, description) if _needs_checkpoints(world) else None
         except ResourceGone as error:
@@ -59,19 +59,19 @@ class TunnelObserver:
             )
             return replace(world, tunnel=Failure(problem))
         except CALL_ERRORS as error:
-            memory.source.forget()
+            cache.source.forget()
             return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
-        memory.tunnel, memory.tunnel_time = Tunnel(description, checkpoints), world.now
-        return replace(world, tunnel=memory.tunnel)
+        cache.tunnel, cache.tunnel_time = Tunnel(description, checkpoints), world.now
+        return replace(world, tunnel=cache.tunnel)
 
-    def _kept_tunnel(self, world: World, memory: Memory) -> Tunnel | None:
+    def _kept_tunnel(self, world: World, cache: LoopCache) -> Tunnel | None:
         """The tunnel as described less than a poll ago, so that a burst of pod events costs the service nothing.
 
         Not while the tunnel, or the first token of its channels, is waited for: nobody tells when they are there.
         """
-        resource, kept = world.resource, memory.tunnel
+        resource, kept = world.resource, cache.tunnel
         recorded = resource.recorded_tunnel.get("id")
-        if kept is None or not 0 <= world.now - memory.tunnel_time < self._settings.poll_seconds:
+        if kept is None or not 0 <= world.now - cache.tunnel_time < self._settings.poll_seconds:
             return None
         if (
             world.resource.undecided
@@ -117,10 +117,10 @@ def _needs_checkpoints(world: World) -> bool:
     return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
 
 
-def _foreign(description: TunnelDescription, world: World, memory: Memory) -> dict[str, float]:
+def _foreign(description: TunnelDescription, world: World, cache: LoopCache) -> dict[str, float]:
     """Owners that are not ours, with the time they were first seen."""
     prefix = names.client_tag_prefix(world.resource.uid)
     owners = {str(channel.client_id) for channel in description.channels if channel.client_id}
     foreign = {owner for owner in owners if not owner.startswith(prefix)}
-    memory.foreign_since = {owner: memory.foreign_since.get(owner, world.now) for owner in foreign}
-    return dict(memory.foreign_since)
+    cache.foreign_since = {owner: cache.foreign_since.get(owner, world.now) for owner in foreign}
+    return dict(cache.foreign_since)

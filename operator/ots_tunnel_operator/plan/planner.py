@@ -6,14 +6,13 @@ a pass derives everything from what is there, never from what the last pass did.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.completion import was_completed
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
 from ots_tunnel_operator.assess.preflight import find_problem, start_of
 from ots_tunnel_operator.assess.snapshot import Snapshot, Step, assess
+from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import (
     Action,
     CreateTunnel,
@@ -26,8 +25,8 @@ from ots_tunnel_operator.plan.actions import (
 from ots_tunnel_operator.plan.snapshot import snapshot_step, suspension
 from ots_tunnel_operator.plan.workers import consume, deployed_replicas, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import timestamp
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Missing, Table, Tunnel, World
 
 #: What may become of a tunnel that has delivered everything, and is then no concern of its object any more.
@@ -102,7 +101,8 @@ def _tunnel_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan |
     description = world.tunnel.description
     if not recorded.get("id"):
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being adopted")
-        return Plan((RecordStatus({"tunnel": tunnel_record(world)}),), wait, again=True, snapshot=snapshot)
+        change = {"tunnel": tunnel_record(description.tunnel, recorded)}
+        return Plan((RecordStatus(change),), wait, again=True, snapshot=snapshot)
     if is_initialised(description):
         return None
     wait = Wait(Reason.TUNNEL_INITIALISING, f"tunnel {name!r} is in stage {description.tunnel.stage}")
@@ -116,25 +116,6 @@ def _tunnel_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan |
             ("TunnelReady",),
         )
     return Plan(wait=wait, problem=problem, snapshot=snapshot)
-
-
-def tunnel_record(world: World) -> dict[str, Any]:
-    """status.tunnel of the tunnel that is there.
-
-    It counts as created by us only where the intent was recorded before, which happens only when there was none.
-    """
-    assert isinstance(world.tunnel, Tunnel)
-    info = world.tunnel.description.tunnel
-    recorded = world.resource.recorded_tunnel
-    intended = bool(recorded.get("createIntentTime"))
-    return {
-        "id": str(info.tunnel_id),
-        "type": info.tunnel_type.name,
-        "stage": info.stage,
-        "createdByOperator": recorded.get("createdByOperator", intended),
-        "createdTime": timestamp(info.create_time_ns / NANOSECONDS),
-        "expired": info.expired,
-    }
 
 
 def _stream_config(world: World) -> StreamConfig | None:

@@ -16,8 +16,8 @@ from ots_tunnel_operator.manifests.spark_application import snapshot_application
 from ots_tunnel_operator.manifests.spark_rights import role, role_binding, service_account
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, Plan, RecordStatus, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import timestamp
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import World
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from ots_tunnel_operator.reasons import PASSING, Reason
+from ots_tunnel_operator.times import timestamp
 
 #: All types, in the order they are shown (docs/architecture.md 6.3 and SinkReady).
 TYPES = (
@@ -33,7 +33,7 @@ MAX_MESSAGE = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConditionValue:
     """What a pass has to say on one condition; None as status is Unknown."""
 
     status: bool | None
@@ -42,34 +42,29 @@ class Verdict:
 
 
 def build(
-    verdicts: Mapping[str, Verdict], previous: Iterable[Mapping[str, Any]], *, generation: int, now: float
+    values: Mapping[str, ConditionValue], previous: Iterable[Mapping[str, Any]], *, generation: int, now: float
 ) -> list[dict[str, Any]]:
     """The condition list of a status: all types, times kept where the status did not flip."""
     before = {condition.get("type"): condition for condition in previous}
     return [
-        _condition(kind, verdicts.get(kind, Verdict(None, Reason.UNKNOWN)), before.get(kind), generation, now)
+        _condition(kind, values.get(kind, ConditionValue(None, Reason.UNKNOWN)), before.get(kind), generation, now)
         for kind in TYPES
     ]
 
 
 def _condition(
-    kind: str, verdict: Verdict, before: Mapping[str, Any] | None, generation: int, now: float
+    kind: str, value: ConditionValue, before: Mapping[str, Any] | None, generation: int, now: float
 ) -> dict[str, Any]:
-    status = "Unknown" if verdict.status is None else str(verdict.status)
+    status = "Unknown" if value.status is None else str(value.status)
     kept = before is not None and before.get("status") == status and before.get("lastTransitionTime")
     return {
         "type": kind,
         "status": status,
-        "reason": str(verdict.reason),
-        "message": verdict.message[:MAX_MESSAGE],
+        "reason": str(value.reason),
+        "message": value.message[:MAX_MESSAGE],
         "observedGeneration": generation,
         "lastTransitionTime": kept or timestamp(now),
     }
-
-
-def timestamp(seconds: float) -> str:
-    """RFC 3339 in UTC with whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from typing import Any
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import EVENT, TUNNEL
-from ots_tunnel_operator.loop_cache import Memory
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.plan.actions import Plan
-from ots_tunnel_operator.report.conditions import Notice, notices, timestamp
+from ots_tunnel_operator.report.conditions import Notice, notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Resource, World
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class Reporter:
         self._settings = settings
         self._metrics = metrics
 
-    async def report(self, world: World, plan: Plan, memory: Memory) -> None:
+    async def report(self, world: World, plan: Plan, cache: LoopCache) -> None:
         """Write the status if it is worth it, and post an event for every piece of news in it.
 
         Raises:
@@ -44,10 +45,10 @@ class Reporter:
         after = build_status(world, plan)
         self._metrics.observed(resource.namespace, resource.name, after)
         urgent = is_urgent(before, after)
-        due = world.now - memory.last_write >= self._settings.status_seconds
+        due = world.now - cache.last_write >= self._settings.status_seconds
         if not urgent and not (due and is_different(before, after)):
             return
-        memory.last_write = world.now
+        cache.last_write = world.now
         try:
             change = {"status": merge_patch(before, after)}
             await self._kube.patch(TUNNEL, resource.namespace, resource.name, change, "status")
@@ -57,16 +58,16 @@ class Reporter:
             raise
         self._metrics.wrote_status()
         for notice in notices(before.get("conditions") or (), after["conditions"]):
-            await self.post(resource, notice, memory, world.now)
+            await self.post(resource, notice, cache, world.now)
 
-    async def post(self, resource: Resource, notice: Notice, memory: Memory, now: float) -> None:
+    async def post(self, resource: Resource, notice: Notice, cache: LoopCache, now: float) -> None:
         """Post one event unless the same one was posted lately; a lost event is no failure."""
         key = (notice.reason, notice.message)
-        if now - memory.posted.get(key, 0.0) < EVENT_SECONDS:
+        if now - cache.posted.get(key, 0.0) < EVENT_SECONDS:
             return
-        while len(memory.posted) >= MAX_POSTED:
-            memory.posted.pop(next(iter(memory.posted)))
-        memory.posted[key] = now
+        while len(cache.posted) >= MAX_POSTED:
+            cache.posted.pop(next(iter(cache.posted)))
+        cache.posted[key] = now
         try:
             await self._kube.create(EVENT, event(resource, notice, now))
         except KubeError as error:

@@ -19,11 +19,12 @@ from ots_tunnel_operator.assess.lag import (
     round_lag,
 )
 from ots_tunnel_operator.assess.snapshot import COMPLETED, Step, application_of
+from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import Plan
-from ots_tunnel_operator.plan.planner import tunnel_record
-from ots_tunnel_operator.report.condition_rules import judge
-from ots_tunnel_operator.report.conditions import build, timestamp
-from ots_tunnel_operator.world import Pod, Table, Tunnel, World, parse_time
+from ots_tunnel_operator.report.condition_rules import decide_conditions
+from ots_tunnel_operator.report.conditions import build
+from ots_tunnel_operator.times import parse_time, timestamp
+from ots_tunnel_operator.world import Pod, Table, Tunnel, World
 
 #: Pods in these phases exist as workers.
 _ALIVE = frozenset({"Pending", "Running", "Unknown"})
@@ -50,7 +51,7 @@ def build_status(world: World, plan: Plan) -> Status:
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "snapshot": _snapshot(world, lag),
         "conditions": build(
-            judge(world, plan, lag),
+            decide_conditions(world, plan, lag),
             world.resource.status.get("conditions") or (),
             generation=world.resource.generation,
             now=world.now,
@@ -87,7 +88,7 @@ def phase(world: World, plan: Plan) -> str:
 def _tunnel(world: World) -> Status | None:
     recorded = dict(world.resource.recorded_tunnel)
     if isinstance(world.tunnel, Tunnel) and recorded.get("id") == world.tunnel.description.tunnel.tunnel_id:
-        recorded |= tunnel_record(world)
+        recorded |= tunnel_record(world.tunnel.description.tunnel, recorded)
     if isinstance(world.source, Table) and world.source.stream_retention_seconds and recorded:
         recorded["streamRetentionSeconds"] = world.source.stream_retention_seconds
     return recorded or None

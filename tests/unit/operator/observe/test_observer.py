@@ -12,9 +12,10 @@ import pytest
 
 from ots_tunnel.errors import ConnectError, TunnelError, service_error
 from ots_tunnel.model import Stage, TunnelDescription
+from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import Kind
-from ots_tunnel_operator.loop_cache import Instance, Memory
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.world import Failure, Resource, Table, Tunnel, World
 from tests.support.objects import EMULATOR
@@ -63,10 +64,10 @@ class Service:
         pass
 
 
-def remembered(service: Service, *, tables: bool = True) -> Memory:
-    """A loop's memory in which both ends are connected to the service."""
-    memory = Memory()
-    for side, schema in ((memory.source, SCHEMA), (memory.sink, COPY)):
+def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
+    """A loop's cache in which both ends are connected to the service."""
+    cache = LoopCache()
+    for side, schema in ((cache.source, SCHEMA), (cache.sink, COPY)):
         instance = SimpleNamespace(
             endpoint=EMULATOR,
             instance="demo",
@@ -79,31 +80,31 @@ def remembered(service: Service, *, tables: bool = True) -> Memory:
         side.instance = cast(Instance, instance)
         if tables:
             side.table, side.table_time = Table(schema), NOW
-    return memory
+    return cache
 
 
-async def observe(memory: Memory, now: float = NOW, of: Resource | None = None) -> World:
+async def observe(cache: LoopCache, now: float = NOW, of: Resource | None = None) -> World:
     observer = Observer(cast(Kube, OneSecret()), cast(Any, None), SETTINGS)
-    return await observer.observe(of or resource(recorded()), memory, elder=None, now=now)
+    return await observer.observe(of or resource(recorded()), cache, elder=None, now=now)
 
 
 async def test_a_burst_of_events_describes_the_tunnel_once_a_poll() -> None:
     service = Service()
-    memory = remembered(service)
+    cache = connected_cache(service)
 
-    seen = [(await observe(memory, NOW + later)).tunnel for later in (0.0, 1.0, 14.9)]
+    seen = [(await observe(cache, NOW + later)).tunnel for later in (0.0, 1.0, 14.9)]
 
     assert seen == [Tunnel(RUNNING)] * 3
     assert service.calls == ["DescribeTunnel"]
-    await observe(memory, NOW + SETTINGS.poll_seconds)
+    await observe(cache, NOW + SETTINGS.poll_seconds)
     assert service.calls == ["DescribeTunnel"] * 2
 
 
 async def test_a_foreign_client_has_been_there_for_as_long_as_it_was_seen() -> None:
-    memory = remembered(Service(description(channel("c1", client="else-1", consumed=NOW - 5))))
+    cache = connected_cache(Service(description(channel("c1", client="else-1", consumed=NOW - 5))))
 
     async def seen_for(later: float) -> float:
-        world = await observe(memory, NOW + later)
+        world = await observe(cache, NOW + later)
         return world.now - world.foreign_since["else-1"]
 
     assert [await seen_for(later) for later in (0.0, 10.0, 20.0, 30.0)] == [0.0, 0.0, 20.0, 20.0]
@@ -116,10 +117,10 @@ async def test_a_tunnel_that_is_waited_for_is_described_in_every_pass(
     answer: TunnelDescription, status: dict[str, Any]
 ) -> None:
     service = Service(answer)
-    memory = remembered(service)
+    cache = connected_cache(service)
 
     for later in (0.0, 1.0):
-        await observe(memory, NOW + later, resource(status))
+        await observe(cache, NOW + later, resource(status))
 
     assert service.calls == ["DescribeTunnel"] * 2
 
@@ -127,7 +128,7 @@ async def test_a_tunnel_that_is_waited_for_is_described_in_every_pass(
 async def test_an_endpoint_that_does_not_answer_gets_no_thread() -> None:
     service = Service(table=ConnectError("refused"))
 
-    world = await observe(remembered(service, tables=False))
+    world = await observe(connected_cache(service, tables=False))
 
     assert isinstance(world.source, Failure)
     assert "DescribeTable in a thread" not in service.calls
@@ -144,7 +145,7 @@ async def test_both_ends_are_asked_at_the_same_time() -> None:
             await asyncio.wait_for(self.both.wait(), 10)
             raise ConnectError("refused")
 
-    world = await observe(remembered(Slow(), tables=False))
+    world = await observe(connected_cache(Slow(), tables=False))
 
     assert isinstance(world.source, Failure)
     assert isinstance(world.destination, Failure)
@@ -153,8 +154,8 @@ async def test_both_ends_are_asked_at_the_same_time() -> None:
 
 async def test_keys_are_read_again_after_an_authentication_error() -> None:
     service = Service(service_error("OTSAuthFailed", "no", http_status=403))
-    memory = remembered(service)
+    cache = connected_cache(service)
 
-    assert isinstance((await observe(memory)).tunnel, Failure)
+    assert isinstance((await observe(cache)).tunnel, Failure)
 
-    assert memory.source.credentials is None
+    assert cache.source.credentials is None

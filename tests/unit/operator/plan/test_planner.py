@@ -20,7 +20,7 @@ from ots_tunnel_operator.plan.actions import (
 )
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import timestamp
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, World
 from tests.support.worlds import (
     COPY,

@@ -6,11 +6,14 @@ import pytest
 
 from ots_tunnel_operator.api.status import Condition
 from ots_tunnel_operator.reasons import STALLED, STOPS_WORKERS, Reason
-from ots_tunnel_operator.report.conditions import TYPES, Notice, Verdict, build, notices
+from ots_tunnel_operator.report.conditions import TYPES, ConditionValue, Notice, build, notices
 from tests.support.worlds import NOW
 
-READY = {"Ready": Verdict(True, Reason.CONSUMING)}
-LATE = {"Ready": Verdict(False, Reason.LAG_HIGH, "late"), "Degraded": Verdict(True, Reason.LAG_HIGH, "late")}
+READY = {"Ready": ConditionValue(True, Reason.CONSUMING)}
+LATE = {
+    "Ready": ConditionValue(False, Reason.LAG_HIGH, "late"),
+    "Degraded": ConditionValue(True, Reason.LAG_HIGH, "late"),
+}
 
 
 def test_every_type_is_there_from_the_first_write_on() -> None:
@@ -24,7 +27,7 @@ def test_every_type_is_there_from_the_first_write_on() -> None:
 
 def test_the_transition_time_changes_only_when_the_status_flips() -> None:
     first = build(READY, (), generation=1, now=NOW)
-    again = build({"Ready": Verdict(True, Reason.COMPLETED)}, first, generation=2, now=NOW + 60)
+    again = build({"Ready": ConditionValue(True, Reason.COMPLETED)}, first, generation=2, now=NOW + 60)
     flipped = build(LATE, again, generation=2, now=NOW + 120)
 
     times = [found[0]["lastTransitionTime"] for found in (first, again, flipped)]
@@ -34,7 +37,7 @@ def test_the_transition_time_changes_only_when_the_status_flips() -> None:
 
 def test_an_event_is_posted_for_news_only_and_once_per_reason() -> None:
     before = build(READY, (), generation=1, now=NOW)
-    after = build(LATE | {"Stalled": Verdict(True, Reason.LAG_HIGH, "late")}, before, generation=1, now=NOW + 1)
+    after = build(LATE | {"Stalled": ConditionValue(True, Reason.LAG_HIGH, "late")}, before, generation=1, now=NOW + 1)
 
     assert notices(before, after) == (Notice("Warning", "LagHigh", "late"),)
     assert notices(after, after) == ()
@@ -42,13 +45,13 @@ def test_an_event_is_posted_for_news_only_and_once_per_reason() -> None:
 
 
 def test_what_is_on_its_way_is_no_warning() -> None:
-    after = build({"TunnelReady": Verdict(False, Reason.CREATING_TUNNEL, "soon")}, (), generation=1, now=NOW)
+    after = build({"TunnelReady": ConditionValue(False, Reason.CREATING_TUNNEL, "soon")}, (), generation=1, now=NOW)
 
     assert notices((), after) == ()
 
 
 def test_a_message_is_cut_before_the_api_server_refuses_it() -> None:
-    found = build({"Ready": Verdict(False, Reason.INTERNAL_ERROR, "x" * 9000)}, (), generation=1, now=NOW)
+    found = build({"Ready": ConditionValue(False, Reason.INTERNAL_ERROR, "x" * 9000)}, (), generation=1, now=NOW)
 
     Condition.model_validate(found[0])
 

@@ -11,9 +11,9 @@ from ots_tunnel.model import ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.api.status import TunnelObjectStatus
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import timestamp
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, World
 from tests.support.worlds import (
     NOW,
