@@ -150,8 +150,7 @@ async def serve(options: dict[str, Any]) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     emulator = Emulator({name: keys for name in options["instances"]}, settings=Settings(**options["settings"]))
     async with emulator:
-        assert emulator._data is not None
-        server: Any = emulator._data.runner.server
+        server: Any = emulator.data_listener.runner.server
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         loop.add_signal_handler(signal.SIGUSR1, cut_connections, server)
         print(f"  endpoint   {emulator.endpoint}\n  admin      {emulator.admin_url}", flush=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator import EmulatorThread, Settings
+from ots_emulator import Emulator, Settings
 from ots_tunnel import (
     ChannelContext,
     Credentials,
@@ -32,7 +32,7 @@ KEYS = Credentials("test-id", "test-secret")
 
 @pytest.fixture
 def emulator() -> Any:
-    with EmulatorThread(settings=Settings(partitions=2, init_delay=0.0)) as running:
+    with Emulator(settings=Settings(partitions=2, init_delay=0.0)) as running:
         yield running
 
 
@@ -58,7 +58,7 @@ def create_table(endpoint: str) -> None:
     admin.create(TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),)))
 
 
-def test_the_vendors_example(emulator: EmulatorThread) -> None:
+def test_the_vendors_example(emulator: Emulator) -> None:
     create_table(emulator.endpoint)
     fill(emulator.endpoint, 100)
     seen: list[int] = []
@@ -88,7 +88,7 @@ def test_the_vendors_example(emulator: EmulatorThread) -> None:
     assert sorted(seen) == list(range(150))
 
 
-def test_two_workers_share_one_configuration(emulator: EmulatorThread) -> None:
+def test_two_workers_share_one_configuration(emulator: Emulator) -> None:
     create_table(emulator.endpoint)
     fill(emulator.endpoint, 200)
     seen: list[int] = []
@@ -120,7 +120,7 @@ def test_two_workers_share_one_configuration(emulator: EmulatorThread) -> None:
     assert description.channels
 
 
-def test_a_tunnel_that_does_not_exist_ends_the_daemon(emulator: EmulatorThread) -> None:
+def test_a_tunnel_that_does_not_exist_ends_the_daemon(emulator: Emulator) -> None:
     client = SyncTunnelClient(emulator.endpoint, "demo", KEYS)
     config = TunnelWorkerConfig(SimpleProcessorFactory(lambda context, records: None))
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ots_emulator import Settings
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator, Settings
 from ots_tunnel.tables import TableAdmin
 from tests.support.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
 
@@ -21,7 +20,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    with EmulatorThread(settings=Settings(init_delay=0.01)) as emulator:
+    with Emulator(settings=Settings(init_delay=0.01)) as emulator:
         admin = TableAdmin(emulator.endpoint, INSTANCE, KEYS)
         admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
         admin.close()

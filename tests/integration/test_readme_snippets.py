@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ots_emulator import Settings
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator, Settings
 from ots_tunnel.config import load_config
 from ots_tunnel.job_file import load_job
 from ots_tunnel.tables import TableAdmin
@@ -56,7 +55,7 @@ def test_the_commands_are_there(commands: str) -> None:
 
 
 def test_the_program_consumes(tmp_path: Path) -> None:
-    with EmulatorThread(settings=Settings(init_delay=0.01)) as emulator:
+    with Emulator(settings=Settings(init_delay=0.01)) as emulator:
         admin = TableAdmin(emulator.endpoint, INSTANCE, KEYS)
         admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
         admin.close()

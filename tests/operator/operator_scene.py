@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from ots_emulator import EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, CellOp, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -41,7 +41,7 @@ def until(reached: Callable[[], bool], what: str, explain: Callable[[], str], se
 class OperatorScene:
     """What a test of the whole operator acts on; `running_scene` makes one."""
 
-    def __init__(self, kube: KubeApi, namespace: str, service: EmulatorThread, proxy: CrashProxy) -> None:
+    def __init__(self, kube: KubeApi, namespace: str, service: Emulator, proxy: CrashProxy) -> None:
         self.kube = kube
         self.namespace = namespace
         self.service = service
@@ -139,7 +139,7 @@ def running_scene(
     kube = KubeApi(kubeconfig)
     kube.create_namespace(namespace)
     with ExitStack() as stack:
-        service = stack.enter_context(EmulatorThread())
+        service = stack.enter_context(Emulator())
         proxy = stack.enter_context(CrashProxy(kubernetes(kubeconfig), emulator(service.endpoint)))
         scene = OperatorScene(kube, namespace, service, proxy)
         stack.callback(scene.admin.close)

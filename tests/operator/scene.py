@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
@@ -37,11 +37,11 @@ SETTINGS = Settings(
 PASSES = 40
 
 
-def table_admin(emulator: EmulatorThread) -> TableAdmin:
+def table_admin(emulator: Emulator) -> TableAdmin:
     return TableAdmin(emulator.endpoint, "demo", lambda: KEYS)
 
 
-def fill(emulator: EmulatorThread, table: str, rows: int = 10, **options: Any) -> None:
+def fill(emulator: Emulator, table: str, rows: int = 10, **options: Any) -> None:
     admin = table_admin(emulator)
     admin.create(TableSchema(table, (KeyColumn("pk", KeyType.STRING),), max_versions=3, **options))
     admin.write(table, [RowWrite(Action.PUT, (("pk", f"k{n}"),), (Column("a", n),)) for n in range(rows)])
@@ -53,7 +53,7 @@ class Scene:
     """One namespace, one emulator, one operator."""
 
     api: ApiServer
-    emulator: EmulatorThread
+    emulator: Emulator
     kube: Kube
     runtime: Runtime
     namespace: str
@@ -144,7 +144,7 @@ NO_FINALIZER = json.dumps({"metadata": {"finalizers": None}})
 
 
 @asynccontextmanager
-async def open_scene(api: ApiServer, emulator: EmulatorThread) -> AsyncIterator[Scene]:
+async def open_scene(api: ApiServer, emulator: Emulator) -> AsyncIterator[Scene]:
     """A scene in a namespace of its own, with a Secret and a table `flights`."""
     namespace = f"t-{uuid.uuid4().hex[:8]}"
     api.must("create", "namespace", namespace)

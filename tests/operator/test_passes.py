@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
 from ots_tunnel_operator.kube.kinds import TUNNEL
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.api
 @pytest.fixture
 async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
-    with EmulatorThread() as emulator:
+    with Emulator() as emulator:
         fill(emulator, "flights")
         async with open_scene(api_server, emulator) as found:
             yield found

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator
 from tests.operator.scene import fill
 from tests.support.api_server import ROOT, ApiServer
 from tests.support.objects import tunnel_object
@@ -65,7 +65,7 @@ def test_the_life_of_an_object(api_server: ApiServer, tmp_path: Path) -> None:
         conditions = ((get("ott", name) or {}).get("status") or {}).get("conditions") or ()
         return next((item["reason"] for item in conditions if item["type"] == kind), "")
 
-    with EmulatorThread() as emulator, operator_process(api, tmp_path / "operator.log"):
+    with Emulator() as emulator, operator_process(api, tmp_path / "operator.log"):
         fill(emulator, "flights")
         for name, changes in {"good": {}, "bad": {"source__table": "nowhere"}, "younger": {}}.items():
             endpoint = {"source__endpoint": emulator.endpoint, "sink__tablestore__endpoint": emulator.endpoint}

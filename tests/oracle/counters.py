@@ -52,7 +52,7 @@ async def delivered(crew: Crew, scene: Scene, seconds: float = 30) -> None:
 async def everything_stored(scene: Scene) -> None:
     """Wait until the checkpoints of all channels are behind everything written so far."""
     now_ns = time.time_ns()
-    tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
+    tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
     await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "checkpoints stored")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator import EmulatorThread
+from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 
 with warnings.catch_warnings():
@@ -35,19 +35,19 @@ ALL = ([("gid", sdk.INF_MIN), ("uid", sdk.INF_MIN)], [("gid", sdk.INF_MAX), ("ui
 
 
 @pytest.fixture
-def emulator() -> Iterator[EmulatorThread]:
-    with EmulatorThread() as emulator:
+def emulator() -> Iterator[Emulator]:
+    with Emulator() as emulator:
         yield emulator
 
 
-def client_of(emulator: EmulatorThread, **options: Any) -> Any:
+def client_of(emulator: Emulator, **options: Any) -> Any:
     options = {"key": "test-id", "secret": "test-secret", "instance": "demo", **options}
     key, secret, instance = options.pop("key"), options.pop("secret"), options.pop("instance")
     return sdk.OTSClient(emulator.endpoint, key, secret, instance, retry_policy=NoRetryPolicy(), **options)
 
 
 @pytest.fixture
-def client(emulator: EmulatorThread) -> Iterator[Any]:
+def client(emulator: Emulator) -> Iterator[Any]:
     client = client_of(emulator)
     client.create_table(
         sdk.TableMeta("t", [("gid", "INTEGER"), ("uid", "STRING")], [("defined", "STRING")]),
@@ -281,23 +281,23 @@ def test_range_errors_and_filter(client: Any) -> None:
         ({"instance": "other"}, "The instance is not found."),
     ],
 )
-def test_wrong_credentials(emulator: EmulatorThread, options: dict[str, str], message: str) -> None:
+def test_wrong_credentials(emulator: Emulator, options: dict[str, str], message: str) -> None:
     assert refusal(client_of(emulator, **options).list_table) == (403, "OTSAuthFailed", message)
 
 
-def test_signature_v4(emulator: EmulatorThread) -> None:
+def test_signature_v4(emulator: Emulator) -> None:
     assert tuple(client_of(emulator, region="cn-hangzhou").list_table()) == ()
 
 
-def test_retries_of_the_sdk_absorb_an_outage(emulator: EmulatorThread) -> None:
+def test_retries_of_the_sdk_absorb_an_outage(emulator: Emulator) -> None:
     client = sdk.OTSClient(emulator.endpoint, "test-id", "test-secret", "demo")
-    emulator.emulator.faults.add(FaultRule("ListTable", count=2, code="OTSServerBusy", message="Server is busy."))
+    emulator.faults.add(FaultRule("ListTable", count=2, code="OTSServerBusy", message="Server is busy."))
 
     assert tuple(client.list_table()) == ()
-    assert emulator.emulator.calls == 3
+    assert emulator.calls == 3
 
 
-async def test_asyncio_client(emulator: EmulatorThread) -> None:
+async def test_asyncio_client(emulator: Emulator) -> None:
     async with sdk.AsyncOTSClient(emulator.endpoint, "test-id", "test-secret", "demo") as client:
         await client.create_table(
             sdk.TableMeta("t", [("gid", "INTEGER"), ("uid", "STRING")]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator import EmulatorThread
+from ots_emulator import Emulator
 from tests.oracle.test_emulator_with_python_sdk import (
     client,
     columns_of,
@@ -37,7 +37,7 @@ def create_split(client: Any, kind: str, points: list[Any], **options: Any) -> N
     ("kind", "points"),
     [("INTEGER", [-5, 0, 7]), ("STRING", ["f", "p"]), ("BINARY", [bytearray(b"\x40"), bytearray(b"\x80")])],
 )
-def test_tables_split_in_advance(emulator: EmulatorThread, client: Any, kind: str, points: list[Any]) -> None:
+def test_tables_split_in_advance(emulator: Emulator, client: Any, kind: str, points: list[Any]) -> None:
     create_split(client, kind, points)
 
     table = next(found for found in emulator.call("state")["instances"][0]["tables"] if found["name"] == "split")

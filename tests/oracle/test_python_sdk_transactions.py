@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator import EmulatorThread, Settings
+from ots_emulator import Emulator, Settings
 from tests.oracle.test_emulator_with_python_sdk import (
     EXIST,
     IGNORE,
@@ -27,8 +27,8 @@ CONFLICT = (409, "OTSRowOperationConflict", "Data is being modified by the other
 
 
 @pytest.fixture
-def emulator() -> Iterator[EmulatorThread]:
-    with EmulatorThread(settings=Settings(date_skew=None)) as emulator:
+def emulator() -> Iterator[Emulator]:
+    with Emulator(settings=Settings(date_skew=None)) as emulator:
         yield emulator
 
 
@@ -41,7 +41,7 @@ def create(client: Any, name: str, *columns: Any) -> None:
 
 
 @pytest.fixture
-def client(emulator: EmulatorThread) -> Iterator[Any]:
+def client(emulator: Emulator) -> Iterator[Any]:
     client = client_of(emulator)
     create(client, "t", ("gid", "INTEGER"), ("uid", "STRING"))
     put(client, 1, ("n", 1))

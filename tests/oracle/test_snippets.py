@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ots_emulator import EmulatorThread
+from ots_emulator import Emulator
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
 from ots_tunnel.model import Credentials, KeyColumn, KeyType
 from ots_tunnel.tables import TableAdmin, TableSchema
@@ -22,7 +22,7 @@ SECRET = "hush-hush"
 
 @pytest.mark.parametrize("secret", ["test-secret", SECRET])
 def test_the_python_program_lists_tables(secret: str, tmp_path: Path) -> None:
-    with EmulatorThread({"shop": {"test-id": secret}}) as emulator:
+    with Emulator({"shop": {"test-id": secret}}) as emulator:
         keys = Credentials("test-id", secret)
         TableAdmin(emulator.endpoint, "shop", lambda: keys).create(
             TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),))
@@ -54,7 +54,7 @@ def test_the_java_program_lists_tables(java_worker: Path, tmp_path: Path) -> Non
     found = re.search(r"exec '(.+?)'.*-cp '(.+?)'", java_worker.read_text(), re.DOTALL)
     assert found is not None
     java, class_path = found.groups()
-    with EmulatorThread({"shop": {"test-id": "test-secret"}}) as emulator:
+    with Emulator({"shop": {"test-id": "test-secret"}}) as emulator:
         keys = Credentials("test-id", "test-secret")
         TableAdmin(emulator.endpoint, "shop", lambda: keys).create(
             TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),))
@@ -73,7 +73,7 @@ def test_the_java_program_lists_tables(java_worker: Path, tmp_path: Path) -> Non
 def test_the_go_program_lists_tables(go_worker: Path, tmp_path: Path) -> None:
     for name in ("go.mod", "go.sum"):
         shutil.copy(Path(__file__).parent / "go" / name, tmp_path)
-    with EmulatorThread({"shop": {"test-id": "test-secret"}}) as emulator:
+    with Emulator({"shop": {"test-id": "test-secret"}}) as emulator:
         (tmp_path / "main.go").write_text(go_snippet(Connection(emulator.endpoint, "shop", "test-id", "test-secret")))
         environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOCACHE": str(tmp_path / "cache")}
         done = subprocess.run(

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ots_emulator import Settings
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator, Settings
 from tests.support.go_program import walk_command
 
 
@@ -39,7 +38,7 @@ class Walk:
 def take_walk(program: Path, *, seconds: float) -> Walk:
     """Let the program walk, for at most so many seconds."""
     keys = {"test-id": "test-secret"}
-    with EmulatorThread({"demo": keys, "second": keys}, settings=Settings(init_delay=0.01)) as emulator:
+    with Emulator({"demo": keys, "second": keys}, settings=Settings(init_delay=0.01)) as emulator:
         command = walk_command(program, emulator.endpoint, emulator.admin_url)
         walked = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     assert walked.returncode == 0, walked.stderr

@@ -105,7 +105,7 @@ async def test_j10_a_write_that_does_not_end_is_left_after_a_bounded_time_and_it
 
 def _written_by(scene: VirtualScene) -> str:
     """The channel of the only record that was written."""
-    tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
+    tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
     table = scene.emulator.instances["demo"].table(tunnel.table_name)
     (partition,) = [partition for partition in table.log.partitions.values() if len(partition.entries)]
     return partition.id

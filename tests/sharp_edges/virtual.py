@@ -65,7 +65,7 @@ class VirtualScene(Scene):
     @property
     def clients(self) -> list[str]:
         """Ids of the clients that the service knows."""
-        return list(self.emulator._tunnel("demo", self.tunnel_id).clients)
+        return list(self.emulator.tunnel("demo", self.tunnel_id).clients)
 
     def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
         """A worker with a heartbeat every 10 s and a timeout of 40 s, unless told otherwise."""

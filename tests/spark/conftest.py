@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator import EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.credentials import static_credentials
@@ -73,13 +73,13 @@ class Instance:
 
 
 @pytest.fixture
-def emulator() -> Iterator[EmulatorThread]:
-    with EmulatorThread() as running:
+def emulator() -> Iterator[Emulator]:
+    with Emulator() as running:
         yield running
 
 
 @pytest.fixture
-def instance(emulator: EmulatorThread, tmp_path: Path) -> Iterator[Instance]:
+def instance(emulator: Emulator, tmp_path: Path) -> Iterator[Instance]:
     secrets = tmp_path / "secrets"
     secrets.mkdir()
     (secrets / "accessKeyId").write_text("test-id")

@@ -59,11 +59,11 @@ def test_a_finished_snapshot_is_not_taken_again(
     spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer, emulator: Any
 ) -> None:
     snapshot.run(config_of(instance), spark, config_maps)
-    calls, writes = emulator.emulator.calls, len(config_map_server.writes)
+    calls, writes = emulator.calls, len(config_map_server.writes)
 
     snapshot.run(config_of(instance), spark, config_maps)
 
-    assert emulator.emulator.calls == calls
+    assert emulator.calls == calls
     assert len(config_map_server.writes) == writes
 
 

@@ -182,7 +182,7 @@ class Scene:
 
     def channels(self) -> dict[ChannelId, Channel]:
         """What the emulator says of the channels."""
-        tunnel = self.emulator._tunnel("demo", self.tunnel_id)
+        tunnel = self.emulator.tunnel("demo", self.tunnel_id)
         return {
             key: Channel(channel.id, channel.version, ChannelStatus(channel.shown_status))
             for key, channel in tunnel.channels.items()
@@ -190,7 +190,7 @@ class Scene:
 
     def owners(self) -> list[str]:
         """Owner of every channel that is held."""
-        tunnel = self.emulator._tunnel("demo", self.tunnel_id)
+        tunnel = self.emulator.tunnel("demo", self.tunnel_id)
         return [channel.owner for channel in tunnel.channels.values() if channel.owner]
 
     def everything(self) -> list[tuple[str, int]]:

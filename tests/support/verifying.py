@@ -13,8 +13,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from ots_emulator import Settings
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator, Settings
 from ots_tunnel.cli import cli
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
@@ -47,7 +46,7 @@ def row(number: int, *columns: Column) -> Row:
 class Scene:
     """Emulator, credentials folder and both tables."""
 
-    emulator: EmulatorThread
+    emulator: Emulator
     folder: Path
 
     def create(self, copy: TableSchema | None = None, source: TableSchema = SCHEMA) -> None:
@@ -113,5 +112,5 @@ def scene(folder: Path, settings: Settings | None = None) -> Iterator[Scene]:
     """A scene without tables."""
     (folder / "accessKeyId").write_text("test-id")
     (folder / "accessKeySecret").write_text("test-secret")
-    with EmulatorThread(settings=settings or Settings()) as emulator:
+    with Emulator(settings=settings or Settings()) as emulator:
         yield Scene(emulator, folder)

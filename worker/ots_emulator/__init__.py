@@ -4,7 +4,7 @@ async with Emulator() as emulator:
     ...  # emulator.endpoint, emulator.handle(request)
 
 with Emulator() as emulator:
-    ...  # the same for code without an event loop; levers are pulled with emulator.call("split", ...)
+    ...  # the same for code without an event loop; its methods run in its thread: emulator.call("split", ...)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The emulator as an object: its state, how it runs, and its two ports."""
+"""The emulator as an object: a service behind two ports."""
 
 from __future__ import annotations
 
@@ -12,25 +12,20 @@ from aiohttp import web
 
 from ots_emulator.admin.application import admin_application
 from ots_emulator.admin.state import state_of
-from ots_emulator.clock import Clock, ManualClock, ShiftedClock, SystemClock
-from ots_emulator.durable.database import Storage
-from ots_emulator.durable.restore import restore
-from ots_emulator.instance import Instance
-from ots_emulator.refusal import parameter_invalid
-from ots_emulator.server.application import Application
-from ots_emulator.server.faults import FaultRule, Faults
-from ots_emulator.server.history import CallHistory
+from ots_emulator.clock import Clock, SystemClock
 from ots_emulator.server.ports import Listener, listen, serve_data
-from ots_emulator.service import Levers
-from ots_emulator.settings import Settings, changed_settings
+from ots_emulator.service import Service
+from ots_emulator.settings import Settings
 from ots_emulator.thread import EmulatorThread
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
 DEFAULT_INSTANCES: Mapping[str, Mapping[str, str]] = {"demo": {"test-id": "test-secret"}}
 
 
-class Emulator(Levers):
+class Emulator:
     """Tablestore and its Tunnel Service in this process.
+
+    The controls of `ots_emulator.service.Service` (`split`, `expire_tunnel`, `add_fault`, ...) are methods of it.
 
     Args:
         instances: AccessKey id to secret, per instance.
@@ -40,7 +35,7 @@ class Emulator(Levers):
         admin_host: address of the admin port if it differs.
         settings: behaviour.
         clock: the service's time.
-        data: directory that everything acknowledged is kept in; without it the state lives and dies with the object.
+        data: directory that stores everything acknowledged; without it the state lives in this object only.
 
     Raises:
         DataError: the data directory cannot be used.
@@ -58,13 +53,18 @@ class Emulator(Levers):
         clock: Clock | None = None,
         data: str | PathLike[str] | None = None,
     ) -> None:
-        self.settings = settings or Settings()
-        self._shifted = ShiftedClock(clock or SystemClock())
-        served = {name: Instance(name, dict(keys), self.settings) for name, keys in instances.items()}
-        super().__init__(served, clock if isinstance(clock, ManualClock) else self._shifted)
-        self.faults = Faults()
-        self._storage = self._restored(Path(data)) if data is not None else None
-        self._application = Application(self.instances, self.clock, self.settings, self.faults)
+        directory = None if data is None else Path(data)
+        service = self.service = Service(instances, settings or Settings(), clock or SystemClock(), directory)
+        self.instances, self.clock, self.faults = service.instances, service.clock, service.faults
+        self.history = service.application.history
+        self.commit, self.close = service.commit, service.close
+        self.add_instance, self.remove_instance = service.add_instance, service.remove_instance
+        self.add_fault, self.clear_faults = service.add_fault, service.clear_faults
+        self.advance_clock, self.change_settings = service.advance_clock, service.change_settings
+        self.set_partitions, self.split, self.merge = service.set_partitions, service.split, service.merge
+        self.trim, self.tunnel, self.expire_tunnel = service.trim, service.tunnel, service.expire_tunnel
+        self.expire_clients, self.suspend, self.resume = service.expire_clients, service.suspend, service.resume
+        self.rebalance, self.conflict = service.rebalance, service.conflict
         self._address = (host, port)
         self._admin_address = (admin_host or host, admin_port)
         self._data: Listener | None = None
@@ -74,17 +74,6 @@ class Emulator(Levers):
     def __repr__(self) -> str:
         return f"Emulator({', '.join(self.instances)}, {self.calls} calls)"
 
-    def _restored(self, directory: Path) -> Storage:
-        storage = Storage(directory, fsync=self.settings.fsync)
-        try:
-            restore(storage, self.instances.values(), self._now_us())
-        except BaseException:
-            storage.close()
-            raise
-        return storage
-
-    # Running
-
     async def start(self) -> None:
         """Open both ports; without this, `handle` still answers in process.
 
@@ -92,33 +81,19 @@ class Emulator(Levers):
             OSError: an address cannot be used.
         """
         try:
-            self._data = await serve_data(self._application, *self._address, self.settings.body_limit)
-            self._admin = await listen(web.AppRunner(admin_application(self)), *self._admin_address)
+            self._data = await serve_data(self.service.application, *self._address, self.settings.body_limit)
+            self._admin = await listen(web.AppRunner(admin_application(self.service)), *self._admin_address)
         except OSError:
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Finish calls under way and close both ports; the state stays, but a data directory is closed, too."""
+        """Finish calls under way, close both ports and the data directory; the state in memory stays."""
         listeners = [listener for listener in (self._data, self._admin) if listener is not None]
         self._data = self._admin = None
         for listener in listeners:
             await listener.stop()
         self.close()
-
-    def close(self) -> None:
-        """Close the data directory, which stops calls from being taken; `stop` does it, too.
-
-        Raises:
-            Refusal: what levers have changed could not be kept.
-        """
-        if self._storage is None:
-            return
-        try:
-            if self._storage.failure is None:
-                self.commit()
-        finally:
-            self._storage.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -130,8 +105,8 @@ class Emulator(Levers):
         await self.stop()
 
     def __enter__(self) -> Self:
-        """Run in a thread of its own, for code without an event loop; levers are pulled with `call` then."""
-        self._thread = EmulatorThread(emulator=self)
+        """Run in a thread of its own, for code without an event loop; controls are reached through `call` then."""
+        self._thread = EmulatorThread(self)
         self._thread.__enter__()
         return self
 
@@ -142,15 +117,27 @@ class Emulator(Levers):
         if thread is not None:
             thread.__exit__(kind, error, trace)
 
-    def call(self, lever: str, *arguments: Any, **options: Any) -> Any:
-        """Call a lever from another thread than the one the emulator runs in.
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method in the emulator's thread and store what it changes.
 
         Raises:
-            RuntimeError: it was not started by ``with``. Refusal: what the lever raises.
+            RuntimeError: it was not started by ``with``. Refusal: raised by the method.
         """
         if self._thread is None:
             raise RuntimeError("the emulator runs in no thread of its own; call its methods")
-        return self._thread.call(lever, *arguments, **options)
+        return self._thread.call(method, *arguments, **options)
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        """Answer a request in process, exactly as over HTTP.
+
+        Raises:
+            ConnectionLost: a fault rule dropped the answer.
+        """
+        return await self.service.application.handle(request)
+
+    def state(self) -> dict[str, object]:
+        """Return the whole state as JSON values."""
+        return state_of(self.service)
 
     @property
     def endpoint(self) -> str:
@@ -163,93 +150,19 @@ class Emulator(Levers):
         return _started(self._admin).url
 
     @property
-    def calls(self) -> int:
-        """Requests answered so far."""
-        return self._application.calls
+    def data_listener(self) -> Listener:
+        """The data port."""
+        return _started(self._data)
 
     @property
-    def history(self) -> CallHistory:
-        """The last calls."""
-        return self._application.history
+    def settings(self) -> Settings:
+        """Behaviour; changed by `change_settings`."""
+        return self.service.settings
 
-    async def handle(self, request: HttpRequest) -> HttpResponse:
-        """Answer a request in process, exactly as over HTTP.
-
-        Raises:
-            ConnectionLost: a fault rule lost the answer.
-        """
-        return await self._application.handle(request)
-
-    # Levers
-
-    def add_instance(self, name: str, keys: Mapping[str, str]) -> None:
-        """Serve one more instance, with what a data directory holds of it; `keys` maps AccessKey ids to secrets.
-
-        Raises:
-            Refusal: there is one of this name.
-            DataError: the data directory is damaged, or takes no more.
-        """
-        if name in self.instances:
-            raise parameter_invalid(f"instance {name!r} exists")
-        instance = Instance(name, dict(keys), self.settings)
-        if self._storage is not None:
-            restore(self._storage, [instance], self._now_us())
-        self.instances[name] = instance
-
-    def remove_instance(self, name: str) -> None:
-        """Forget an instance with its tables.
-
-        Raises:
-            Refusal: there is none of this name.
-        """
-        instance = self._instance(name)
-        for table in list(instance.tables):
-            instance.delete_table(table)
-        instance.partition_aims.clear()
-        instance.journal.commit()
-        del self.instances[name]
-
-    def add_fault(self, rule: FaultRule) -> None:
-        """Put a fault rule into force."""
-        self.faults.add(rule)
-
-    def clear_faults(self) -> None:
-        """Forget all fault rules."""
-        self.faults.clear()
-
-    def commit(self) -> None:
-        """Keep what levers have changed; calls of clients do that themselves.
-
-        Raises:
-            Refusal: OTSInternalServerError, it could not be kept.
-        """
-        for instance in self.instances.values():
-            instance.journal.everything()
-            instance.journal.commit()
-
-    def state(self) -> dict[str, object]:
-        """Return everything there is to see, as JSON values."""
-        return state_of(self)
-
-    def advance_clock(self, seconds: float) -> float:
-        """Move the service's clock ahead of (or behind) the one it runs by; return its time."""
-        if isinstance(self.clock, ManualClock):
-            self.clock.advance(seconds)
-        else:
-            self._shifted.shift += seconds
-        return self.clock.now()
-
-    def change_settings(self, **changes: Any) -> Settings:
-        """Change behaviour while it runs; return all settings.
-
-        Raises:
-            Refusal: there is no such setting, or the value is of another type.
-        """
-        self.settings = changed_settings(self.settings, changes)
-        self._application.settings = self.settings
-        for instance in self.instances.values():
-            instance.settings = self.settings
-        return self.settings
+    @property
+    def calls(self) -> int:
+        """Requests answered so far."""
+        return self.service.application.calls
 
 
 def _started(listener: Listener | None) -> Listener:

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
+from ots_emulator.emulator import Emulator
 from ots_emulator.server.faults import FaultRule
-from ots_emulator.thread import EmulatorThread
 
 ACCESS_KEY = ("test-id", "test-secret")
 _numbers = itertools.count(1)
@@ -27,9 +27,9 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class EmulatedInstance:
-    """What a test needs to connect, and the levers that concern its instance."""
+    """What a test needs to connect, and the controls of its instance."""
 
-    server: EmulatorThread
+    server: Emulator
     instance: str
     access_key_id: str
     access_key_secret: str
@@ -48,24 +48,24 @@ class EmulatedInstance:
         """Put a rule into force until the test ends; fields as in `ots_emulator.server.faults.FaultRule`."""
         self.server.call("add_fault", FaultRule(**rule))
 
-    def lever(self, name: str, *arguments: Any, **options: Any) -> Any:
-        """Pull a lever of the emulator on this instance, such as ``lever("split", "my_table")``.
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the emulator for this instance, such as ``call("split", "my_table")``.
 
         Raises:
-            Refusal: it cannot be done.
+            Refusal: raised by the method.
         """
-        return self.server.call(name, self.instance, *arguments, **options)
+        return self.server.call(method, self.instance, *arguments, **options)
 
 
 @pytest.fixture(scope="session")
-def ots_emulator_server() -> Iterator[EmulatorThread]:
+def ots_emulator_server() -> Iterator[Emulator]:
     """One emulator for the whole run, in a thread."""
-    with EmulatorThread() as server:
+    with Emulator() as server:
         yield server
 
 
 @pytest.fixture
-def ots_emulator(ots_emulator_server: EmulatorThread) -> Iterator[EmulatedInstance]:
+def ots_emulator(ots_emulator_server: Emulator) -> Iterator[EmulatedInstance]:
     """An empty instance of its own for every test."""
     key_id, secret = ACCESS_KEY
     name = f"test-{next(_numbers)}"

@@ -1,34 +1,169 @@
-"""What the service does by itself, done on demand: partitions, clients, tunnels, channels and logs."""
+"""The emulated service without its ports: instances, clock, settings, faults, and the controls of all of them.
+
+A control does on demand what the service does by itself: split a partition, time out a client, expire a tunnel.
+Tunnels are named by id or name.
+"""
 
 from __future__ import annotations
 
-from ots_emulator.clock import Clock
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ots_emulator.clock import Clock, ManualClock, ShiftedClock
+from ots_emulator.durable.database import Storage
+from ots_emulator.durable.restore import restore
 from ots_emulator.instance import Instance
 from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.server.application import Application
+from ots_emulator.server.faults import FaultRule, Faults
+from ots_emulator.settings import Settings, changed_settings
 from ots_emulator.tables.keys import Key
 from ots_emulator.tunnels.tunnel import Tunnel
-from ots_tunnel.model import ChannelStatus
 
 
-class Levers:
-    """The levers of an emulator; tunnels are named by id or name.
+class Service:
+    """Everything the emulator serves, and everything that can be done to it.
 
     Args:
-        instances: by name.
+        instances: AccessKey id to secret, per instance.
+        settings: behaviour.
         clock: the service's time.
+        directory: where acknowledged changes are stored; None keeps the state in memory only.
+
+    Raises:
+        DataError: the data directory cannot be used.
     """
 
-    def __init__(self, instances: dict[str, Instance], clock: Clock) -> None:
-        self.instances = instances
-        self.clock = clock
+    def __init__(
+        self,
+        instances: Mapping[str, Mapping[str, str]],
+        settings: Settings,
+        clock: Clock,
+        directory: Path | None = None,
+    ) -> None:
+        self.settings = settings
+        self._shifted = ShiftedClock(clock)
+        self.clock: Clock = clock if isinstance(clock, ManualClock) else self._shifted
+        self.faults = Faults()
+        self.instances = {name: Instance(name, dict(keys), settings) for name, keys in instances.items()}
+        self.storage = None if directory is None else self._restored(directory)
+        self.application = Application(self.instances, self.clock, settings, self.faults)
+
+    def __repr__(self) -> str:
+        return f"Service({', '.join(self.instances)}, {self.application.calls} calls)"
+
+    def _restored(self, directory: Path) -> Storage:
+        storage = Storage(directory, fsync=self.settings.fsync)
+        try:
+            restore(storage, self.instances.values(), self._now_us())
+        except BaseException:
+            storage.close()
+            raise
+        return storage
+
+    def commit(self) -> None:
+        """Store what controls have changed; calls of clients store their own changes.
+
+        Raises:
+            Refusal: OTSInternalServerError, the changes could not be stored.
+        """
+        for instance in self.instances.values():
+            instance.journal.everything()
+            instance.journal.commit()
+
+    def close(self) -> None:
+        """Close the data directory; from then on calls are refused.
+
+        Raises:
+            Refusal: the changes of controls could not be stored.
+        """
+        if self.storage is None:
+            return
+        try:
+            if self.storage.failure is None:
+                self.commit()
+        finally:
+            self.storage.close()
+
+    # Instances
+
+    def instance(self, name: str) -> Instance:
+        """Return an instance.
+
+        Raises:
+            Refusal: there is none of this name.
+        """
+        if name not in self.instances:
+            raise parameter_invalid(f"no instance {name!r}, there are: {', '.join(sorted(self.instances))}")
+        return self.instances[name]
+
+    def add_instance(self, name: str, keys: Mapping[str, str]) -> None:
+        """Serve one more instance, restored from the data directory; `keys` maps AccessKey ids to secrets.
+
+        Raises:
+            Refusal: there is one of this name.
+            DataError: the data directory is damaged, or cannot be written.
+        """
+        if name in self.instances:
+            raise parameter_invalid(f"instance {name!r} exists")
+        instance = Instance(name, dict(keys), self.settings)
+        if self.storage is not None:
+            restore(self.storage, [instance], self._now_us())
+        self.instances[name] = instance
+
+    def remove_instance(self, name: str) -> None:
+        """Delete an instance with its tables.
+
+        Raises:
+            Refusal: there is none of this name.
+        """
+        instance = self.instance(name)
+        for table in list(instance.tables):
+            instance.delete_table(table)
+        instance.partition_aims.clear()
+        instance.journal.commit()
+        del self.instances[name]
+
+    # Behaviour
+
+    def add_fault(self, rule: FaultRule) -> None:
+        """Put a fault rule into force."""
+        self.faults.add(rule)
+
+    def clear_faults(self) -> None:
+        """Remove all fault rules."""
+        self.faults.clear()
+
+    def advance_clock(self, seconds: float) -> float:
+        """Move the service's clock ahead of (or behind) its source; return its time."""
+        if isinstance(self.clock, ManualClock):
+            self.clock.advance(seconds)
+        else:
+            self._shifted.shift += seconds
+        return self.clock.now()
+
+    def change_settings(self, **changes: Any) -> Settings:
+        """Change behaviour at run time; return all settings.
+
+        Raises:
+            Refusal: there is no such setting, or the value is of another type.
+        """
+        self.settings = changed_settings(self.settings, changes)
+        self.application.settings = self.settings
+        for instance in self.instances.values():
+            instance.settings = self.settings
+        return self.settings
+
+    # Tables
 
     def set_partitions(self, instance: str, table: str, count: int) -> None:
-        """Choose how many partitions a table will have; takes effect as it is created or filled.
+        """Choose how many partitions a table gets as it is created or filled.
 
         Raises:
             Refusal: no such instance.
         """
-        found = self._instance(instance)
+        found = self.instance(instance)
         found.partition_aims[table] = count
         if table in found.tables:
             found.tables[table].partition_aim = count
@@ -39,96 +174,97 @@ class Levers:
         Raises:
             Refusal: no such instance, table or partition, or it cannot be split.
         """
-        parts = self._instance(instance).split(table, self._now_us(), partition_id=partition_id, key=key)
+        parts = self.instance(instance).split(table, self._now_us(), partition_id=partition_id, key=key)
         return [partition.id for partition in parts]
 
     def merge(self, instance: str, table: str, partition_id: str | None = None) -> list[str]:
-        """Merge a partition with the one behind it, by default the smallest two; return ids of both parents and child.
+        """Merge a partition with its successor, by default the smallest two; return ids of both parents and child.
 
         Raises:
-            Refusal: no such instance, table or partition, or there is none behind it.
+            Refusal: no such instance, table or partition, or it has no successor.
         """
-        parts = self._instance(instance).merge(table, self._now_us(), partition_id=partition_id)
+        parts = self.instance(instance).merge(table, self._now_us(), partition_id=partition_id)
         return [partition.id for partition in parts]
 
-    def suspend(self, instance: str, tunnel: str, channel_id: str) -> None:
-        """Take a channel away and keep it from everybody, until `resume`.
+    def trim(self, instance: str, table: str) -> None:
+        """Remove every entry of a table's change log, as if the retention had passed.
 
         Raises:
-            Refusal: no such instance, tunnel or channel.
+            Refusal: no such instance or table.
         """
-        found = self._tunnel(instance, tunnel)
-        found.suspend(found.channel(channel_id))
+        log = self.instance(instance).table(table).log
+        if log is not None:
+            log.trim()
 
-    def resume(self, instance: str, tunnel: str, channel_id: str) -> None:
-        """Let a channel be given away again.
+    # Tunnels
 
-        Raises:
-            Refusal: no such instance, tunnel or channel.
-        """
-        found = self._tunnel(instance, tunnel)
-        found.resume(found.channel(channel_id))
-
-    def conflict(self, instance: str, tunnel: str, channel_id: str) -> int:
-        """Let a channel's next checkpoint find that somebody has used its sequence number; return the stored one.
-
-        Raises:
-            Refusal: no such instance, tunnel or channel.
-        """
-        channel = self._tunnel(instance, tunnel).channel(channel_id)
-        channel.sequence += 1
-        return channel.sequence
-
-    def expire_clients(self, instance: str, tunnel: str, client: str | None = None) -> list[str]:
-        """Forget one client, or all, of a tunnel (id or name) as if they had timed out; return their ids.
+    def tunnel(self, instance: str, tunnel: str) -> Tunnel:
+        """Return a tunnel by id or name.
 
         Raises:
             Refusal: no such instance or tunnel.
         """
-        found = self._tunnel(instance, tunnel)
+        for found in self.instance(instance).tunnels.values():
+            if tunnel in (found.id, found.name):
+                return found
+        raise Refusal("OTSParameterInvalid", f"no tunnel {tunnel!r} in instance {instance!r}")
+
+    def expire_tunnel(self, instance: str, tunnel: str) -> None:
+        """Expire a tunnel.
+
+        Raises:
+            Refusal: no such instance or tunnel.
+        """
+        self.tunnel(instance, tunnel).expired = True
+
+    def expire_clients(self, instance: str, tunnel: str, client: str | None = None) -> list[str]:
+        """Remove one client, or all, of a tunnel as if they had timed out; return their ids.
+
+        Raises:
+            Refusal: no such instance or tunnel.
+        """
+        found = self.tunnel(instance, tunnel)
         gone = [known for known in found.clients if client in (None, known)]
         for known in gone:
             found.shutdown(known)
         return list(gone)
 
-    def expire_tunnel(self, instance: str, tunnel: str) -> None:
-        """Let a tunnel (id or name) expire.
-
-        Raises:
-            Refusal: no such instance or tunnel.
-        """
-        self._tunnel(instance, tunnel).expired = True
-
-    def trim(self, instance: str, table: str) -> None:
-        """Forget a table's whole change log, as if the retention had passed.
-
-        Raises:
-            Refusal: no such instance or table.
-        """
-        log = self._instance(instance).table(table).log
-        if log is not None:
-            log.trim()
-
-    def rebalance(self, instance: str, tunnel: str, channel_id: str) -> None:
-        """Take an open channel back from its client; the next heartbeats give it away again.
+    def suspend(self, instance: str, tunnel: str, channel_id: str) -> None:
+        """Take a channel from its client; no client gets it before `resume`.
 
         Raises:
             Refusal: no such instance, tunnel or channel.
         """
-        channel = self._tunnel(instance, tunnel).channel(channel_id)
-        if channel.status is ChannelStatus.OPEN:
-            channel.turn(ChannelStatus.CLOSING, channel.owner)
+        found = self.tunnel(instance, tunnel)
+        found.suspend(found.channel(channel_id))
 
-    def _instance(self, name: str) -> Instance:
-        if name not in self.instances:
-            raise parameter_invalid(f"no instance {name!r}, there are: {', '.join(sorted(self.instances))}")
-        return self.instances[name]
+    def resume(self, instance: str, tunnel: str, channel_id: str) -> None:
+        """Assign a suspended channel again.
 
-    def _tunnel(self, instance: str, tunnel: str) -> Tunnel:
-        for found in self._instance(instance).tunnels.values():
-            if tunnel in (found.id, found.name):
-                return found
-        raise Refusal("OTSParameterInvalid", f"no tunnel {tunnel!r} in instance {instance!r}")
+        Raises:
+            Refusal: no such instance, tunnel or channel.
+        """
+        found = self.tunnel(instance, tunnel)
+        found.resume(found.channel(channel_id))
+
+    def rebalance(self, instance: str, tunnel: str, channel_id: str) -> None:
+        """Take an open channel back from its client; the next heartbeats assign it again.
+
+        Raises:
+            Refusal: no such instance, tunnel or channel.
+        """
+        found = self.tunnel(instance, tunnel)
+        found.take_back(found.channel(channel_id))
+
+    def conflict(self, instance: str, tunnel: str, channel_id: str) -> int:
+        """Use up a channel's next sequence number, so that its client's checkpoint conflicts; return the stored one.
+
+        Raises:
+            Refusal: no such instance, tunnel or channel.
+        """
+        channel = self.tunnel(instance, tunnel).channel(channel_id)
+        channel.sequence += 1
+        return channel.sequence
 
     def _now_us(self) -> int:
         return int(self.clock.now() * 1_000_000)

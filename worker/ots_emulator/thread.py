@@ -1,29 +1,55 @@
-"""An emulator in a thread of its own, for code without an event loop."""
+"""A server in a thread of its own, for code without an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from ots_emulator.eventloop import new_event_loop
 
-if TYPE_CHECKING:
-    from ots_emulator.emulator import Emulator
-
-#: Starting and stopping take milliseconds; beyond this something hangs.
+#: Seconds. Starting and stopping take milliseconds; beyond this something hangs.
 _DEADLINE = 10.0
 
 
+class Runnable(Protocol):
+    """What can run in the thread: `Emulator`, or a double of it."""
+
+    @property
+    def endpoint(self) -> str:
+        """URL clients connect to."""
+        ...
+
+    @property
+    def admin_url(self) -> str:
+        """URL of the admin port."""
+        ...
+
+    async def start(self) -> None:
+        """Open the ports.
+
+        Raises:
+            OSError: an address cannot be used.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Close the ports."""
+        ...
+
+    def commit(self) -> None:
+        """Store what a call from another thread has changed."""
+        ...
+
+
 class EmulatorThread:
-    """Runs an `Emulator`, one that exists or one of these arguments. Levers are called on its thread with `call`."""
+    """Runs an emulator in a thread; other threads reach its methods through `call`.
 
-    def __init__(self, *arguments: Any, emulator: Emulator | None = None, **options: Any) -> None:
-        if emulator is None:
-            from ots_emulator.emulator import Emulator
+    ``with Emulator() as emulator`` does the same in one step.
+    """
 
-            emulator = Emulator(*arguments, **options)
+    def __init__(self, emulator: Runnable) -> None:
         self._emulator = emulator
         self._ready = threading.Event()
         self._stop: asyncio.Event | None = None
@@ -50,11 +76,6 @@ class EmulatorThread:
             raise TimeoutError(f"the emulator did not stop within {_DEADLINE} s")
 
     @property
-    def emulator(self) -> Emulator:
-        """The emulator; touch its state only through `call`."""
-        return self._emulator
-
-    @property
     def endpoint(self) -> str:
         """URL clients connect to."""
         return self._emulator.endpoint
@@ -64,12 +85,12 @@ class EmulatorThread:
         """URL of the admin port."""
         return self._emulator.admin_url
 
-    def call(self, lever: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method of the emulator on its own thread and return its result."""
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the emulator in its thread and return its result."""
         assert self._loop is not None
 
         async def run() -> Any:
-            result = getattr(self._emulator, lever)(*arguments, **options)
+            result = getattr(self._emulator, method)(*arguments, **options)
             self._emulator.commit()
             return result
 

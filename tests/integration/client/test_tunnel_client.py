@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator import EmulatorThread, Settings
+from ots_emulator import Emulator, Settings
 from ots_tunnel import Credentials, StreamConfig, SyncTunnelClient, TunnelClient, TunnelType
 from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, TunnelNotFound
 from ots_tunnel.model import KeyColumn, KeyType
@@ -21,7 +21,7 @@ Clients = type[TunnelClient] | type[SyncTunnelClient]
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    with EmulatorThread(settings=Settings(init_delay=0.0)) as running:
+    with Emulator(settings=Settings(init_delay=0.0)) as running:
         admin = TableAdmin(running.endpoint, "demo", lambda: KEYS)
         admin.create(TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),)))
         admin.close()

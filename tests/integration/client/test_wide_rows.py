@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ots_emulator import EmulatorThread, Settings
+from ots_emulator import Emulator, Settings
 from ots_tunnel.client.table import SyncTableClient, TableClient
 from ots_tunnel.client.table_calls import RangePage, RowChange
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, Marker
@@ -55,7 +55,7 @@ def read(endpoint: str, *, blocking: bool, forward: bool) -> list[DecodedRow]:
 @pytest.mark.parametrize("blocking", [False, True])
 @pytest.mark.parametrize("forward", [True, False])
 def test_a_wide_row_arrives_whole(blocking: bool, forward: bool) -> None:
-    with EmulatorThread(settings=Settings(range_bytes=600)) as emulator:
+    with Emulator(settings=Settings(range_bytes=600)) as emulator:
         write(emulator.endpoint)
         rows = read(emulator.endpoint, blocking=blocking, forward=forward)
 

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from ots_emulator import Settings
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator, Settings
 from ots_tunnel.cli import cli
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.tunnel import TunnelClient
@@ -36,7 +35,7 @@ FAST = replace(SETTINGS, interval=0.3, timeout=3, checkpoint_interval=0.2, early
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    with EmulatorThread(settings=Settings(init_delay=0.01, page_rows=100)) as emulator:
+    with Emulator(settings=Settings(init_delay=0.01, page_rows=100)) as emulator:
         made = Scene(emulator, tmp_path)
         yield made
 

@@ -45,7 +45,7 @@ async def test_serves_its_state_and_drains_on_sigterm(scene: Scene, tmp_path: Pa
     assert 'ots_tunnel_records_total{action="put",channel_type="BaseData",tunnel="t"} 20.0' in metrics
     assert left.code == 0
     assert left.lines[-1]["action"] == "stopped"
-    assert scene.emulator._tunnel("demo", scene.tunnel_id).clients == {}
+    assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
 
 
 async def _status(http: aiohttp.ClientSession, path: str) -> int:

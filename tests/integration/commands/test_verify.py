@@ -297,10 +297,10 @@ def test_rows_that_are_equal_later_are_settled(tables: Scene) -> None:
     tables.fill(row(number) for number in range(60))
     tables.put(SOURCE, [row(number) for number in range(100, 140)])
     tables.put(SOURCE, [row(200)])
-    before = tables.emulator.emulator.calls
+    before = tables.emulator.calls
     process = tables.start("--recheck", "2", "-o", "json")
     # Two descriptions, four times split points, 15 pages of one table and 9 of the other: the first look is over.
-    wait_until(process, lambda: tables.emulator.emulator.calls >= before + 30)
+    wait_until(process, lambda: tables.emulator.calls >= before + 30)
     tables.put(COPY, [row(number) for number in range(100, 140)])
     out, err = process.communicate(timeout=30)
 

@@ -175,7 +175,7 @@ def test_a_document_of_another_kind_of_copy_is_refused(tables: Scene, more: str,
 
     assert isinstance(done.exception, ConfigError)
     assert message in str(done.exception)
-    assert tables.emulator.emulator.calls == 2, "nothing has been asked but what made the tables"
+    assert tables.emulator.calls == 2, "nothing has been asked but what made the tables"
 
 
 def test_a_document_and_options_exclude_each_other(tables: Scene) -> None:
@@ -203,7 +203,7 @@ def test_wrong_options_are_named(tables: Scene, arguments: list[str], message: s
 
     assert isinstance(done.exception, ConfigError)
     assert message in str(done.exception)
-    assert tables.emulator.emulator.calls == 2, "nothing has been asked but what made the tables"
+    assert tables.emulator.calls == 2, "nothing has been asked but what made the tables"
 
 
 @pytest.mark.parametrize("arguments", [["--sample", "0"], ["--sample", "101"], ["--parallel", "0"], ["--seed", "1"]])

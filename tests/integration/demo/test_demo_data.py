@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import ots_tunnel
-from ots_emulator import EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.demo.changes import ChangeKind
 from ots_tunnel.demo.flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
 from ots_tunnel.demo.load import Target, load_flights
@@ -29,7 +29,7 @@ ROWS = 1_000
 
 @pytest.fixture
 def target() -> Iterator[Target]:
-    with EmulatorThread() as emulator:
+    with Emulator() as emulator:
         yield Target(emulator.endpoint, "demo", Credentials("test-id", "test-secret"), "flights")
 
 

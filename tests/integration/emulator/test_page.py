@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ots_emulator import EmulatorThread, Settings
+from ots_emulator import Emulator, Settings
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import SyncTunnelClient
@@ -52,7 +52,7 @@ def texts(document: str) -> list[str]:
     return [text for text in (unescape(part).strip() for part in re.split(r"<[^>]+>", body)) if text]
 
 
-def prepare(emulator: EmulatorThread) -> str:
+def prepare(emulator: Emulator) -> str:
     """A table with rows and a stream, a tunnel half done, a worker connected, a refused call."""
     admin = TableAdmin(emulator.endpoint, "demo", lambda: KEYS)
     admin.create(TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),)))
@@ -76,7 +76,7 @@ def test_the_page_shows_what_there_is(tmp_path: Path) -> None:
     picture = REPORTS / "emulator-page.png"
     picture.unlink(missing_ok=True)
     settings = Settings(partitions=3, init_delay=0.0)
-    with EmulatorThread(
+    with Emulator(
         {"demo": {"test-id": "test-secret"}, "other": {"test-id": "test-secret"}}, settings=settings
     ) as emulator:
         prepare(emulator)
@@ -118,7 +118,7 @@ def test_the_page_shows_what_there_is(tmp_path: Path) -> None:
 
 def test_names_of_clients_are_text_and_nothing_else(tmp_path: Path) -> None:
     evil = "<img src=x onerror=document.title='owned'>"
-    with EmulatorThread({evil: {"test-id": "test-secret"}}) as emulator:
+    with Emulator({evil: {"test-id": "test-secret"}}) as emulator:
         document = browse(emulator.admin_url + "/", tmp_path, "--dump-dom")
 
     assert f"Instance {evil}" in texts(document)
@@ -127,7 +127,7 @@ def test_names_of_clients_are_text_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_the_page_copes_with_hundreds_of_channels(tmp_path: Path) -> None:
-    with EmulatorThread(settings=Settings(partitions=200, init_delay=0.0, partition_rows=1)) as emulator:
+    with Emulator(settings=Settings(partitions=200, init_delay=0.0, partition_rows=1)) as emulator:
         tunnel = prepare(emulator)
         document = browse(emulator.admin_url + "/", tmp_path, "--dump-dom")
         state = emulator.call("state")

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ots_emulator import Emulator, EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.http.message import HttpRequest
 from tests.support.emulator_driver import Driver
@@ -148,7 +148,7 @@ async def test_admin_mistakes_are_named(
 
 
 def test_a_thread_for_code_without_a_loop() -> None:
-    with EmulatorThread({"one": {"id": "secret"}}) as emulator:
+    with Emulator({"one": {"id": "secret"}}) as emulator:
         assert emulator.endpoint.startswith("http://127.0.0.1:")
         assert emulator.call("state")["instances"][0]["name"] == "one"
 

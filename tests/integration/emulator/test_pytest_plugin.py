@@ -29,16 +29,16 @@ def test_every_test_has_an_empty_instance(ots_emulator, run):
     client = client_of(ots_emulator)
     client.create_tunnel("orders", "copy", TunnelType.Stream)
     client.close()
-    ots_emulator.lever("set_partitions", "orders", 2)
+    ots_emulator.call("set_partitions", "orders", 2)
 
 
 def test_faults(ots_emulator):
     ots_emulator.add_fault(operation="ListTunnel", code="OTSServerBusy", status=503)
-    assert len(ots_emulator.server.emulator.faults) == 1
+    assert len(ots_emulator.server.faults) == 1
 
 
 def test_faults_of_other_tests_are_gone(ots_emulator):
-    assert len(ots_emulator.server.emulator.faults) == 0
+    assert len(ots_emulator.server.faults) == 0
     client = client_of(ots_emulator)
     assert client.list_tunnels("") == ()
     client.close()

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from ots_emulator import EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import (
     AuthFailed,
@@ -37,13 +37,13 @@ SOURCE = TableSchema(
 
 
 @pytest.fixture
-def emulator() -> Iterator[EmulatorThread]:
-    with EmulatorThread({"demo": {"test-id": "test-secret"}, "other": {"test-id": "test-secret"}}) as emulator:
+def emulator() -> Iterator[Emulator]:
+    with Emulator({"demo": {"test-id": "test-secret"}, "other": {"test-id": "test-secret"}}) as emulator:
         yield emulator
 
 
 @pytest.fixture
-def source(emulator: EmulatorThread) -> Iterator[TableAdmin]:
+def source(emulator: Emulator) -> Iterator[TableAdmin]:
     admin = connect(emulator.endpoint, "demo")
     admin.create(SOURCE)
     yield admin
@@ -51,7 +51,7 @@ def source(emulator: EmulatorThread) -> Iterator[TableAdmin]:
 
 
 @pytest.fixture
-def destination(emulator: EmulatorThread) -> Iterator[TableAdmin]:
+def destination(emulator: Emulator) -> Iterator[TableAdmin]:
     admin = connect(emulator.endpoint, "other")
     yield admin
     admin.close()
@@ -188,7 +188,7 @@ def test_a_table_that_never_answers_ends_at_the_deadline(source: TableAdmin, des
     assert 29 <= now <= 31
 
 
-def test_errors_are_the_packages_own(emulator: EmulatorThread, source: TableAdmin) -> None:
+def test_errors_are_the_packages_own(emulator: Emulator, source: TableAdmin) -> None:
     with pytest.raises(ObjectAlreadyExist):
         source.create(SOURCE)
     with pytest.raises(AuthFailed):
@@ -201,7 +201,7 @@ def test_errors_are_the_packages_own(emulator: EmulatorThread, source: TableAdmi
             connect(f"http://127.0.0.1:{free.getsockname()[1]}", "demo").list()
 
 
-def test_changed_credentials_are_used_at_once(emulator: EmulatorThread) -> None:
+def test_changed_credentials_are_used_at_once(emulator: Emulator) -> None:
     current = Credentials("test-id", "wrong")
     admin = TableAdmin(emulator.endpoint, "demo", lambda: current)
     with pytest.raises(AuthFailed):

@@ -93,7 +93,7 @@ async def test_a_drain_hands_back_what_a_hanging_write_held(scene: Scene) -> Non
     assert time.monotonic() - began < 2
     assert min(between.closed_at) - began >= worker._settings.abandon_after + worker._settings.write_deadline - 0.02
     assert {channel.status for channel in scene.channels().values()} == {ChannelStatus.CLOSE}
-    assert scene.emulator._tunnel("demo", scene.tunnel_id).clients == {}
+    assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
 
 
 async def test_an_answer_that_makes_no_sense_is_a_hiccup(scene: Scene) -> None:

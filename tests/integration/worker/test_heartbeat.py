@@ -158,7 +158,7 @@ async def test_an_end_that_cannot_be_stored_is_reported_as_close(scene: Scene) -
     await scene.create_tunnel(TunnelType.BaseData)
     scene.emulator.faults.add(FaultRule(operation="Checkpoint", code="OTSTunnelServerUnavailable"))
     sink = RecordingSink()
-    (channel,) = scene.emulator._tunnel("demo", scene.tunnel_id).channels.values()
+    (channel,) = scene.emulator.tunnel("demo", scene.tunnel_id).channels.values()
 
     async with scene.running(scene.worker(sink, timeout=0.9)):
         await until(lambda: len(sink.written) >= 200, 20, "read a second time")

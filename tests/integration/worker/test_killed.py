@@ -32,7 +32,7 @@ async def scene() -> AsyncIterator[Scene]:
 async def wait_for_copy(scene: Scene) -> None:
     """Wait until everything written so far was consumed; then the tables must be equal, cell by cell."""
     now_ns = time.time_ns()
-    tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
+    tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
     await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "caught up")
     comparison = await compare_tables(scene.table, TABLE, scene.table, COPY)
     assert comparison.equal, comparison

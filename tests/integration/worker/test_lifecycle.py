@@ -130,7 +130,7 @@ async def test_a_drained_worker_leaves_nothing_behind(scene: Scene) -> None:
         gate.set()
 
     assert scene.owners() == []
-    assert scene.emulator._tunnel("demo", scene.tunnel_id).clients == {}
+    assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
     confirmed = len(first.written)
     async with scene.running(scene.worker(second)):
         await until(lambda: confirmed + len(second.written) >= 200, what="rest")
@@ -227,7 +227,7 @@ async def test_a_foreign_checkpoint_means_ownership_is_lost(scene: Scene) -> Non
 
     async with scene.running(worker := scene.worker(sink, interval=0.3)):
         await scene.put(KEYS[:10])
-        stored = scene.emulator._tunnel("demo", scene.tunnel_id).channels[channel_id]
+        stored = scene.emulator.tunnel("demo", scene.tunnel_id).channels[channel_id]
         await until(lambda: len(sink.written) >= 10 and stored.sequence >= 1)
         view = worker.status.channels[channel_id]
         await scene.client.checkpoint(scene.tunnel_id, ClientId("other"), channel_id, Checkpoint(start.token, 1000))
@@ -319,7 +319,7 @@ async def test_finished_is_durable_before_terminated_is_reported(scene: Scene) -
     await scene.create_table(partitions=2)
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
-    tunnel = scene.emulator._tunnel("demo", scene.tunnel_id)
+    tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
 
     async with scene.running(scene.worker(RecordingSink())):
         while any(channel.status is not ChannelStatus.TERMINATED for channel in tunnel.channels.values()):

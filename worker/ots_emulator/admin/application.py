@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, fields
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
@@ -15,9 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from ots_emulator.admin.state import Document, state_of
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.server.faults import FaultRule
-
-if TYPE_CHECKING:
-    from ots_emulator.emulator import Emulator
+from ots_emulator.service import Service
 
 _PAGE = files("ots_emulator.admin") / "page.html"
 #: Nothing of the page comes from elsewhere, and it shows what clients named: no script but its own may run in it.
@@ -30,23 +28,23 @@ _RULE = TypeAdapter(FaultRule)
 _RULE_FIELDS = frozenset(field.name for field in fields(FaultRule))
 
 
-def admin_application(emulator: Emulator) -> web.Application:
-    """Return the application behind the admin port; every lever is a method of the emulator."""
+def admin_application(service: Service) -> web.Application:
+    """Return the application behind the admin port; every lever is a method of the service."""
 
     async def healthz(request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
     async def state(request: web.Request) -> web.Response:
-        return web.json_response(state_of(emulator))
+        return web.json_response(state_of(service))
 
     async def calls(request: web.Request) -> web.Response:
-        return web.json_response([asdict(call) for call in emulator.history.newest_first()])
+        return web.json_response([asdict(call) for call in service.application.history.newest_first()])
 
     async def page(request: web.Request) -> web.Response:
         return web.Response(body=_PAGE.read_bytes(), content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
 
     async def faults(request: web.Request) -> web.Response:
-        return web.json_response({"rules": [asdict(rule) for rule in emulator.faults.rules]})
+        return web.json_response({"rules": [asdict(rule) for rule in service.faults.rules]})
 
     application = web.Application(middlewares=[_refusals])
     application.router.add_get("/healthz", healthz)
@@ -54,87 +52,87 @@ def admin_application(emulator: Emulator) -> web.Application:
     application.router.add_get("/state", state)
     application.router.add_get("/calls", calls)
     application.router.add_get("/faults", faults)
-    for path, lever in _LEVERS.items():
-        application.router.add_post(path, _posted(emulator, partial(lever, emulator)))
+    for path, control in _CONTROLS.items():
+        application.router.add_post(path, _posted(service, partial(control, service)))
     return application
 
 
-def _split(emulator: Emulator, document: Document) -> Document:
-    parent, *children = emulator.split(
+def _split(service: Service, document: Document) -> Document:
+    parent, *children = service.split(
         _text(document, "instance"), _text(document, "table"), _optional_text(document, "partition")
     )
     return {"parent": parent, "children": children}
 
 
-def _merge(emulator: Emulator, document: Document) -> Document:
-    *parents, child = emulator.merge(
+def _merge(service: Service, document: Document) -> Document:
+    *parents, child = service.merge(
         _text(document, "instance"), _text(document, "table"), _optional_text(document, "partition")
     )
     return {"parents": parents, "child": child}
 
 
-def _clock(emulator: Emulator, document: Document) -> Document:
-    return {"time": emulator.advance_clock(_number(document, "advance"))}
+def _clock(service: Service, document: Document) -> Document:
+    return {"time": service.advance_clock(_number(document, "advance"))}
 
 
-def _settings(emulator: Emulator, document: Document) -> Document:
-    return asdict(emulator.change_settings(**document))
+def _settings(service: Service, document: Document) -> Document:
+    return asdict(service.change_settings(**document))
 
 
-def _suspend(emulator: Emulator, document: Document) -> Document:
-    emulator.suspend(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+def _suspend(service: Service, document: Document) -> Document:
+    service.suspend(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
     return {}
 
 
-def _resume(emulator: Emulator, document: Document) -> Document:
-    emulator.resume(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+def _resume(service: Service, document: Document) -> Document:
+    service.resume(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
     return {}
 
 
-def _conflict(emulator: Emulator, document: Document) -> Document:
+def _conflict(service: Service, document: Document) -> Document:
     instance, tunnel = _text(document, "instance"), _text(document, "tunnel")
-    return {"sequence": emulator.conflict(instance, tunnel, _text(document, "channel"))}
+    return {"sequence": service.conflict(instance, tunnel, _text(document, "channel"))}
 
 
-def _partitions(emulator: Emulator, document: Document) -> Document:
+def _partitions(service: Service, document: Document) -> Document:
     count = document.get("count")
     if not isinstance(count, int) or count < 1:
         raise parameter_invalid(f"count: found {count!r}, allowed is a whole number from 1 on")
-    emulator.set_partitions(_text(document, "instance"), _text(document, "table"), count)
+    service.set_partitions(_text(document, "instance"), _text(document, "table"), count)
     return {"count": count}
 
 
-def _expire_clients(emulator: Emulator, document: Document) -> Document:
+def _expire_clients(service: Service, document: Document) -> Document:
     instance, tunnel = _text(document, "instance"), _text(document, "tunnel")
-    return {"expired": emulator.expire_clients(instance, tunnel, _optional_text(document, "client"))}
+    return {"expired": service.expire_clients(instance, tunnel, _optional_text(document, "client"))}
 
 
-def _expire_tunnel(emulator: Emulator, document: Document) -> Document:
-    emulator.expire_tunnel(_text(document, "instance"), _text(document, "tunnel"))
+def _expire_tunnel(service: Service, document: Document) -> Document:
+    service.expire_tunnel(_text(document, "instance"), _text(document, "tunnel"))
     return {}
 
 
-def _rebalance(emulator: Emulator, document: Document) -> Document:
-    emulator.rebalance(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+def _rebalance(service: Service, document: Document) -> Document:
+    service.rebalance(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
     return {}
 
 
-def _trim(emulator: Emulator, document: Document) -> Document:
-    emulator.trim(_text(document, "instance"), _text(document, "table"))
+def _trim(service: Service, document: Document) -> Document:
+    service.trim(_text(document, "instance"), _text(document, "table"))
     return {}
 
 
-def _faults(emulator: Emulator, document: Document) -> Document:
+def _faults(service: Service, document: Document) -> Document:
     if document.get("clear"):
-        emulator.faults.clear()
+        service.faults.clear()
     elif isinstance(seconds := document.get("unavailable"), int | float):
-        emulator.faults.unavailable(seconds, emulator.clock.now())
+        service.faults.unavailable(seconds, service.clock.now())
     else:
-        emulator.faults.add(_rule(document))
-    return {"rules": len(emulator.faults)}
+        service.faults.add(_rule(document))
+    return {"rules": len(service.faults)}
 
 
-_LEVERS: dict[str, Callable[[Emulator, Document], Document]] = {
+_CONTROLS: dict[str, Callable[[Service, Document], Document]] = {
     "/split": _split,
     "/merge": _merge,
     "/clock": _clock,
@@ -152,7 +150,7 @@ _LEVERS: dict[str, Callable[[Emulator, Document], Document]] = {
 
 
 def _posted(
-    emulator: Emulator, lever: Callable[[Document], Document]
+    service: Service, control: Callable[[Document], Document]
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
         try:
@@ -161,8 +159,8 @@ def _posted(
             raise parameter_invalid(f"body is no JSON: {error}") from error
         if not isinstance(document, dict):
             raise parameter_invalid("body is no JSON object")
-        answer = lever(document)
-        emulator.commit()
+        answer = control(document)
+        service.commit()
         return web.json_response(answer)
 
     return handle

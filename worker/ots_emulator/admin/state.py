@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ots_emulator.instance import Instance
+from ots_emulator.service import Service
 from ots_emulator.tables.table import Table
 from ots_emulator.tunnels.channel import TunnelChannel
 from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.model import FINISHED
 
-if TYPE_CHECKING:
-    from ots_emulator.emulator import Emulator
-
 Document = dict[str, Any]
 
 
-def state_of(emulator: Emulator) -> Document:
+def state_of(service: Service) -> Document:
     """Return everything there is to see, as JSON values."""
-    now = emulator.clock.now()
+    now = service.clock.now()
     return {
         "time": now,
-        "calls": emulator.calls,
-        "faults": len(emulator.faults),
-        "instances": [_instance_state(instance, now) for instance in emulator.instances.values()],
+        "calls": service.application.calls,
+        "faults": len(service.faults),
+        "instances": [_instance_state(instance, now) for instance in service.instances.values()],
     }
 
 

@@ -170,12 +170,16 @@ class Tunnel:
         channel.sequence = max(channel.sequence, sequence)
         channel.token = token
 
-    def suspend(self, channel: TunnelChannel) -> None:
-        """Take a channel away and keep it from being given to anybody."""
-        channel.suspended = True
-        channel.forced = False
+    def take_back(self, channel: TunnelChannel) -> None:
+        """Ask the owner of an open channel to close it."""
         if channel.status is ChannelStatus.OPEN:
             channel.turn(ChannelStatus.CLOSING, channel.owner)
+
+    def suspend(self, channel: TunnelChannel) -> None:
+        """Take a channel back and assign it to no client until `resume`."""
+        channel.suspended = True
+        channel.forced = False
+        self.take_back(channel)
 
     def resume(self, channel: TunnelChannel) -> None:
         """Let a channel be given away, also one that waits for its parents."""

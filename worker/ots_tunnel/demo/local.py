@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from ots_emulator.thread import EmulatorThread
+from ots_emulator import Emulator
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config import DeliveryConfig
@@ -63,7 +63,7 @@ class DemoOptions:
 class LocalDemo:
     """One run: the emulator runs in a thread, everything else in this event loop."""
 
-    def __init__(self, emulator: EmulatorThread, options: DemoOptions, console: Console) -> None:
+    def __init__(self, emulator: Emulator, options: DemoOptions, console: Console) -> None:
         self._emulator = emulator
         self._options = options
         self._console = console
@@ -236,7 +236,7 @@ def run_demo(options: DemoOptions, console: Console) -> int:
     """
     begin = time.monotonic()
     keys = {CREDENTIALS.access_key_id: CREDENTIALS.access_key_secret}
-    with EmulatorThread({INSTANCE: keys}) as emulator:
+    with Emulator({INSTANCE: keys}) as emulator:
         try:
             comparison = asyncio.run(LocalDemo(emulator, options, console).run())
         except* TunnelError as group:

@@ -47,7 +47,7 @@ def names_in(directory: Path) -> set[str]:
 def sweep(driver: Driver) -> int:
     """Sweep until nothing deleted is left; returns in how many pieces."""
     pieces = 0
-    storage = driver.emulator._storage
+    storage = driver.emulator.service.storage
     assert storage is not None
     while not storage.is_swept:
         pieces += 1
@@ -302,7 +302,7 @@ async def test_what_cannot_be_kept_is_not_acknowledged(tmp_path: Path, caplog: p
     driver = Driver(tmp_path / "data")
     await driver.create_table()
     await driver.put(1, put("v", 1))
-    storage = driver.emulator._storage
+    storage = driver.emulator.service.storage
     assert driver.data is not None
     assert storage is not None
     before = picture_of(driver.emulator)
@@ -410,9 +410,9 @@ async def test_a_directory_in_use_or_none_at_all(driver: Driver, tmp_path: Path)
 def test_fsync_waits_for_the_disk_with_every_commit(tmp_path: Path, *, fsync: bool, level: int) -> None:
     emulator = Emulator(settings=Settings(fsync=fsync), data=tmp_path)
     try:
-        assert emulator._storage is not None
+        assert emulator.service.storage is not None
         # SQLite's NORMAL and FULL.
-        assert emulator._storage._db.execute("PRAGMA synchronous").fetchone() == (level,)
+        assert emulator.service.storage._db.execute("PRAGMA synchronous").fetchone() == (level,)
     finally:
         emulator.close()
 
