@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar, assert_never
 
 from ots_tunnel.errors import ObjectAlreadyExist
-from ots_tunnel.tables.destination import ensure_destination_async
+from ots_tunnel.tables.destination import ensure_destination
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.diagnosis import Place, destination_incompatible, kube_problem, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS
@@ -102,7 +102,7 @@ class Applier:
         if sink is None or source is None or destination is None:
             return
         cache.sink.table = None
-        call = ensure_destination_async(
+        call = ensure_destination(
             source.tables.admin,
             destination.tables.admin,
             spec.source.table,

@@ -10,9 +10,10 @@ from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.errors import CodecError, ConnectionLost, ResourceGone
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, Token
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.backoff import IDLE_READ, READ_RETRY, TICK
+from ots_tunnel.protocol.backoff import READ_RETRY
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS
+from ots_tunnel.protocol.idle_read import IDLE_READ, TICK
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
-from ots_tunnel.protocol.assignment import accept_report, merge
+from ots_tunnel.protocol.assignment import merge
 from ots_tunnel.protocol.channel import (
     Connected,
     ConnectFailed,
@@ -113,7 +113,9 @@ class Client:
                 case StopPipeline(reason):
                     self.stopping[key] = reason
                 case Report(channel):
-                    self.channels = accept_report(self.channels, channel)
+                    known = self.channels.get(channel.channel_id)
+                    if known is not None and channel.version > known.version:
+                        self.channels[channel.channel_id] = channel
 
     def end(self, key: ChannelId, event: Event) -> None:
         self.running.discard(key)

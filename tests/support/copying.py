@@ -29,7 +29,7 @@ from ots_tunnel.model import (
     TunnelId,
     TunnelType,
 )
-from ots_tunnel.protocol.assignment import accept_report, merge
+from ots_tunnel.protocol.assignment import merge
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.table.sink import TablestoreSink
@@ -121,8 +121,9 @@ class Pair:
                     done.add(channel_id)
                     if await self._copy_channel(channel_id, sink, rewinds):
                         channel = held[channel_id]
-                        ended = replace(channel, status=ChannelStatus.TERMINATED, version=channel.version + 1)
-                        held = accept_report(held, ended)
+                        held[channel_id] = replace(
+                            channel, status=ChannelStatus.TERMINATED, version=channel.version + 1
+                        )
                 await asyncio.sleep(0.01)
 
     async def _finished(self, done: set[ChannelId]) -> bool:

@@ -25,7 +25,7 @@ from ots_tunnel.model import Action, CellOp, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, RowWrite, TableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import ANY_DEVIATION, planned_schema
-from ots_tunnel.tables.destination import DestinationResult, ensure_destination, ensure_destination_async
+from ots_tunnel.tables.destination import DestinationResult, ensure_destination
 
 SOURCE = TableSchema(
     "orders",
@@ -71,23 +71,17 @@ def test_a_table_is_described_as_it_was_created(source: TableAdmin) -> None:
         source.delete("orders")
 
 
-def test_the_destination_is_created_once(source: TableAdmin, destination: TableAdmin) -> None:
-    first = ensure_destination(source, destination, "orders", "copy", create=True)
-    second = ensure_destination(source, destination, "orders", "copy", create=True)
+async def test_the_destination_is_created_once(source: TableAdmin, destination: TableAdmin) -> None:
+    first = await ensure_destination(source, destination, "orders", "copy", create=True)
+    second = await ensure_destination(source, destination, "orders", "copy", create=True)
 
     planned = planned_schema(SOURCE, "copy")
     assert first == DestinationResult(True, planned)
     assert second == DestinationResult(False, planned)
     assert planned.deviation_seconds == ANY_DEVIATION
     assert destination.describe("copy") == planned
-
-
-async def test_as_a_coroutine(source: TableAdmin, destination: TableAdmin) -> None:
-    result = await ensure_destination_async(source, destination, "orders", "copy", create=True)
-
-    assert result.created
     assert await AsyncTableAdmin(destination).list() == ("copy",)
-    assert await AsyncTableAdmin(destination).is_empty("copy", planned_schema(SOURCE, "copy"))
+    assert await AsyncTableAdmin(destination).is_empty("copy", planned)
 
 
 async def test_waiting_for_a_new_table_holds_no_thread(source: TableAdmin, destination: TableAdmin) -> None:
@@ -100,7 +94,7 @@ async def test_waiting_for_a_new_table_holds_no_thread(source: TableAdmin, desti
 
     slow = Slow(destination.endpoint, "other", static_credentials(Credentials("test-id", "test-secret")))
     copies = [
-        asyncio.create_task(ensure_destination_async(source, slow, "orders", f"copy_{number}", create=True))
+        asyncio.create_task(ensure_destination(source, slow, "orders", f"copy_{number}", create=True))
         for number in range(POOL_THREADS)
     ]
     for _ in copies:
@@ -114,78 +108,65 @@ async def test_waiting_for_a_new_table_holds_no_thread(source: TableAdmin, desti
     slow.close()
 
 
-def test_losing_the_race_to_create_is_fine(source: TableAdmin, destination: TableAdmin) -> None:
+async def test_losing_the_race_to_create_is_fine(source: TableAdmin, destination: TableAdmin) -> None:
     class Slow(TableAdmin):
         def create(self, schema: TableSchema) -> None:
             destination.create(schema)
             super().create(schema)
 
     slow = Slow(destination.endpoint, "other", static_credentials(Credentials("test-id", "test-secret")))
-    result = ensure_destination(source, slow, "orders", "copy", create=True)
+    result = await ensure_destination(source, slow, "orders", "copy", create=True)
     slow.close()
 
     assert result == DestinationResult(False, planned_schema(SOURCE, "copy"))
 
 
-def test_many_at_once_create_it_once(source: TableAdmin, destination: TableAdmin) -> None:
-    results: list[DestinationResult] = []
+async def test_many_at_once_create_it_once(source: TableAdmin, destination: TableAdmin) -> None:
+    results = await asyncio.gather(
+        *(ensure_destination(source, destination, "orders", "copy", create=True) for _ in range(POOL_THREADS))
+    )
 
-    def ensure() -> None:
-        results.append(ensure_destination(source, destination, "orders", "copy", create=True))
-
-    threads = [threading.Thread(target=ensure) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-
-    assert len(results) == 4
     assert sum(result.created for result in results) == 1
     assert all(result.problems == () for result in results)
 
 
-def test_an_unfit_table_is_left_as_it_is(source: TableAdmin, destination: TableAdmin) -> None:
+async def test_an_unfit_table_is_left_as_it_is(source: TableAdmin, destination: TableAdmin) -> None:
     unfit = replace(planned_schema(SOURCE, "copy"), max_versions=1, deviation_seconds=86_400)
     destination.create(unfit)
 
-    result = ensure_destination(source, destination, "orders", "copy", create=True)
+    result = await ensure_destination(source, destination, "orders", "copy", create=True)
 
     assert [problem.field for problem in result.problems] == ["max versions", "max version deviation seconds"]
     assert destination.describe("copy") == unfit
 
 
-def test_nothing_is_created_where_it_may_not(source: TableAdmin, destination: TableAdmin) -> None:
-    [problem] = ensure_destination(source, destination, "orders", "copy", create=False).problems
+async def test_nothing_is_created_where_it_may_not(source: TableAdmin, destination: TableAdmin) -> None:
+    [problem] = (await ensure_destination(source, destination, "orders", "copy", create=False)).problems
 
     assert problem.field == "table"
     assert destination.list() == ()
 
 
-def test_a_missing_source_and_the_source_itself_are_refused(source: TableAdmin, destination: TableAdmin) -> None:
+async def test_a_missing_source_and_the_source_itself_are_refused(source: TableAdmin, destination: TableAdmin) -> None:
     with pytest.raises(ObjectNotExist, match="source table 'nothing'"):
-        ensure_destination(source, destination, "nothing", "copy", create=True)
+        await ensure_destination(source, destination, "nothing", "copy", create=True)
     with pytest.raises(ConfigError, match="is the source itself"):
-        ensure_destination(source, source, "orders", "orders", create=True)
+        await ensure_destination(source, source, "orders", "orders", create=True)
     assert destination.list() == ()
 
 
-def test_a_table_that_never_answers_ends_at_the_deadline(source: TableAdmin, destination: TableAdmin) -> None:
+async def test_a_table_that_never_answers_ends_at_the_deadline(source: TableAdmin, destination: TableAdmin) -> None:
     class Unready(TableAdmin):
         def answers(self, table: str, schema: TableSchema) -> bool:
             return False
 
-    now = 0.0
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
+    began = time.monotonic()
     unready = Unready(destination.endpoint, "other", static_credentials(Credentials("test-id", "test-secret")))
     with pytest.raises(ServerUnavailable, match="'copy' does not answer"):
-        ensure_destination(source, unready, "orders", "copy", create=True, deadline=30, sleep=sleep, clock=lambda: now)
+        await ensure_destination(source, unready, "orders", "copy", create=True, deadline=1.5)
     unready.close()
 
-    assert 29 <= now <= 31
+    assert 1.5 <= time.monotonic() - began < 10
 
 
 def test_errors_are_the_packages_own(emulator: Emulator, source: TableAdmin) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus
-from ots_tunnel.protocol.assignment import accept_report, merge
+from ots_tunnel.protocol.assignment import merge
 
 A, B = ChannelId("a"), ChannelId("b")
 OPEN, CLOSING = ChannelStatus.OPEN, ChannelStatus.CLOSING
@@ -65,11 +65,3 @@ def test_channel_named_twice_counts_with_its_highest_version() -> None:
     found = merge({}, [Channel(A, 3, CLOSING), Channel(A, 2, OPEN)])
 
     assert found.channels == local(Channel(A, 3, CLOSING))
-
-
-def test_report_is_accepted_only_with_a_higher_version() -> None:
-    held = local(Channel(A, 2, OPEN))
-
-    assert accept_report(held, Channel(A, 3, CLOSE)) == local(Channel(A, 3, CLOSE))
-    assert accept_report(held, Channel(A, 2, CLOSE)) == held
-    assert accept_report(held, Channel(B, 9, CLOSE)) == held

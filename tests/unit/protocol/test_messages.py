@@ -24,17 +24,13 @@ from ots_tunnel.model import (
 from ots_tunnel.protocol import tunnel_pb2
 from ots_tunnel.protocol.messages import (
     channel_info_from_wire,
-    channel_info_to_wire,
     channels_from_wire,
     channels_to_wire,
     checkpoint_from_wire,
-    checkpoint_to_wire,
     create_tunnel_request,
     description_from_wire,
-    description_to_wire,
     stream_config_to_wire,
     tunnel_info_from_wire,
-    tunnel_info_to_wire,
 )
 
 INFO = TunnelInfo(
@@ -59,31 +55,50 @@ CHANNEL = ChannelInfo(
 )
 
 
-def test_description_survives_the_wire() -> None:
-    description = TunnelDescription(INFO, (CHANNEL,), 9)
+def tunnel_wire() -> tunnel_pb2.TunnelInfo:
+    """`INFO` as the service sends it."""
+    return tunnel_pb2.TunnelInfo(
+        tunnel_id="t",
+        tunnel_type="BaseAndStream",
+        table_name="orders",
+        instance_name="shop",
+        stream_id="orders_1",
+        stage="ProcessBaseData",
+        expired=True,
+        tunnel_name="copy",
+        create_time=1700000000123456789,
+        stream_tunnel_config=tunnel_pb2.StreamTunnelConfig(flag=tunnel_pb2.EARLIEST, startOffset=1, endOffset=2),
+    )
 
-    wire = description_to_wire(description).SerializeToString()
 
-    assert description_from_wire(tunnel_pb2.DescribeTunnelResponse.FromString(wire)) == description
+def channel_wire() -> tunnel_pb2.ChannelInfo:
+    """`CHANNEL` as the service sends it."""
+    return tunnel_pb2.ChannelInfo(
+        channel_id="BaseData_0",
+        channel_type="BaseData",
+        channel_status="WAIT",
+        client_id="",
+        channel_rpo=5,
+        channel_count=7,
+    )
 
 
-def test_every_string_java_looks_up_is_present() -> None:
-    info, channel = tunnel_info_to_wire(INFO), channel_info_to_wire(CHANNEL)
+def test_a_description_is_read_in_full() -> None:
+    wire = tunnel_pb2.DescribeTunnelResponse(tunnel=tunnel_wire(), channels=[channel_wire()], tunnel_rpo=9)
+    received = tunnel_pb2.DescribeTunnelResponse.FromString(wire.SerializeToString())
 
-    assert (info.tunnel_type, info.stage) == ("BaseAndStream", "ProcessBaseData")
-    assert (channel.channel_type, channel.channel_status) == ("BaseData", "WAIT")
-    assert channel.HasField("client_id")
+    assert description_from_wire(received) == TunnelDescription(INFO, (CHANNEL,), 9)
 
 
 def test_tunnel_without_stream_config_has_none() -> None:
-    wire = tunnel_info_to_wire(INFO)
+    wire = tunnel_wire()
     wire.ClearField("stream_tunnel_config")
 
     assert tunnel_info_from_wire(wire).stream_config is None
 
 
 def test_channel_type_printed_as_base_is_base_data() -> None:
-    wire = channel_info_to_wire(CHANNEL)
+    wire = channel_wire()
     wire.channel_type = "Base"
 
     assert channel_info_from_wire(wire).channel_type is ChannelType.BASE
@@ -92,7 +107,7 @@ def test_channel_type_printed_as_base_is_base_data() -> None:
 @pytest.mark.parametrize("field", ["channel_type", "channel_status"])
 @pytest.mark.parametrize("text", ["", "Other"])
 def test_unknown_word_for_a_channel_is_refused(field: str, text: str) -> None:
-    wire = channel_info_to_wire(CHANNEL)
+    wire = channel_wire()
     setattr(wire, field, text)
 
     with pytest.raises(CodecError, match="known are"):
@@ -100,7 +115,7 @@ def test_unknown_word_for_a_channel_is_refused(field: str, text: str) -> None:
 
 
 def test_unknown_tunnel_type_is_refused() -> None:
-    wire = tunnel_info_to_wire(INFO)
+    wire = tunnel_wire()
     wire.tunnel_type = "Other"
 
     with pytest.raises(CodecError, match="known are BaseData, Stream, BaseAndStream"):
@@ -119,10 +134,10 @@ def test_waiting_channel_has_no_wire_value() -> None:
         channels_to_wire([Channel(ChannelId("c"), 3, ChannelStatus.WAIT)])
 
 
-def test_checkpoint_survives_the_wire() -> None:
-    checkpoint = Checkpoint(Token("token"), 4)
+def test_a_checkpoint_is_read() -> None:
+    wire = tunnel_pb2.GetCheckpointResponse(checkpoint="token", sequence_number=4)
 
-    assert checkpoint_from_wire(checkpoint_to_wire(checkpoint)) == checkpoint
+    assert checkpoint_from_wire(wire) == Checkpoint(Token("token"), 4)
 
 
 @pytest.mark.parametrize(

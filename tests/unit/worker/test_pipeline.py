@@ -11,7 +11,7 @@ import pytest
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import ConnectionLost, SinkRejected
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, SequenceInfo, Token
-from ots_tunnel.protocol.backoff import TICK, TRICKLE
+from ots_tunnel.protocol.idle_read import TICK
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
@@ -22,7 +22,6 @@ from ots_tunnel.worker.context import Shared
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.read_ahead import next_idle_attempt
 from tests.support.guards import Open
 
 pytestmark = pytest.mark.looptime
@@ -156,32 +155,6 @@ async def test_idle_stream_reads_grow_apart_and_base_reads_do_not() -> None:  # 
 
     assert 13.12 <= last < 13.12 + 3 * TICK  # long pauses end at ticks
     assert base.events[-1][0] < 0.05
-
-
-@pytest.mark.parametrize(
-    ("attempt", "rows", "may_more", "following"),
-    [
-        (-1, 0, False, 0),
-        (3, 0, False, 4),
-        (3, 5, False, 1),  # a trickle after silence
-        (1, 5, False, 0),
-        (0, 1, False, 0),
-        (0, 5, False, TRICKLE),  # several within the shortest pause
-        (TRICKLE, 0, False, TRICKLE + 1),
-        (TRICKLE, 1, False, TRICKLE),
-        (TRICKLE + 2, 1, False, TRICKLE + 2),
-        (TRICKLE + 2, 2, False, TRICKLE),
-        (-1, 1, False, 0),
-        (3, 5, True, None),
-        (3, 0, True, None),
-        (-1, 5, None, 0),
-        (-1, 501, None, None),
-    ],
-)
-async def test_pauses_follow_what_pages_bring(
-    attempt: int, rows: int, may_more: bool | None, following: object
-) -> None:
-    assert next_idle_attempt(attempt, page(rows, "t", may_more)) == following
 
 
 async def test_stopping_finishes_the_page_being_written_and_drops_the_rest() -> None:

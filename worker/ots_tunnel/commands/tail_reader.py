@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from ots_tunnel.client.tunnel import Page, TunnelClient
 from ots_tunnel.errors import TunnelError, first_error
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, ClientId, Stage, Token, TunnelId
-from ots_tunnel.protocol.backoff import IDLE_READ
+from ots_tunnel.protocol.idle_read import IDLE_READ, IdleReads
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.worker.read_ahead import next_idle_attempt
 
 #: Whom the service sees; no client of this name is connected.
 CLIENT = ClientId("ots-tunnel-tail")
@@ -116,7 +115,7 @@ class TailReader:
 
     async def _read_channel(self, tunnel_id: TunnelId, channel_id: ChannelId, kind: ChannelType) -> None:
         token: Token = (await self._client.get_checkpoint(tunnel_id, CLIENT, channel_id)).token
-        attempt = -1
+        idle = IdleReads()
         while token != FINISHED:
             page: Page = await self._client.read_records(tunnel_id, CLIENT, channel_id, token)
             if self._enough.is_set():  # another channel brought the last record
@@ -125,10 +124,12 @@ class TailReader:
                 self._enough.set()
                 return
             token = page.next_token
-            following = next_idle_attempt(attempt, page) if kind is ChannelType.STREAM else None
-            attempt = -1 if following is None else following
+            if kind is not ChannelType.STREAM:
+                continue
+            following = idle.after(rows=page.rows, size_bytes=page.size_bytes, may_more=page.may_more)
+            idle = following or IdleReads()
             if following is None:
                 continue
             if not self._follow and not page.records:
                 return
-            await self._sleep(IDLE_READ.delay(following, self._entropy()))
+            await self._sleep(following.pause(asyncio.get_running_loop().time(), self._entropy()))

@@ -30,7 +30,7 @@ from ots_tunnel.demo.writer import ChangeWriter
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.model import Credentials, TunnelId, TunnelType
 from ots_tunnel.sinks.table.sink import TablestoreSink
-from ots_tunnel.tables.destination import ensure_destination_async
+from ots_tunnel.tables.destination import ensure_destination
 from ots_tunnel.verify.compare import Comparison, compare_tables
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
@@ -108,7 +108,7 @@ class LocalDemo:
         self._say(f"2. destination {DESTINATION}, then tunnel {TUNNEL} of type BaseAndStream")
         admin = self._target.admin()
         try:
-            await ensure_destination_async(admin, admin, SOURCE, DESTINATION, create=True)
+            await ensure_destination(admin, admin, SOURCE, DESTINATION, create=True)
         finally:
             await asyncio.to_thread(admin.close)
         async with self._client() as client:

@@ -48,11 +48,3 @@ def _starts_afresh(known: Channel | None, channel: Channel) -> bool:
     if channel.status not in _ALIVE:
         return False
     return known is None or (known.status not in _ALIVE and channel.version > known.version)
-
-
-def accept_report(local: Mapping[ChannelId, Channel], report: Channel) -> dict[ChannelId, Channel]:
-    """The channels with a change of our own; ignored for channels not held and unless its version is higher."""
-    known = local.get(report.channel_id)
-    if known is None or report.version <= known.version:
-        return dict(local)
-    return {**local, report.channel_id: report}

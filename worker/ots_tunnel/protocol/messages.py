@@ -83,27 +83,6 @@ def tunnel_info_from_wire(message: tunnel_pb2.TunnelInfo) -> TunnelInfo:
     )
 
 
-def tunnel_info_to_wire(info: TunnelInfo) -> tunnel_pb2.TunnelInfo:
-    """The wire form of a tunnel; the stream config is echoed in full, as the service does."""
-    message = tunnel_pb2.TunnelInfo(
-        tunnel_id=info.tunnel_id,
-        tunnel_type=info.tunnel_type.name,
-        table_name=info.table_name,
-        instance_name=info.instance_name,
-        stream_id=info.stream_id,
-        stage=info.stage,
-        expired=info.expired,
-        tunnel_name=info.tunnel_name,
-        create_time=info.create_time_ns,
-    )
-    if info.stream_config is not None:
-        config = message.stream_tunnel_config
-        config.flag = tunnel_pb2.EARLIEST if info.stream_config.earliest else tunnel_pb2.LATEST
-        config.startOffset = info.stream_config.start_offset_ns
-        config.endOffset = info.stream_config.end_offset_ns
-    return message
-
-
 def channel_info_from_wire(message: tunnel_pb2.ChannelInfo) -> ChannelInfo:
     """What the service says of a channel; ``Base`` is accepted for ``BaseData``, as some documents print it.
 
@@ -134,18 +113,6 @@ def _channel_status(text: str) -> ChannelStatus:
         raise CodecError(f"channel status {text!r}, known are {', '.join(ChannelStatus.__members__)}") from None
 
 
-def channel_info_to_wire(info: ChannelInfo) -> tunnel_pb2.ChannelInfo:
-    """The wire form of a channel's description, every field set."""
-    return tunnel_pb2.ChannelInfo(
-        channel_id=info.channel_id,
-        channel_type=info.channel_type.value,
-        channel_status=info.status.name,
-        client_id=info.client_id,
-        channel_rpo=info.consume_point_ns,
-        channel_count=info.rows,
-    )
-
-
 def description_from_wire(message: tunnel_pb2.DescribeTunnelResponse) -> TunnelDescription:
     """A tunnel with its channels.
 
@@ -156,15 +123,6 @@ def description_from_wire(message: tunnel_pb2.DescribeTunnelResponse) -> TunnelD
         tunnel=tunnel_info_from_wire(message.tunnel),
         channels=tuple(channel_info_from_wire(channel) for channel in message.channels),
         consume_point_ns=message.tunnel_rpo,
-    )
-
-
-def description_to_wire(description: TunnelDescription) -> tunnel_pb2.DescribeTunnelResponse:
-    """The wire form of a tunnel with its channels."""
-    return tunnel_pb2.DescribeTunnelResponse(
-        tunnel=tunnel_info_to_wire(description.tunnel),
-        channels=[channel_info_to_wire(channel) for channel in description.channels],
-        tunnel_rpo=description.consume_point_ns,
     )
 
 
@@ -193,8 +151,3 @@ def _channel_to_wire(channel: Channel) -> tunnel_pb2.Channel:
 def checkpoint_from_wire(message: tunnel_pb2.GetCheckpointResponse) -> Checkpoint:
     """The cursor the service keeps."""
     return Checkpoint(Token(message.checkpoint), message.sequence_number)
-
-
-def checkpoint_to_wire(checkpoint: Checkpoint) -> tunnel_pb2.GetCheckpointResponse:
-    """The wire form of the cursor the service keeps."""
-    return tunnel_pb2.GetCheckpointResponse(checkpoint=checkpoint.token, sequence_number=checkpoint.sequence_number)

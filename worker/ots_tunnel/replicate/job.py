@@ -30,7 +30,7 @@ from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.plan import Findings, check_start, end_warning
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.tables import TableAdmin, run_blocking
-from ots_tunnel.tables.destination import ensure_destination_async, refuse_same_table
+from ots_tunnel.tables.destination import ensure_destination, refuse_same_table
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 
@@ -131,7 +131,7 @@ class ReplicationJob:
         found = await self._look()
         check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
         with explaining(self._to, destination=True):
-            result = await ensure_destination_async(
+            result = await ensure_destination(
                 self._source, self._destination, reader.table_name, writer.table_name, create=True
             )
         if result.usable is None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ots_tunnel.endpoint import region_of
@@ -42,7 +41,7 @@ class DestinationResult:
         return None if self.problems else self.schema
 
 
-def ensure_destination(
+async def ensure_destination(
     source: TableAdmin,
     destination: TableAdmin,
     source_table: str,
@@ -50,10 +49,10 @@ def ensure_destination(
     *,
     create: bool,
     deadline: float = READY_DEADLINE,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
 ) -> DestinationResult:
-    """Make sure that the destination exists, fits and answers; calling it again changes nothing.
+    """Make sure that the destination exists, fits and answers; a second call changes nothing.
+
+    The SDK's calls block, so they run in the pool of `run_blocking`; no thread is held while a new table gets ready.
 
     Args:
         source: instance of the source.
@@ -62,33 +61,13 @@ def ensure_destination(
         destination_table: table to copy into.
         create: create it when it is missing; False reports a problem instead.
         deadline: seconds a new table may take until it answers.
-        sleep: waits between two looks.
-        clock: monotonic seconds.
 
     Raises:
         ConfigError: the destination is the source.
         ObjectNotExist: the source table does not exist.
         ServerUnavailable: the destination does not answer by the deadline.
-        ServiceError, TransportError: as the service and the network say.
+        ServiceError, TransportError: as the service and the network report.
     """
-    result = _make(source, destination, source_table, destination_table, create)
-    until = clock() + deadline
-    while result.usable is not None and not _answers(destination, result.usable):
-        _check_deadline(result.usable, clock() >= until)
-        sleep(READY_PAUSE)
-    return result
-
-
-async def ensure_destination_async(
-    source: TableAdmin,
-    destination: TableAdmin,
-    source_table: str,
-    destination_table: str,
-    *,
-    create: bool,
-    deadline: float = READY_DEADLINE,
-) -> DestinationResult:
-    """`ensure_destination` in the pool of blocking table calls; no thread is held while a new table gets ready."""
     result = await run_blocking(_make, source, destination, source_table, destination_table, create)
     until = time.monotonic() + deadline
     while result.usable is not None and not await run_blocking(_answers, destination, result.usable):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
 from ots_tunnel.model import FINISHED, ChannelType, Token
-from ots_tunnel.protocol.backoff import TRICKLE, idle_pause, reads_on
+from ots_tunnel.protocol.idle_read import IdleReads
 from ots_tunnel.worker.budget import Share
 from ots_tunnel.worker.context import Shared
 from ots_tunnel.worker.end_time import cut_page
@@ -37,23 +37,6 @@ class ReadPage:
     last: bool = False
     #: Its records are in memory no longer for the sink's sake: they are stored, or the sink keeps them elsewhere.
     taken: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-def next_idle_attempt(attempt: int, page: Page) -> int | None:
-    """How long the pause after this page is, as an attempt of the idle schedule; None reads on at once.
-
-    Pauses grow over empty pages, and shrink while there is a trickle, so that they settle near the time between
-    two records instead of growing to the cap under load or asking for every record on its own. Where the shortest
-    pause brings several, they become shorter yet, and a few empty pages do not end that.
-    """
-    if reads_on(may_more=page.may_more, rows=page.rows, size_bytes=page.size_bytes):
-        return None
-    if not page.records:
-        return attempt + 1
-    trickles = attempt == 0 or attempt < -1  # -1: nothing is known yet
-    if trickles and page.rows > 1:
-        return TRICKLE
-    return attempt if attempt < -1 else max(0, min(attempt - 1, 1))
 
 
 class ReadAhead:
@@ -120,24 +103,26 @@ class ReadAhead:
 
     async def _read_ahead(self) -> None:
         token = self._start
-        attempt = -1
+        idle = IdleReads()
         while token != FINISHED:
             await self._room.acquire()
             async with self._shared.slot():
                 item = await self._read_one(token)
                 self._pages.put_nowait(item)
                 token, last, taken = item.page.next_token, item.last, item.taken
-                following = next_idle_attempt(attempt, item.page)
+                following = idle.after(
+                    rows=item.page.rows, size_bytes=item.page.size_bytes, may_more=item.page.may_more
+                )
                 del item  # the budget counts a page until it is written, so nothing may hold it longer
                 if self._shared.slots is not None:
                     await taken.wait()
             if last:
                 return
             if self.progress.channel_type is ChannelType.STREAM:
-                attempt = -1 if following is None else following
+                idle = following or IdleReads()
                 if following is not None and token != FINISHED:
                     now = asyncio.get_running_loop().time()
-                    await self._sleep(idle_pause(following, now, self._entropy()))
+                    await self._sleep(following.pause(now, self._entropy()))
 
     async def _read_one(self, token: Token) -> ReadPage:
         rate, share = self._shared.rate, None
