@@ -2,12 +2,46 @@
 
     python -m ots_tunnel.spark.driver --config /etc/ots/snapshot.yaml
 
-Order (design: snapshot before stream): the record of progress is read; where it has no split list of this label, the
-list is asked for and stored before the first GetRange; then one Spark job reads and writes the splits that are not
-done. Finished splits are recorded while the job runs, at most one write a second. A driver that is started again
-with the same label goes on with what is left.
+Theory of operation
+-------------------
 
-Exit codes: 0 every split is recorded as done, 1 it can be tried again, 2 the document or the pod is wrong.
+The driver is one of two writers of a mirror. The operator starts it after the Stream tunnel has tokens, and starts the
+workers that follow the stream only after the driver has finished (docs/architecture.md 3.3). Three parts take part:
+
+    driver      this program: reads the record, freezes the splits, runs one Spark job, records finished splits
+    record      ConfigMap `<name>-snapshot` (`ots_tunnel.snapshot.record`): frozen splits and a bitmap of finished ones
+    tasks       one per split, on executors: `source` reads the split with GetRange, `copying` writes it
+
+The steps, in this order:
+
+1. Load the record. A record with another label belongs to another copy and is ignored.
+2. Freeze the splits, only if the record has none: ask the service for split points and store the list before the
+   first GetRange. The list never changes afterwards, because the service cuts a growing table elsewhere tomorrow, and
+   a finished split must stay the same key range.
+3. Run one job over the splits that are not recorded as done.
+4. While the job runs, look for finished splits every `RECORD_SECONDS` (1 s: the record allows one write a second) and
+   record them.
+5. When the job has ended, record the splits of its result, and end with exit code 0 only if every split is recorded.
+
+A split counts as finished when its task has written all rows and Spark has accepted the task's result. Spark reports
+it twice, and both reports are needed. The accumulator reports during the job, so that a killed driver loses at most a
+second of progress; Spark delivers its updates asynchronously, so the last ones may be missing when `collect` returns.
+The collected rows are complete but arrive only at the end, and never if the job fails. The set union makes a split
+that is reported twice, or by a retried task, count once.
+
+Failures, by priority:
+
+    OwnershipLost           another driver wrote the record: cancel the job, exit code 1
+    a task fails for good   record what is finished, exit code 1; Spark has tried the task `spark.task.maxFailures`
+                            times before (4 by default)
+    API server unavailable  log a warning and try again with the next look; the job keeps running
+    driver killed           the application is started again by its restart policy and resumes at step 1
+
+Example: 5 splits are frozen, splits 0 and 3 are recorded, the driver pod is evicted. The new driver loads the record,
+finds 5 splits with the bitmap 0b01001, and runs a job over 1, 2 and 4. Rows of split 1 that the first driver had
+already written are written again: puts with versions are idempotent.
+
+Exit codes: 0 every split is recorded as done, 1 the snapshot can be tried again, 2 the document or the pod is wrong.
 """
 
 from __future__ import annotations
@@ -30,53 +64,58 @@ from ots_tunnel.errors import ConfigError, OwnershipLost, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.logs import set_up_logs
 from ots_tunnel.snapshot.document import SnapshotConfig, load_snapshot_config
-from ots_tunnel.snapshot.splits import freeze, serialise, split_list
+from ots_tunnel.snapshot.splits import freeze, split_list
 from ots_tunnel.spark import register
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.copying import RESULT_SCHEMA, CopySplits
+from ots_tunnel.spark.pending import write_pending
 from ots_tunnel.spark.progress import ProgressRecord
-from ots_tunnel.spark.source import write_splits_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Seconds between two looks at what has finished.
+#: Seconds between two looks at finished splits; the record allows one write a second.
 RECORD_SECONDS = 1.0
-#: Seconds between two lines in the log.
+
+#: Seconds between two progress lines in the log.
 LOG_SECONDS = 10.0
+
+#: Characters of a failed job's error that are logged; Spark joins whole stack traces into it.
+ERROR_CHARACTERS = 500
+
 logger = logging.getLogger(__name__)
 
 
 class SplitSet(AccumulatorParam):  # type: ignore[misc]  # pyspark has no types we follow
-    """A set of splits that grows by union: a split reported twice, by a retried task, counts once."""
+    """Set of finished splits that grows by union, so that a split reported twice counts once."""
 
     def zero(self, value: frozenset[int]) -> frozenset[int]:
         """The empty set."""
         return frozenset()
 
     def addInPlace(self, value1: frozenset[int], value2: frozenset[int]) -> frozenset[int]:  # noqa: N802, RUF100
-        """The union."""
+        """The union of two sets."""
         return value1 | value2
 
 
 class Report:
-    """Adds a split to an accumulator; Spark delivers it when the task has succeeded."""
+    """Adds a finished split to an accumulator; Spark delivers it after the task has succeeded."""
 
     def __init__(self, accumulator: Any) -> None:
         self._accumulator = accumulator
 
     def __call__(self, split: int) -> None:
-        """Say that every row of `split` is stored."""
+        """Report that every row of `split` is stored."""
         self._accumulator.add(frozenset((split,)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; returns its exit code."""
+    """Run the program and return its exit code."""
     parser = argparse.ArgumentParser(prog="snapshot", description="Copy every row of a table into another table.")
-    parser.add_argument("--config", type=Path, required=True, help="the snapshot's document")
+    parser.add_argument("--config", type=Path, required=True, help="snapshot document (YAML)")
     flags = parser.parse_args(arguments)
     set_up_logs()
-    # Spark's bridge tells every call at this level.
+    # Spark's bridge to the JVM logs every call at INFO.
     logging.getLogger("py4j").setLevel(logging.WARNING)
     try:
         config = load_snapshot_config(flags.config)
@@ -98,15 +137,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class SnapshotIncomplete(Exception):
-    """The job has failed or left splits undone; the record has what is done."""
+    """The job failed or left splits undone; finished splits are recorded."""
 
 
 def run(config: SnapshotConfig, spark: SparkSession, config_maps: ConfigMaps) -> None:
-    """Copy what is left; returns when every split is recorded as done.
+    """Copy the splits that are not recorded as done; return when every split is recorded.
 
     Raises:
         SnapshotIncomplete: a task failed for good.
-        OwnershipLost: another driver of this snapshot is at work.
+        OwnershipLost: another driver of this snapshot is running.
         ServiceError, TransportError: the source or the API server does not answer.
     """
     record = ProgressRecord(config_maps, config.progress)
@@ -124,7 +163,7 @@ def run(config: SnapshotConfig, spark: SparkSession, config_maps: ConfigMaps) ->
 
 
 def freeze_splits(config: SnapshotConfig, record: ProgressRecord) -> None:
-    """Ask the service for splits and store them, before anything is read."""
+    """Ask the service for splits and store them, before the first row is read."""
     source = config.source
     client = SyncTableClient(source.endpoint, source.instance, FileCredentials(source.credentials.directory))
     try:
@@ -135,21 +174,21 @@ def freeze_splits(config: SnapshotConfig, record: ProgressRecord) -> None:
 
 
 def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRecord, undone: Sequence[int]) -> None:
-    """Run one job over the undone splits and record what finishes while it runs.
+    """Run one job over the undone splits and record finished ones while it runs.
 
     Raises:
-        SnapshotIncomplete: the job failed; what finished before is recorded.
-        OwnershipLost: another driver of this snapshot is at work; the job is cancelled.
+        SnapshotIncomplete: the job failed; splits that finished before are recorded.
+        OwnershipLost: another driver of this snapshot is running; the job is cancelled.
     """
     assert record.splits is not None
     register(spark)
     done = spark.sparkContext.accumulator(frozenset(), SplitSet())
     with (
-        tempfile.NamedTemporaryFile(suffix=".json") as file,
+        tempfile.TemporaryDirectory(prefix="splits-") as folder,
         ThreadPoolExecutor(1, thread_name_prefix="job") as jobs,
     ):
-        write_splits_file(Path(file.name), serialise(record.splits), undone)
-        reader = spark.read.format("ots").option("mode", "raw").option("splitsFile", file.name)
+        write_pending(Path(folder), record.splits, undone)
+        reader = spark.read.format("ots").option("mode", "raw").option("splitsDirectory", folder)
         reader = reader.option("endpoint", config.source.endpoint).option("instance", config.source.instance)
         reader = reader.option("credentialsDirectory", str(config.source.credentials.directory))
         rows = reader.option("table", config.source.table).load()
@@ -160,16 +199,17 @@ def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRec
         except OwnershipLost:
             spark.sparkContext.cancelAllJobs()
             raise
+    # The accumulator's last updates may still be on their way; the collected rows name every finished split.
     record.mark(split for split, _ in finished)
     logger.info("copied %d rows", sum(rows for _, rows in finished), extra={"action": LogAction.COMPLETED})
 
 
 def follow(job: Future[Any], done: Callable[[], frozenset[int]], record: ProgressRecord) -> Any:
-    """Record finished splits until the job ends; its result.
+    """Record finished splits until the job ends; return its result.
 
     Raises:
         SnapshotIncomplete: the job failed.
-        OwnershipLost: another driver is at work.
+        OwnershipLost: another driver is running.
     """
     assert record.splits is not None
     total, logged = len(record.splits), time.monotonic()
@@ -181,14 +221,14 @@ def follow(job: Future[Any], done: Callable[[], frozenset[int]], record: Progres
                 "%d of %d splits are done", len(record.done), total, extra={"action": LogAction.SNAPSHOT_PROGRESS}
             )
     if (error := job.exception()) is not None:
-        # Whatever Spark raises, what is done stays done.
+        # Finished splits stay finished, whatever error Spark raises.
         _try_mark(record, done())
         raise SnapshotIncomplete(f"the job failed: {_first_line(error)}") from error
     return job.result()
 
 
 def _try_mark(record: ProgressRecord, done: frozenset[int]) -> None:
-    """Record what can be recorded now; an API server that does not answer is asked again a second later."""
+    """Record finished splits; if the API server does not answer, the next look tries again."""
     try:
         record.mark(done)
     except OwnershipLost:
@@ -198,9 +238,11 @@ def _try_mark(record: ProgressRecord, done: frozenset[int]) -> None:
 
 
 def _first_line(error: BaseException) -> str:
+    """The last line that names an error of this package, otherwise the first line of Spark's text."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith("ots_tunnel.errors.")]
-    return (telling or lines or [type(error).__name__])[-1 if telling else 0][:500]
+    ours = [line for line in lines if line.startswith("ots_tunnel.errors.")]
+    line = ours[-1] if ours else (lines or [type(error).__name__])[0]
+    return line[:ERROR_CHARACTERS]
 
 
 if __name__ == "__main__":

@@ -34,11 +34,10 @@ read again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
@@ -56,7 +55,7 @@ RAW_SCHEMA = "split BIGINT, row BINARY"
 DEFAULT_SPLIT_BYTES = 104_857_600
 MIN_SPLIT_BYTES = 1_048_576
 _KEY_DDL = {KeyType.INTEGER: "BIGINT", KeyType.STRING: "STRING", KeyType.BINARY: "BINARY"}
-_OPTIONS = ("endpoint", "instance", "table", "credentialsDirectory", "columns", "splitBytes", "mode", "splitsFile")
+_OPTIONS = ("endpoint", "instance", "table", "credentialsDirectory", "columns", "splitBytes", "mode", "splitsDirectory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,8 @@ class SourceOptions:
     raw: bool
     columns: str
     split_bytes: int
-    splits_file: str
-    """For the snapshot's driver: a file on the driver with a frozen list and the splits to read."""
+    splits_directory: str
+    """For the snapshot's driver: a folder with the frozen list and the splits to read (`pending`)."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -101,7 +100,7 @@ class SourceOptions:
             raw=mode == "raw",
             columns=given.get("columns", ""),
             split_bytes=int(split_bytes),
-            splits_file=given.get("splitsfile", ""),
+            splits_directory=given.get("splitsdirectory", ""),
         )
 
     def client(self) -> SyncTableClient:
@@ -171,13 +170,14 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
     def partitions(self) -> list[InputPartition]:
         """One partition per split, on the driver."""
         from ots_tunnel.snapshot.splits import split_list
+        from ots_tunnel.spark.pending import read_pending
 
         options = self._options
         client = options.client()
         try:
             versions = client.describe_table(options.table).max_versions if options.raw else 1
-            if options.splits_file:
-                splits = read_splits_file(Path(options.splits_file))
+            if options.splits_directory:
+                splits = read_pending(Path(options.splits_directory))
             else:
                 splits = split_list(client.compute_splits(options.table, unit_bytes=options.split_bytes)).splits()
         finally:
@@ -193,17 +193,3 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
             yield from raw_batches(partition.value, pages) if self._options.raw else typed_batches(self._columns, pages)
         finally:
             client.close()
-
-
-def write_splits_file(path: Path, payload: bytes, indexes: Sequence[int]) -> None:
-    """Hand a frozen list (`splits.serialise`) and the splits to read to the planning process on this machine."""
-    path.write_text(json.dumps({"splits": payload.hex(), "indexes": list(indexes)}))
-
-
-def read_splits_file(path: Path) -> list[Any]:
-    """The splits to read, in the order of the indexes."""
-    from ots_tunnel.snapshot.splits import deserialise
-
-    document = json.loads(path.read_text())
-    splits = deserialise(bytes.fromhex(document["splits"]))
-    return [splits.split(index) for index in document["indexes"]]
