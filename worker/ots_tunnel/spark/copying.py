@@ -21,8 +21,8 @@ from ots_tunnel.snapshot.document import SnapshotConfig
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.client.table_calls import RowChange
     from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
+    from ots_tunnel.sinks.table.row_change import Change
 
 #: What a task returns: one row per finished split.
 RESULT_SCHEMA = "split BIGINT, rows BIGINT"
@@ -143,15 +143,14 @@ class SplitCopy:
             deadline=self._config.write_deadline_seconds,
         )
 
-    def _changes(self, rows: _Rows) -> Iterator[RowChange]:
+    def _changes(self, rows: _Rows) -> Iterator[Change]:
         from ots_tunnel.protocol.record import Record
         from ots_tunnel.sinks.table.row_change import changes_of, expired_before_ms
 
         for body in rows.of_split():
             # A row of the source is what a put of all its cells would have left (docs/architecture.md 4.1).
             limit_ms = expired_before_ms(self._time_to_live, self._now())
-            for change in changes_of(Record(Action.PUT, body), self._limits, self._omissions, limit_ms):
-                yield change.row
+            yield from changes_of(Record(Action.PUT, body), self._limits, self._omissions, limit_ms)
 
 
 class _Rows:

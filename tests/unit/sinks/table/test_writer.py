@@ -171,7 +171,7 @@ def test_the_blocking_writer_does_the_same(seed: int, keys: int) -> None:
     changes = rows(seed, 3000, keys)
     target = SyncTableWriter(SyncClient(table), "t", Limits(), RetryConfig(), Fence(), deadline=0, sleep=lambda _: None)
 
-    counts = target.write(iter(changes))
+    counts = target.write(iter(planned(changes)))
 
     assert without_repeats(table.applied) == expected(changes)
     assert counts.rows == 3000
@@ -183,7 +183,7 @@ def test_the_blocking_writer_reads_only_as_much_as_it_needs() -> None:
 
     def source() -> object:
         nonlocal read
-        for change in rows(1, 5000, 10**6):
+        for change in planned(rows(1, 5000, 10**6)):
             read += 1
             yield change
 

@@ -19,7 +19,7 @@ from ots_tunnel.sinks.retries import RetryReporter, write_backoff
 from ots_tunnel.sinks.table.delivery import Delivery, Pause, Send, rejection_error
 from ots_tunnel.sinks.table.in_doubt import Doubt
 from ots_tunnel.sinks.table.requests import WriteCounts
-from ots_tunnel.sinks.table.row_change import Change, change_of
+from ots_tunnel.sinks.table.row_change import Change
 
 #: Requests' worth of changes that are held while more are read from an iterator: enough to fill the next request
 #: beside a hot key's queue, and a bound for its growth.
@@ -76,18 +76,17 @@ class SyncTableWriter:
     def __repr__(self) -> str:
         return f"SyncTableWriter({self._table}, {self.counts})"
 
-    def write(self, rows: Iterable[RowChange]) -> WriteCounts:
-        """Write all rows, in order per key; returns when every one is stored.
+    def write(self, changes: Iterable[Change]) -> WriteCounts:
+        """Write all changes, in order per key; returns when every one is stored.
 
-        Rows are read as they are needed: about `HELD_REQUESTS` requests' worth is held at a time.
+        Changes are read as they are needed: about `HELD_REQUESTS` requests' worth is held at a time.
 
         Raises:
             SinkRejected: rows are refused for good.
             OwnershipLost: the guard forbids to send.
-            CodecError: a row's bytes are malformed.
         """
         grouping: Grouping[Change] = Grouping(self._limits)
-        source = map(change_of, rows)
+        source = iter(changes)
         while True:
             self._fill(grouping, source)
             taken = grouping.take()
