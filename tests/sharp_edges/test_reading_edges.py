@@ -20,6 +20,7 @@ from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES
 from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, name_of, page, until
 from tests.support.emulator_scene import CREDENTIALS
+from tests.support.guards import open_fence
 
 pytestmark = pytest.mark.looptime
 
@@ -107,7 +108,7 @@ def pipeline(service: Service, sink: Recorder, *, draws: list[float], slept: lis
         ChannelProgress(CHANNEL, ChannelType.STREAM),
         at("t0"),
         read=read,  # type: ignore[arg-type]
-        guard=type("Open", (), {"check": lambda self: None})(),
+        fence=open_fence(CHANNEL),
         confirmed=lambda token: service.events.append(f"confirmed {name_of(token)}"),
         shared=shared,
         sleep=sleep,

@@ -151,7 +151,7 @@ class Stand:
         chosen = replace(SETTINGS, **settings)  # type: ignore[arg-type]
         metrics = WorkerMetrics("t")
         self.shared = Shared(sink, metrics, ByteBudget(1 << 28), RateLimit(0), slots)
-        fence = Fence(chosen.timeout, chosen.interval, clock)
+        fence = Fence(chosen.timeout, chosen.interval, clock, clock)
         fence.heartbeat_answered(clock() + 1e6)
         self.around = Surroundings(
             cast("TunnelClient", service),

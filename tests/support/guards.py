@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.fence import ChannelFence, Fence
+from ots_tunnel.model import ChannelId
 
 
 class Open:
@@ -17,3 +21,11 @@ class Closed:
 
     def check(self) -> None:
         raise OwnershipLost("late")
+
+
+def open_fence(channel_id: ChannelId, deadline: float = 10) -> ChannelFence:
+    """The fence of a channel that stays ours, on the loop's time; `deadline` is D."""
+    clock = asyncio.get_running_loop().time
+    fence = Fence(4 * deadline, deadline, clock, clock)
+    fence.heartbeat_answered(clock() + 1e6)
+    return fence.channel(channel_id)

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.errors import OwnershipLost
-from ots_tunnel.fence import ChannelFence, Fence, boottime, write_deadline
+from ots_tunnel.fence import Fence, InDoubt, RequestFence, boottime, write_deadline
+from ots_tunnel.model import ChannelId
+from tests.support.guards import Closed, Open
 
 
 class Clock:
@@ -60,7 +62,7 @@ def test_a_revoked_fence_stays_closed(clock: Clock) -> None:
 def test_a_channels_fence_closes_alone_or_with_its_client(clock: Clock) -> None:
     client = Fence(15, 6, clock)
     client.heartbeat_answered(100.0)
-    kept, lost = ChannelFence(client), ChannelFence(client)
+    kept, lost = (client.channel(ChannelId(name)) for name in ("a", "b"))
     lost.revoke()
 
     kept.check()
@@ -69,6 +71,69 @@ def test_a_channels_fence_closes_alone_or_with_its_client(clock: Clock) -> None:
     client.revoke()
     with pytest.raises(OwnershipLost):
         kept.check()
+
+
+def test_a_write_is_in_doubt_until_it_is_confirmed(clock: Clock) -> None:
+    fence = Fence(60, 30, clock, clock).channel(ChannelId("a"))  # D = 10
+
+    fence.begin_write()
+    clock.now += 100
+    assert fence.in_doubt == 10
+    fence.confirm_writes()
+    assert fence.in_doubt == 0
+
+
+def test_an_abandoned_write_is_in_doubt_for_d(clock: Clock) -> None:
+    client = Fence(60, 30, clock, clock)
+    fence = client.channel(ChannelId("a"))
+    fence.begin_write()
+    clock.now += 100
+
+    fence.revoke()
+
+    assert (fence.in_doubt, client.in_doubt) == (10, 10)
+    clock.now += 4
+    fence.abandon_write()  # once is enough
+    assert fence.in_doubt == 6
+    clock.now += 6
+    assert (fence.in_doubt, client.in_doubt) == (0, 0)
+
+
+def test_a_channel_that_returns_inherits_the_doubt_of_its_last_write(clock: Clock) -> None:
+    client = Fence(60, 30, clock, clock)
+    last = client.channel(ChannelId("a"))
+    last.begin_write()
+    last.revoke()
+    clock.now += 3
+
+    assert client.channel(ChannelId("a")).in_doubt == 7
+    assert client.channel(ChannelId("b")).in_doubt == 0
+
+
+def test_a_write_that_was_not_begun_cannot_be_abandoned(clock: Clock) -> None:
+    doubt = InDoubt(10, clock)
+
+    doubt.abandon()
+
+    assert doubt.seconds == 0
+
+
+def test_a_request_is_in_doubt_from_the_moment_it_left() -> None:
+    fence = RequestFence(Open(), 10)
+    assert fence.in_doubt == 0
+
+    fence.check()
+
+    assert 9 < fence.in_doubt <= 10
+
+
+def test_a_request_that_may_not_leave_is_not_in_doubt() -> None:
+    fence = RequestFence(Closed(), 10)
+
+    with pytest.raises(OwnershipLost):
+        fence.check()
+
+    assert fence.in_doubt == 0
 
 
 def test_the_default_clock_counts_from_boot() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import ConnectionLost, SinkRejected
+from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.idle_read import TICK
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
@@ -22,7 +23,7 @@ from ots_tunnel.worker.context import Shared
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress
-from tests.support.guards import Open
+from tests.support.guards import open_fence
 
 pytestmark = pytest.mark.looptime
 
@@ -75,7 +76,10 @@ class Script(Immediate):
 
 
 def pipeline(
-    script: Script, kind: ChannelType = ChannelType.STREAM, slots: asyncio.Semaphore | None = None
+    script: Script,
+    kind: ChannelType = ChannelType.STREAM,
+    slots: asyncio.Semaphore | None = None,
+    fence: ChannelFence | None = None,
 ) -> tuple[Pipeline, list[str], Shared]:
     confirmed: list[str] = []
     shared = Shared(script, WorkerMetrics("t"), ByteBudget(1 << 28), RateLimit(0), slots)
@@ -83,7 +87,7 @@ def pipeline(
         ChannelProgress(ChannelId("c"), kind),
         Token("t0"),
         read=script.read,
-        guard=Open(),
+        fence=fence or open_fence(ChannelId("c")),
         confirmed=lambda token: _note(script, confirmed, token),
         shared=shared,
         entropy=lambda: 0.5,
@@ -159,7 +163,8 @@ async def test_idle_stream_reads_grow_apart_and_base_reads_do_not() -> None:  # 
 
 async def test_stopping_finishes_the_page_being_written_and_drops_the_rest() -> None:
     script = Script({f"t{n}": page(1, f"t{n + 1}", True) for n in range(9)}, write_time=1)
-    made, confirmed, shared = pipeline(script)
+    fence = open_fence(ChannelId("c"))
+    made, confirmed, shared = pipeline(script, fence=fence)
     running = asyncio.create_task(made.run())
     await until(lambda: "read t2" in script.names())
 
@@ -167,7 +172,7 @@ async def test_stopping_finishes_the_page_being_written_and_drops_the_rest() -> 
 
     assert await running is False
     assert confirmed == ["t1"]
-    assert not made.write_in_doubt
+    assert fence.in_doubt == 0
     assert shared.budget.used_bytes == 0
 
 
@@ -186,13 +191,14 @@ async def test_a_stopped_idle_channel_ends_at_once() -> None:  # G10
 
 async def test_a_refused_page_is_not_confirmed_and_its_write_is_in_doubt() -> None:
     script = Script({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, error=SinkRejected("c", "m"))
-    made, confirmed, shared = pipeline(script)
+    fence = open_fence(ChannelId("c"))
+    made, confirmed, shared = pipeline(script, fence=fence)
 
     with pytest.raises(SinkRejected):
         await made.run()
 
     assert confirmed == []
-    assert made.write_in_doubt
+    assert fence.in_doubt > 0
     assert shared.budget.used_bytes == 0
 
 
@@ -208,7 +214,8 @@ async def test_pages_before_a_failed_read_are_not_lost_to_the_sink() -> None:
 
 async def test_a_cancelled_write_is_in_doubt() -> None:
     script = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=60)
-    made, confirmed, shared = pipeline(script)
+    fence = open_fence(ChannelId("c"))
+    made, confirmed, shared = pipeline(script, fence=fence)
     running = asyncio.create_task(made.run())
     await asyncio.sleep(1)
 
@@ -216,7 +223,7 @@ async def test_a_cancelled_write_is_in_doubt() -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    assert made.write_in_doubt
+    assert fence.in_doubt > 0
     assert confirmed == []
     assert shared.budget.used_bytes == 0
 
@@ -326,16 +333,17 @@ async def test_a_later_refusal_ends_the_channel_and_drops_what_is_kept() -> None
 
 async def test_a_write_that_waits_for_more_is_in_doubt() -> None:
     keeper = Keeper({"t0": page(3, "t1", True), "t1": page(0, "t2", False), "t2": page(0, "t2", False)}, keep=9)
-    made, confirmed, _ = pipeline(keeper)
+    fence = open_fence(ChannelId("c"))
+    made, confirmed, _ = pipeline(keeper, fence=fence)
     running = asyncio.create_task(made.run())
     await until(lambda: "read t2" in keeper.names())
 
-    assert made.write_in_doubt
+    assert fence.in_doubt > 0
     made.stop()
     assert await running is False
 
     assert confirmed[:1] == ["t1"]
-    assert not made.write_in_doubt
+    assert fence.in_doubt == 0
 
 
 class _Records(list[Record]):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ots_tunnel.client.tunnel import Page, TunnelClient
 from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelError, TunnelExpired, first_error
-from ots_tunnel.fence import ChannelFence, Fence
+from ots_tunnel.fence import Fence
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Channel, Checkpoint, ClientId, Token
 from ots_tunnel.protocol import channel as machine
@@ -61,7 +61,7 @@ class ChannelTask:
         self._around = around
         self._connection = machine.Connection(channel)
         self._events: asyncio.Queue[machine.Event] = asyncio.Queue()
-        self._fence = ChannelFence(around.fence)
+        self._fence = around.fence.channel(channel.channel_id)
         settings = around.settings
         ids = (settings.tunnel_id, around.client_id, channel.channel_id)
         self._cursor = ChannelCursor(around.client, ids, timeout=settings.write_deadline, guard=self._fence)
@@ -71,7 +71,6 @@ class ChannelTask:
         self._limit: asyncio.Timeout | None = None
         self._stopping = False
         kind = channel_type(channel.channel_id, FINISHED)  # until the token says it
-        self._doubt_until = asyncio.get_running_loop().time() + previous.doubt if previous is not None else 0.0
         error = previous.progress.error if previous is not None else None
         self.progress: ChannelProgress = ChannelProgress(channel.channel_id, kind, error=error)
 
@@ -91,9 +90,7 @@ class ChannelTask:
     @property
     def doubt(self) -> float:
         """Seconds for which a write of ours may still take effect; 0 when none may."""
-        if self._pipeline is not None and self._pipeline.write_in_doubt:
-            return self._around.settings.write_deadline
-        return max(0.0, self._doubt_until - asyncio.get_running_loop().time())
+        return self._fence.in_doubt
 
     def feed(self, event: machine.Event) -> None:
         """Hand an event to the machine, after all earlier ones."""
@@ -143,7 +140,6 @@ class ChannelTask:
             self._fence.revoke()
             if self._work is not None:
                 self._work.cancel()
-            self._abandon_write()
             return
         if self._pipeline is not None:
             self._pipeline.stop()
@@ -153,12 +149,6 @@ class ChannelTask:
             self.feed(machine.PipelineStopped())
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time() + self._around.settings.abandon_after)
-
-    def _abandon_write(self) -> None:
-        """Nothing more is sent; what was sent without being confirmed is over when D is."""
-        self._doubt_until = asyncio.get_running_loop().time() + self.doubt
-        if self._pipeline is not None:
-            self._pipeline.write_in_doubt = False
 
     async def _run_pipeline(self) -> None:
         try:
@@ -201,7 +191,7 @@ class ChannelTask:
             self.progress,
             start.token,
             read=self._read,
-            guard=self._fence,
+            fence=self._fence,
             confirmed=checkpointer.confirmed,
             shared=around.shared,
         )
@@ -218,7 +208,7 @@ class ChannelTask:
             raise first_error(group) from group
         finally:
             self._limit = None
-            self._abandon_write()
+            self._fence.abandon_write()
         await checkpointer.flush_within(around.settings.write_deadline if self._stopping else around.settings.timeout)
         self.progress.finished = finished
         if finished:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import TunnelError, first_error
-from ots_tunnel.fence import Guard
+from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import FINISHED, Token
 from ots_tunnel.sinks import Batch, Confirmation
 from ots_tunnel.worker.context import Shared
@@ -26,7 +26,7 @@ class Pipeline:
     Args:
         read: one page from a token; its retries are its own business.
         confirmed: told the token of every page once the sink has confirmed it and all before it.
-        guard: asked by the sink right before bytes go out.
+        fence: asked by the sink right before bytes go out; knows which writes are in doubt.
         sleep, entropy: replaced in tests.
     """
 
@@ -36,7 +36,7 @@ class Pipeline:
         start: Token,
         *,
         read: Callable[[Token], Awaitable[Page]],
-        guard: Guard,
+        fence: ChannelFence,
         confirmed: Callable[[Token], None],
         shared: Shared,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -44,14 +44,12 @@ class Pipeline:
     ) -> None:
         self.progress = progress
         self._start = start
-        self._guard = guard
+        self._fence = fence
         self._confirmed = confirmed
         self._shared = shared
         self._ahead = ReadAhead(progress, start, read=read, shared=shared, sleep=sleep, entropy=entropy)
         self._reader: asyncio.Task[None] | None = None
         self._stopping = False
-        #: A write was begun and neither confirmed nor known to have ended: it may still take effect within D.
-        self.write_in_doubt = False
 
     def __repr__(self) -> str:
         return f"Pipeline({self.progress.channel_id}, rows={self.progress.rows})"
@@ -107,7 +105,8 @@ class Pipeline:
             finally:
                 item.share.release()
             handed.add(HandedPage.of(item.page, self.progress.channel_type, item.following), confirmation)
-            self.write_in_doubt = len(handed) > 0
+            if not len(handed):
+                self._fence.confirm_writes()
             item.taken.set()
             finished = item.following == FINISHED
             if item.last and not finished:
@@ -116,14 +115,14 @@ class Pipeline:
             item = None  # it would be held until the next page has come, and the budget does not count it any more
         await self._shared.sink.end(self.progress.channel_id, abandoned=False)
         handed.settle()
-        self.write_in_doubt = False
+        self._fence.confirm_writes()
         return finished
 
     async def _rest(self, handed: HandedPages) -> None:
         """At the end time: have everything confirmed, then hold the channel without reading until told to stop."""
         await self._shared.sink.end(self.progress.channel_id, abandoned=False)
         handed.settle()
-        self.write_in_doubt = False
+        self._fence.confirm_writes()
         self.progress.end_reached = True
         while await self._ahead.next() is not None:
             pass
@@ -132,10 +131,10 @@ class Pipeline:
         page, kind = item.page, self.progress.channel_type
         if not page.records:
             return None
-        self.write_in_doubt = True
+        self._fence.begin_write()
         batch = Batch(self.progress.channel_id, kind, page.records, item.start, item.following, page.records[0])
         with self._shared.metrics.writing(kind):
-            return await self._shared.sink.write(batch, self._guard)
+            return await self._shared.sink.write(batch, self._fence)
 
     def _page_confirmed(self, page: HandedPage) -> None:
         if page.rows:

@@ -78,10 +78,9 @@ class Session:
         self._client = client
         self._client_id = client_id
         self._status = status
-        self._fence = Fence(settings.timeout, settings.interval, clock)
+        self._fence = Fence(settings.timeout, settings.interval, clock, asyncio.get_running_loop().time)
         self._news = asyncio.Event()
         self._channels: dict[ChannelId, ChannelTask] = {}
-        self._doubtful: dict[ChannelId, ChannelTask] = {}
         self._draining = False
         self._drain_until = float("inf")
         #: What ended the worker for good while the session was drained in order.
@@ -101,9 +100,9 @@ class Session:
         return f"Session({self._client_id}, {len(self._channels)} channels)"
 
     @property
-    def doubt(self) -> float:
+    def in_doubt(self) -> float:
         """Seconds for which a write of this client may still take effect; 0 when none may."""
-        return max((task.doubt for task in (*self._channels.values(), *self._doubtful.values())), default=0.0)
+        return self._fence.in_doubt
 
     async def run(self) -> SessionEnd:
         """Beat until the session ends.
@@ -185,10 +184,8 @@ class Session:
         for channel_id in assignment.vanished:
             self._drop(channel_id)
         for channel_id in assignment.fresh:
-            previous = self._drop(channel_id) if channel_id in self._channels else self._doubtful.pop(channel_id, None)
-            if self._draining:
-                self._remember(channel_id, previous)
-            else:
+            previous = self._drop(channel_id) if channel_id in self._channels else None
+            if not self._draining:
                 task = ChannelTask(self._around, assignment.channels[channel_id], previous)
                 self._channels[channel_id] = task
                 tasks.create_task(task.run(), name=f"events {channel_id}")
@@ -198,12 +195,7 @@ class Session:
     def _drop(self, channel_id: ChannelId) -> ChannelTask:
         task = self._channels.pop(channel_id)
         task.feed(machine.Vanished())
-        self._remember(channel_id, task)
         return task
-
-    def _remember(self, channel_id: ChannelId, task: ChannelTask | None) -> None:
-        if task is not None and task.doubt:
-            self._doubtful[channel_id] = task
 
     def _leave(self) -> None:
         self._fence.revoke()

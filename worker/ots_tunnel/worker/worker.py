@@ -227,9 +227,9 @@ class TunnelWorker:
     async def _give_up(self, client_id: ClientId, session: Session, end: SessionEnd | None) -> None:
         """Tell the service that the client is gone, unless a write may still take effect."""
         if end is SessionEnd.GONE:
-            await self._wait(session.doubt)  # our next client must not read beside the write
+            await self._wait(session.in_doubt)  # our next client must not read beside the write
             return
-        if doubt := session.doubt:
+        if doubt := session.in_doubt:
             if end is None or end is SessionEnd.OVERDUE:
                 # No time is left to wait: the service's own timeout frees the channels, later than the write ends.
                 return

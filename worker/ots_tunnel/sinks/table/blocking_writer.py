@@ -13,11 +13,10 @@ from typing import Protocol
 from ots_tunnel.client.table_calls import RowChange, RowOutcome
 from ots_tunnel.config import RetryConfig
 from ots_tunnel.errors import TunnelError
-from ots_tunnel.fence import Guard
+from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.retries import RetryReporter, write_backoff
 from ots_tunnel.sinks.table.delivery import Delivery, Pause, Send, rejection_error
-from ots_tunnel.sinks.table.in_doubt import Doubt
 from ots_tunnel.sinks.table.requests import WriteCounts
 from ots_tunnel.sinks.table.row_change import Change
 
@@ -108,25 +107,25 @@ class SyncTableWriter:
             grouping.add(change)
 
     def _deliver(self, changes: tuple[Change, ...], grouping: Grouping[Change]) -> None:
-        delivery, doubt = Delivery(changes, self._backoff), Doubt(self._guard, self._deadline)
+        delivery, fence = Delivery(changes, self._backoff), RequestFence(self._guard, self._deadline)
         while (step := delivery.step(self._entropy())) is not None:
             match step:
                 case Pause():
                     self.counts.retries += 1
                     self._reporter.report(step.code)
-                    self._sleep(doubt.pause(step))
+                    self._sleep(step.wait(fence.in_doubt))
                 case Send():
-                    stored = self._send(delivery, step, doubt)
+                    stored = self._send(delivery, step, fence)
                     self.counts.rows += len(stored)
                     grouping.settle(stored)
         if delivery.rejections:
             raise rejection_error(delivery.rejections)
 
-    def _send(self, delivery: Delivery, step: Send, doubt: Doubt) -> tuple[Change, ...]:
+    def _send(self, delivery: Delivery, step: Send, fence: RequestFence) -> tuple[Change, ...]:
         self.counts.requests += 1
         rows = [change.row for change in step.changes]
         try:
-            outcomes = self._client.batch_write(self._table, rows, timeout=self._deadline, before_send=doubt.check)
+            outcomes = self._client.batch_write(self._table, rows, timeout=self._deadline, before_send=fence.check)
             return delivery.answered(outcomes)
         except TunnelError as error:
             delivery.failed(error)

@@ -51,6 +51,10 @@ class Pause:
     code: str
     in_doubt: bool = False
 
+    def wait(self, in_doubt: float) -> float:
+        """Seconds to wait when the last request may still take effect for `in_doubt` seconds: none may overtake it."""
+        return max(self.seconds, in_doubt) if self.in_doubt else self.seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:

@@ -13,12 +13,11 @@ from typing import Protocol
 
 from ots_tunnel.client.table_calls import RowChange, RowOutcome
 from ots_tunnel.errors import TunnelError
-from ots_tunnel.fence import Guard
+from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.retries import RetryReporter
 from ots_tunnel.sinks.table.delivery import Delivery, Pause, Send
-from ots_tunnel.sinks.table.in_doubt import Doubt
 from ots_tunnel.sinks.table.refusals import Refusals
 from ots_tunnel.sinks.table.row_change import Change
 
@@ -93,7 +92,7 @@ class TableRequests:
             OwnershipLost: the guard forbids to send.
         """
         delivery = Delivery(changes, self._backoff, refusals.most)
-        await self._carry_through(delivery, settle, Doubt(guard, self._deadline), refusals)
+        await self._carry_through(delivery, settle, RequestFence(guard, self._deadline), refusals)
 
     async def repeat(
         self, records: list[Record], change: Callable[[Record], Change], guard: Guard, refusals: Refusals
@@ -107,11 +106,11 @@ class TableRequests:
         Raises:
             OwnershipLost: the guard forbids to send.
         """
-        doubt = Doubt(guard, self._deadline)
+        fence = RequestFence(guard, self._deadline)
         self.counts.requests += 1
         try:
             outcomes = await self._client.repeat_records(
-                self._table, records, timeout=self._deadline, before_send=doubt.check
+                self._table, records, timeout=self._deadline, before_send=fence.check
             )
         except TunnelError as error:
             delivery = Delivery([change(record) for record in records], self._backoff, refusals.most)
@@ -122,10 +121,10 @@ class TableRequests:
                 return
             delivery = Delivery([change(record) for record in records], self._backoff, refusals.most)
             self.counts.rows += len(delivery.answered(outcomes))
-        await self._carry_through(delivery, _ignore, doubt, refusals)
+        await self._carry_through(delivery, _ignore, fence, refusals)
 
     async def _carry_through(
-        self, delivery: Delivery, settle: Callable[[Iterable[Change]], None], doubt: Doubt, refusals: Refusals
+        self, delivery: Delivery, settle: Callable[[Iterable[Change]], None], fence: RequestFence, refusals: Refusals
     ) -> None:
         while (step := delivery.step(self._entropy())) is not None:
             match step:
@@ -134,20 +133,20 @@ class TableRequests:
                         break  # another request's refusal: what failed here is not tried again
                     self.counts.retries += 1
                     self._reporter.report(step.code)
-                    await asyncio.sleep(doubt.pause(step))
+                    await asyncio.sleep(step.wait(fence.in_doubt))
                 case Send():
-                    stored = await self._send(delivery, step, doubt)
+                    stored = await self._send(delivery, step, fence)
                     self.counts.rows += len(stored)
                     settle(stored)
         # A refused change that is put up with makes room for the next one of its key.
         settle(refusals.take(delivery.rejections))
 
-    async def _send(self, delivery: Delivery, step: Send, doubt: Doubt) -> tuple[Change, ...]:
+    async def _send(self, delivery: Delivery, step: Send, fence: RequestFence) -> tuple[Change, ...]:
         self.counts.requests += 1
         rows = [change.row for change in step.changes]
         try:
             outcomes = await self._client.batch_write(
-                self._table, rows, timeout=self._deadline, before_send=doubt.check
+                self._table, rows, timeout=self._deadline, before_send=fence.check
             )
             return delivery.answered(outcomes)
         except TunnelError as error:
