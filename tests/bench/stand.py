@@ -44,6 +44,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import AsyncTableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import planned_schema
 from ots_tunnel.verify.compare import Comparison, compare_tables
+from tests.support.waiting import until
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 CHANNELS = 4
@@ -140,9 +141,11 @@ class Stand:
         name = f"run-{self._tunnels}"
         config = None if rows is None else StreamConfig(earliest=True, end_offset_ns=self._marks[table][rows])
         tunnel_id = await self.client.create_tunnel(table, name, TunnelType.Stream, config)
-        async with asyncio.timeout(DEADLINE):
-            while (await self.client.describe_tunnel(table, name)).tunnel.stage == Stage.INIT:  # noqa: ASYNC110
-                await asyncio.sleep(POLL)
+
+        async def is_initialized() -> bool:
+            return (await self.client.describe_tunnel(table, name)).tunnel.stage != Stage.INIT
+
+        await until(is_initialized, DEADLINE, pause=POLL)
         return Tunnel(table, name, tunnel_id)
 
     async def channels(self, tunnel: Tunnel) -> list[ChannelId]:

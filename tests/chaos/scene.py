@@ -31,6 +31,7 @@ from tests.chaos.ledger import COPY, parse
 from tests.chaos.schedule import WORKERS, Blow, Event
 from tests.support.emulator_process import EmulatorProcess
 from tests.support.emulator_scene import create_table_request
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CHANNELS = 32
@@ -130,8 +131,7 @@ class Run:
             outcomes = await self._tables[SOURCE].batch_write(TABLE, rows)
             assert all(outcome.code is None for outcome in outcomes), outcomes
         tunnel_id = await self._tunnels.create_tunnel(TABLE, TUNNEL, TunnelType.BaseAndStream)
-        while (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage == Stage.INIT:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+        await until(self._has_channels, 30, "the tunnel has its channels", pause=0.05)
         await self._post("/faults", operation="BatchWriteRow", latency=WRITE_SECONDS)
         changed = keys[::SPARSE]
         self._writers = [
@@ -139,6 +139,9 @@ class Run:
             for number in range(WRITERS)
         ]
         self.crew = Crew(self.emulator.endpoint, tunnel_id, self._folder, command)
+
+    async def _has_channels(self) -> bool:
+        return (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage != Stage.INIT
 
     async def endure(self, events: tuple[Event, ...], length: float) -> None:
         """Let workers copy and writers write while everything of a schedule happens."""

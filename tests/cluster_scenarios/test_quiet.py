@@ -9,12 +9,13 @@ import pytest
 
 from tests.cluster.local_cluster import Cluster, ClusterUnavailable
 from tests.demo import environment, objects
-from tests.demo.kube import Kube, wait_until
+from tests.demo.kube import Kube
 from tests.demo.progress import Story
 from tests.demo.run import Demo
 from tests.demo.scenario import Scenario
 from tests.demo.workload import Workload
 from tests.support.audit import AuditLog, others, patches_allowed, summary
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -35,18 +36,18 @@ def test_writes_with_a_live_writer_and_after_it_has_stopped(cluster: Cluster) ->
         Demo(scenario, kube, endpoints, story).load()
         environment.install_operator(kube, scenario, images, story)
         kube.apply(objects.tablestore_tunnel(scenario))
-        wait_until("changes are followed", lambda: _condition(kube, scenario, "Ready"), scenario.patience)
-        wait_until("the Deployment is available", lambda: _available(kube, scenario), scenario.patience)
+        wait_until(lambda: _condition(kube, scenario, "Ready"), scenario.patience, "changes are followed", pause=1)
+        wait_until(lambda: _available(kube, scenario), scenario.patience, "the Deployment is available", pause=1)
         writer = Workload(scenario, endpoints.data).writer()
         writer.start()
         try:
-            wait_until("rows move", lambda: _rate(kube, scenario) not in (None, 0), scenario.patience)
+            wait_until(lambda: _rate(kube, scenario) not in (None, 0), scenario.patience, "rows move", pause=1)
             log = AuditLog(cluster.audit_log, namespaces)
             time.sleep(WINDOW)
             busy = log.writes()
         finally:
             changes = writer.stop(timeout=60)
-        wait_until("caught up, no rows move", lambda: _at_rest(kube, scenario), scenario.patience)
+        wait_until(lambda: _at_rest(kube, scenario), scenario.patience, "caught up, no rows move", pause=1)
         time.sleep(REST)
         log = AuditLog(cluster.audit_log, namespaces)
         time.sleep(WINDOW)

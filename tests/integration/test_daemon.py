@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from ots_tunnel.model import Action, KeyColumn, KeyType, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
+from tests.support.waiting import wait_until
 
 KEYS = Credentials("test-id", "test-secret")
 
@@ -44,13 +44,6 @@ def fill(endpoint: str, rows: int, first: int = 0) -> None:
     ]
     table.batch_write("orders", changes)
     table.close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
 
 
 def create_table(endpoint: str) -> None:
@@ -76,9 +69,9 @@ def test_the_vendors_example(emulator: Emulator) -> None:
     running = threading.Thread(target=daemon.run)
     running.start()
     try:
-        until(lambda: len(seen) >= 100)
+        wait_until(lambda: len(seen) >= 100)
         fill(emulator.endpoint, 50, first=100)
-        until(lambda: len(seen) >= 150)
+        wait_until(lambda: len(seen) >= 150)
     finally:
         daemon.shutdown()
         running.join(20)
@@ -106,7 +99,7 @@ def test_two_workers_share_one_configuration(emulator: Emulator) -> None:
     for thread in threads:
         thread.start()
     try:
-        until(lambda: len(set(seen)) >= 200)
+        wait_until(lambda: len(set(seen)) >= 200)
         description = client.describe_tunnel("orders", "example")
     finally:
         for daemon in daemons:

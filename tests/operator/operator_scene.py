@@ -19,23 +19,18 @@ from tests.operator.crash_proxy import CrashProxy, Moment, emulator, kubernetes
 from tests.operator.operator_process import OperatorProcess
 from tests.support.kube_api import KubeApi
 from tests.support.objects import tunnel_object
+from tests.support.waiting import wait_until
 
 #: A noisy machine's patience, for every wait.
 PATIENCE = 60.0
+#: Seconds between two looks at the API server.
+PAUSE = 0.1
 KEYS = Credentials("test-id", "test-secret")
 SECRET = "ots-credentials"
 #: Short pauses, so that a step the operator waits for is seen soon.
 FAST = ("--poll-seconds", "0.5", "--status-seconds", "0")
 
 Document = dict[str, Any]
-
-
-def until(reached: Callable[[], bool], what: str, explain: Callable[[], str], seconds: float = PATIENCE) -> None:
-    """Wait for what no event announces."""
-    give_up = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < give_up, f"not within {seconds:.0f} s: {what}\n{explain()}"
-        time.sleep(0.1)
 
 
 class OperatorScene:
@@ -109,7 +104,7 @@ class OperatorScene:
 
     def until(self, reached: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
         """Wait; a failure shows the status and the operator's last words."""
-        until(reached, what, self.explain, seconds)
+        wait_until(reached, seconds, what, pause=PAUSE, explain=self.explain)
 
     def until_quiet(self, seconds: float) -> None:
         """Wait until nothing was written for so long."""

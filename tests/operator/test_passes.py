@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -11,10 +10,11 @@ import pytest
 
 from ots_emulator import Emulator
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
+from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelType
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from tests.operator.scene import KEYS, SETTINGS, Scene, fill, open_scene, table_admin
 from tests.support.api_server import ApiServer
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.api
 
@@ -281,10 +281,11 @@ async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene:
     scene.secret()
     client = await client_of(scene)
     tunnel_id = await client.create_tunnel("flights", "flights-copy", TunnelType.BaseAndStream)
-    async with asyncio.timeout(20):
-        while not (found := await client.describe_tunnel("flights", "flights-copy")).channels:  # noqa: ASYNC110 - the service announces nothing
-            await asyncio.sleep(0.01)
-    channel = ChannelId(found.channels[0].channel_id)
+
+    async def channels() -> tuple[ChannelInfo, ...]:
+        return (await client.describe_tunnel("flights", "flights-copy")).channels
+
+    channel = (await until(channels, 20, "the tunnel has channels"))[0].channel_id
     reader = ClientId("somebody")
     token = (await client.get_checkpoint(tunnel_id, reader, channel)).token
     await client.checkpoint(tunnel_id, reader, channel, Checkpoint(token, 1))

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,12 @@ from ots_emulator import Emulator
 from tests.operator.scene import fill
 from tests.support.api_server import ROOT, ApiServer
 from tests.support.objects import tunnel_object
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
 
+#: Seconds that one step of the operator may take.
+PATIENCE = 60.0
 NAMESPACE = "process"
 #: Seconds a silent object is watched: many polls.
 SILENCE = 6.0
@@ -40,15 +43,6 @@ def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[byt
         finally:
             process.terminate()
             assert process.wait(30) == 0, log.read_text()
-
-
-def wait_until(happened: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := happened():
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"not within {seconds} s: {what}")
 
 
 def test_the_life_of_an_object(api_server: ApiServer, tmp_path: Path) -> None:
@@ -73,15 +67,15 @@ def test_the_life_of_an_object(api_server: ApiServer, tmp_path: Path) -> None:
             document["metadata"]["namespace"] = NAMESPACE
             api.must("apply", "--server-side", "-f", "-", document=document)
             if name == "good":
-                wait_until(lambda: get("deployment", "good"), "workers of the good object")
+                wait_until(lambda: get("deployment", "good"), PATIENCE, "workers of the good object")
 
-        wait_until(lambda: reason("bad", "TunnelReady") == "TableNotFound", "the bad object says why")
-        wait_until(lambda: reason("younger", "Stalled") == "TunnelInUse", "the younger object waits")
-        wait_until(lambda: ((get("ott", "good") or {}).get("status") or {}).get("replicas") == 1, "one pod")
+        wait_until(lambda: reason("bad", "TunnelReady") == "TableNotFound", PATIENCE, "the bad object says why")
+        wait_until(lambda: reason("younger", "Stalled") == "TunnelInUse", PATIENCE, "the younger object waits")
+        wait_until(lambda: ((get("ott", "good") or {}).get("status") or {}).get("replicas") == 1, PATIENCE, "one pod")
 
         api.must("-n", NAMESPACE, "scale", "ott/good", "--replicas=0")
-        wait_until(lambda: not ((get("deployment", "good") or {})["spec"]["replicas"]), "no workers")
-        wait_until(lambda: reason("good", "Ready") == "NoWorkersWanted", "settled at 0")
+        wait_until(lambda: not ((get("deployment", "good") or {})["spec"]["replicas"]), PATIENCE, "no workers")
+        wait_until(lambda: reason("good", "Ready") == "NoWorkersWanted", PATIENCE, "settled at 0")
         time.sleep(2.0)
         versions = [(get("ott", name) or {})["metadata"]["resourceVersion"] for name in ("good", "bad", "younger")]
         time.sleep(SILENCE)
@@ -90,6 +84,6 @@ def test_the_life_of_an_object(api_server: ApiServer, tmp_path: Path) -> None:
         ]
 
         api.must("-n", NAMESPACE, "delete", "ott", "good", "--timeout=30s")
-        wait_until(lambda: get("deployment", "younger"), "the younger object takes over")
+        wait_until(lambda: get("deployment", "younger"), PATIENCE, "the younger object takes over")
         api.must("-n", NAMESPACE, "delete", "ott", "bad", "--timeout=30s")
     assert "test-secret" not in (tmp_path / "operator.log").read_text()

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
 from tests.oracle.consumers import Crew, check_monotonic
-from tests.support.emulator_scene import Scene, until
+from tests.support.emulator_scene import Scene
+from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]
 #: A hand-over takes some heartbeats of both sides; ours are 5 s apart.

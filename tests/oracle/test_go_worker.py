@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ots_emulator.server.faults import FaultRule
-from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Stage
+from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId
 from ots_tunnel.protocol.http.message import HttpRequest
 from tests.oracle.consumers import Crew, check_monotonic, crew_of
 from tests.oracle.counters import (
@@ -29,7 +29,8 @@ from tests.oracle.counters import (
     streaming,
     writing,
 )
-from tests.support.emulator_scene import TABLE, Scene, until
+from tests.support.emulator_scene import TABLE, Scene
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
 
@@ -50,9 +51,7 @@ async def test_tunnel_checklist_11_go_reads_base_data_splits_and_a_merge_exactly
     await until(lambda: len(crew.delivered.arrivals) >= 100, what="base data under way")
     scene.emulator.split("demo", TABLE)
     await delivered(crew, scene)
-    async with asyncio.timeout(20):
-        while (await scene.describe()).tunnel.stage != Stage.STREAM:  # noqa: ASYNC110 - the service announces nothing
-            await asyncio.sleep(0.05)
+    await until(scene.is_streaming, 20, "all base data is done")
     await scene.put(KEYS, range(2, 5))
     scene.emulator.split("demo", TABLE)
     await scene.put(KEYS, range(5, 8))

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ots_emulator.server.faults import FaultRule
-from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Marker, Stage
+from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Marker
 from ots_tunnel.protocol.http.message import HttpRequest
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows
 from tests.oracle.consumers import Crew, crew_of
@@ -31,8 +31,9 @@ from tests.oracle.counters import (
     streaming,
     writing,
 )
-from tests.support.emulator_scene import COPY, TABLE, Scene, until
+from tests.support.emulator_scene import COPY, TABLE, Scene
 from tests.support.java_program import quickest_command
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it
 
@@ -59,9 +60,7 @@ async def test_tunnel_checklist_11_java_reads_base_data_splits_and_a_merge_exact
     await until(lambda: len(crew.delivered.arrivals) >= 100, what="base data under way")
     scene.emulator.split("demo", TABLE)
     await delivered(crew, scene)
-    async with asyncio.timeout(30):
-        while (await scene.describe()).tunnel.stage != Stage.STREAM:  # noqa: ASYNC110 - the service announces nothing
-            await asyncio.sleep(0.05)
+    await until(scene.is_streaming, 30, "all base data is done")
     await scene.put(KEYS, range(2, 5))
     scene.emulator.split("demo", TABLE)
     await scene.put(KEYS, range(5, 8))

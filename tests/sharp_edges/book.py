@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ots_tunnel.model import FINISHED
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.sinks.python.sink import ProcessorSink
-from tests.support.channel_stand import page, until
+from tests.support.channel_stand import page
 
 PAGES = {"t0": page(1, "t1", True), "t1": page(1, FINISHED)}
 #: Short times for tests with threads, which no virtual time can move: D is 0.1 s.
@@ -55,7 +54,3 @@ class Book:
 def patient(factory: SimpleProcessorFactory) -> ProcessorSink:
     """A sink that waits longer than any test, and does not end the process."""
     return ProcessorSink(factory, patience=20, on_hang=lambda channel_id: None)
-
-
-async def soon(condition: Callable[[], bool]) -> None:
-    await until(condition, 10)

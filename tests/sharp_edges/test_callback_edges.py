@@ -11,8 +11,9 @@ import pytest
 from ots_tunnel.errors import ProcessorFailed
 from ots_tunnel.model import ChannelId, ChannelStatus
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
-from tests.sharp_edges.book import PAGES, SHORT, Book, patient, soon
+from tests.sharp_edges.book import PAGES, SHORT, Book, patient
 from tests.support.channel_stand import Recorder, Service, Stand
+from tests.support.waiting import until
 
 ERRORS = [RuntimeError("no"), ProcessorFailed("no"), StopIteration(), asyncio.CancelledError(), KeyError("x")]
 
@@ -44,7 +45,7 @@ async def test_j03_whatever_a_function_raises_the_channel_is_given_back(error: B
     stand = Stand(service, patient(SimpleProcessorFactory(**callbacks)), **SHORT)
     stand.open()
 
-    await soon(lambda: stand.channel.is_over)
+    await until(lambda: stand.channel.is_over)
     assert stand.channel.channel.status is ChannelStatus.CLOSE
     assert type(error).__name__ in (stand.channel.progress.error or "")
     await stand.close()
@@ -90,13 +91,13 @@ async def test_j06_a_channels_end_is_no_other_channels_business() -> None:
     short, long = Stand(Service(PAGES), sink, **SHORT), Stand(Service(PAGES), sink, **SHORT)
     short.open(ChannelId("c1"))
     long.open(ChannelId("c2"))
-    await soon(other.began.is_set)
+    await until(other.began.is_set)
 
-    await soon(lambda: short.channel.is_over)
+    await until(lambda: short.channel.is_over)
     assert book.calls == ["initialize", "process", "process", "shutdown"]
     assert other.calls == ["initialize", "process"]
     other.gate.set()
-    await soon(lambda: long.channel.is_over)
+    await until(lambda: long.channel.is_over)
 
     assert other.calls == ["initialize", "process", "process", "shutdown"]
     assert made == ["c1", "c2"]
@@ -119,7 +120,7 @@ async def test_j07_what_threads_confirm_changes_a_channel_in_the_loop_alone() ->
     sink = patient(SimpleProcessorFactory(process, manual_checkpoints=True))
     stand = Stand(Service(PAGES), sink, **SHORT)
     stand.open()
-    await soon(lambda: len(confirms) == 2)
+    await until(lambda: len(confirms) == 2)
     threading.setprofile(watch)
     sys.setprofile(watch)
     try:
@@ -128,7 +129,7 @@ async def test_j07_what_threads_confirm_changes_a_channel_in_the_loop_alone() ->
             thread.start()
         for thread in threads:
             thread.join()
-        await soon(lambda: stand.channel.is_over)
+        await until(lambda: stand.channel.is_over)
     finally:
         sys.setprofile(None)
         threading.setprofile(None)

@@ -32,8 +32,9 @@ from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.status import ChannelView, StatusCollector, WorkerStatus, channel_document
 from tests.sharp_edges.virtual import VirtualScene
-from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, page, until
+from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, page
 from tests.support.emulator_scene import CREDENTIALS, RecordingSink
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime
 

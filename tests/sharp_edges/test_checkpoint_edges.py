@@ -12,7 +12,8 @@ from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.sinks.python.sink import ProcessorSink
 from ots_tunnel.worker.checkpointer import Checkpointer
-from tests.support.channel_stand import CursorOf, Recorder, Service, Stand, at, page, until
+from tests.support.channel_stand import CursorOf, Recorder, Service, Stand, at, page
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime
 

@@ -18,9 +18,10 @@ from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES
-from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, name_of, page, until
+from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, name_of, page
 from tests.support.emulator_scene import CREDENTIALS
 from tests.support.guards import open_fence
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime
 

@@ -16,8 +16,8 @@ from ots_tunnel.model import TunnelId, TunnelType
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.worker.settings import WorkerSettings
 from tests.sharp_edges.virtual import VirtualScene
-from tests.support.channel_stand import until
 from tests.support.emulator_scene import RecordingSink
+from tests.support.waiting import until
 
 NOTHING = SimpleProcessorFactory(lambda context, records: None)
 DOCUMENT: dict[str, Any] = {

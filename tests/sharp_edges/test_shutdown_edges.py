@@ -10,8 +10,9 @@ import pytest
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.protocol.channel import Vanished
-from tests.sharp_edges.book import PAGES, SHORT, Book, patient, soon
+from tests.sharp_edges.book import PAGES, SHORT, Book, patient
 from tests.support.channel_stand import Service, Stand, page
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("end", [ChannelStatus.CLOSE, ChannelStatus.TERMINATED, ChannelStatus.CLOSING, None])
@@ -20,7 +21,7 @@ async def test_g08_shutdown_waits_for_the_records_under_way(end: ChannelStatus |
     book = Book()
     stand = Stand(Service(PAGES), book.sink(), **SHORT)
     stand.open()
-    await soon(book.began.is_set)
+    await until(book.began.is_set)
 
     if end is None:
         stand.channel.feed(Vanished())
@@ -29,7 +30,7 @@ async def test_g08_shutdown_waits_for_the_records_under_way(end: ChannelStatus |
     await asyncio.sleep(0.15)  # longer than D
     assert book.calls == ["initialize", "process"]
     book.gate.set()
-    await soon(lambda: book.inside == 0 and len(book.calls) == 3)
+    await until(lambda: book.inside == 0 and len(book.calls) == 3)
 
     assert book.calls == ["initialize", "process", "shutdown"]
     assert not book.overlapped
@@ -55,13 +56,13 @@ async def test_g08_a_shutdown_that_is_a_coroutine_waits_for_a_function_under_way
 
     stand = Stand(Service(PAGES), patient(Factory(book.process)), **SHORT)
     stand.open()
-    await soon(book.began.is_set)
+    await until(book.began.is_set)
 
     stand.channel.feed(Vanished())
     await asyncio.sleep(0.15)
     assert book.calls == ["initialize", "process"]
     book.gate.set()
-    await soon(lambda: book.calls == ["initialize", "process", "shutdown"])
+    await until(lambda: book.calls == ["initialize", "process", "shutdown"])
 
     assert not book.overlapped
     await stand.close()
@@ -73,7 +74,7 @@ async def test_g08_a_worker_that_ends_meanwhile_leaves_no_processor_without_its_
     sink = book.sink()
     stand = Stand(Service(PAGES), sink, **SHORT)
     stand.open()
-    await soon(book.began.is_set)
+    await until(book.began.is_set)
 
     stand.channel.feed(Vanished())
     await asyncio.sleep(0.05)
@@ -101,15 +102,15 @@ async def test_g08_the_next_processor_of_a_channel_waits_for_the_last_ones_shutd
     sink = patient(factory)
     stand = Stand(Service({"t0": page(1, "t1", False), "t1": page(0, "t1", False)}), sink, **SHORT)
     previous = stand.open()
-    await soon(lambda: previous.progress.rows == 1)
+    await until(lambda: previous.progress.rows == 1)
 
     previous.feed(Vanished())
-    await soon(began.is_set)
+    await until(began.is_set)
     stand.open(previous=previous)
     await asyncio.sleep(0.15)
     assert book.calls == ["initialize", "process", "shutdown"]
     slow.set()
-    await soon(lambda: book.calls[3:5] == ["initialize", "process"])
+    await until(lambda: book.calls[3:5] == ["initialize", "process"])
 
     assert not book.overlapped
     await stand.close()

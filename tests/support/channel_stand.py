@@ -24,6 +24,7 @@ from ots_tunnel.worker.context import Shared
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status import WorkerStatus
+from tests.support.waiting import until
 
 CHANNEL = ChannelId("4873ae54_1")
 SETTINGS = WorkerSettings(TunnelId("tunnel"), interval=10, timeout=40, checkpoint_interval=60, drain=100)
@@ -43,13 +44,6 @@ def page(rows: int, following: str, may_more: bool | None = None) -> Page:
     """A page of that many records."""
     records = [Record(Action.PUT, encode_row((("pk", f"k{n}"),), (Column("n", n, 1),))) for n in range(rows)]
     return Page(records, at(following), may_more, 1000 * rows, None)
-
-
-async def until(condition: Callable[[], bool], seconds: float = 1000) -> None:
-    """Wait in the loop's time for what no event announces."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - virtual time
-            await asyncio.sleep(0.05)
 
 
 @dataclass

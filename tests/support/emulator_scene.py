@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +33,7 @@ from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.waiting import until
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 TABLE = "events"
@@ -116,14 +116,6 @@ def check_order(rows: Iterable[tuple[str, int]]) -> None:
         last[key] = number
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10, what: str = "") -> None:
-    """Wait for a condition that no event announces."""
-    give_up = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up, f"not within {seconds} s: {what or condition}"
-        await asyncio.sleep(0.01)
-
-
 class Scene:
     """One table and one tunnel of an emulator, and workers on it."""
 
@@ -157,8 +149,15 @@ class Scene:
 
     async def create_tunnel(self, kind: TunnelType = TunnelType.BaseAndStream) -> None:
         self.tunnel_id = await self.client.create_tunnel(TABLE, "t", kind)
-        while (await self.describe()).tunnel.stage == Stage.INIT:  # noqa: ASYNC110 - the service announces nothing
-            await asyncio.sleep(0.01)
+        await until(self.is_initialized)
+
+    async def is_initialized(self) -> bool:
+        """Whether the tunnel has its channels."""
+        return (await self.describe()).tunnel.stage != Stage.INIT
+
+    async def is_streaming(self) -> bool:
+        """Whether all base data of the tunnel is done."""
+        return (await self.describe()).tunnel.stage == Stage.STREAM
 
     async def describe(self) -> TunnelDescription:
         return await self.client.describe_tunnel(TABLE, "t")

@@ -29,6 +29,7 @@ from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.verify.compare import Comparison, compare_tables
 from tests.support.verifying import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.waiting import until
 
 FAST = replace(SETTINGS, interval=0.3, timeout=3, checkpoint_interval=0.2, early_spacing=0.05, reconnect=(0.01, 0.05))
 
@@ -121,8 +122,7 @@ async def test_a_job_that_was_stopped_goes_on(scene: Scene) -> None:
     await asyncio.to_thread(create_source, scene, 3000)
     first = job(scene, in_seconds(3600))
     running = asyncio.create_task(first.run())
-    while not first.interrupt():  # noqa: ASYNC110 - it announces nothing
-        await asyncio.sleep(0.01)
+    await until(first.interrupt, 30, "the job can be interrupted")
     stopped = await asyncio.wait_for(running, 40)
     assert not stopped.complete
 
@@ -229,9 +229,8 @@ async def test_a_tunnel_that_is_deleted_meanwhile_is_named(scene: Scene) -> None
     running = asyncio.create_task(job(scene, in_seconds(3600)).run())
     client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
     try:
-        async with asyncio.timeout(30):
-            while not await client.list_tunnels(SOURCE):  # noqa: ASYNC110 - the job announces nothing
-                await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            await until(lambda: client.list_tunnels(SOURCE), 30, "the job has its tunnel")
             await client.delete_tunnel(SOURCE, "copy")
             with pytest.raises(
                 Explained, match="there is no tunnel 'copy' of table 'orders' in instance 'demo' at"

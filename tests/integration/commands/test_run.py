@@ -13,6 +13,7 @@ import pytest
 from ots_tunnel.model import TunnelType
 from tests.support.emulator_scene import Scene, twenty_rows
 from tests.support.run_process import document, ended, line_with, start
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -27,8 +28,7 @@ async def test_serves_its_state_and_drains_on_sigterm(scene: Scene, tmp_path: Pa
     url = (await line_with(process, "started"))["url"]
     async with asyncio.timeout(30):
         async with aiohttp.ClientSession(url) as http:
-            while (await _status(http, "/readyz")) != 200:  # noqa: ASYNC110 - asked as a kubelet asks
-                await asyncio.sleep(0.05)
+            await until(lambda: is_ready(http), 30, "ready")
             assert await _status(http, "/healthz") == 200
             while True:
                 async with http.get("/channels") as answer:
@@ -46,6 +46,11 @@ async def test_serves_its_state_and_drains_on_sigterm(scene: Scene, tmp_path: Pa
     assert left.code == 0
     assert left.lines[-1]["action"] == "stopped"
     assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
+
+
+async def is_ready(http: aiohttp.ClientSession) -> bool:
+    """Ask as a kubelet asks."""
+    return await _status(http, "/readyz") == 200
 
 
 async def _status(http: aiohttp.ClientSession, path: str) -> int:

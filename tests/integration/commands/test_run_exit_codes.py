@@ -14,6 +14,7 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import TunnelType
 from tests.support.emulator_scene import TABLE, Scene
 from tests.support.run_process import TERMINATION_LOG, Left, command, document, ended, said, start
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -318,8 +319,7 @@ async def test_who_may_not_describe_a_tunnel_can_consume_it(scene: Scene, tmp_pa
     path = document(scene, tmp_path)
     process = await start(path)
 
-    while not scene.owners():  # noqa: ASYNC110 - the service announces nothing
-        await asyncio.sleep(0.05)
+    await until(scene.owners, 30, "a client has a channel")
     process.terminate()
 
     assert (await ended(process, path)).code == 0

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelType
 from tests.support.emulator_scene import Scene, twenty_rows
 from tests.support.run_process import Left, document, ended, line_with, start
+from tests.support.waiting import until
 
 #: Every metric that the worker serves: its kind, and its labels beside `tunnel`.
 METRICS: dict[str, tuple[str, set[str]]] = {
@@ -82,12 +83,6 @@ async def streams(pages: aiohttp.ClientSession) -> bool:
 
 async def has_rows(pages: aiohttp.ClientSession, rows: int) -> bool:
     return bool((await channels(pages))["rowsTotal"] >= rows)
-
-
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Ask a page again and again, as a kubelet does; the reader of pages sets the deadline."""
-    while not await holds():  # noqa: ASYNC110 - pages announce nothing
-        await asyncio.sleep(0.05)
 
 
 async def stopped(process: Process, path: Path) -> Left:

@@ -17,6 +17,7 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ConfigError, ServiceError
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.verifying import BASE, COPY, SCHEMA, SOURCE, Scene, row, scene
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -30,13 +31,14 @@ def wide(number: int) -> Column:
     return Column("blob", bytes([number % 251]) * 50_000, BASE)
 
 
-def wait_until(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
+def wait_while_running(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
     """Wait while the process runs for what it does not announce."""
-    deadline = time.monotonic() + 30
-    while not reached():
+
+    def is_reached() -> bool:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        return reached()
+
+    wait_until(is_reached, 30)
 
 
 def slices_done(tables: Scene) -> int:
@@ -142,7 +144,7 @@ def test_a_killed_run_goes_on_and_counts_the_same(tables: Scene) -> None:
     tables.emulator.call("add_fault", FaultRule("GetRange", latency=0.1))
 
     process = tables.start("--sample", "100", "--seed", "1", "--parallel", "1")
-    wait_until(process, lambda: slices_done(tables) >= 2)
+    wait_while_running(process, lambda: slices_done(tables) >= 2)
     process.kill()
     process.communicate(timeout=10)
     done = slices_done(tables)
@@ -164,7 +166,7 @@ def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: Scene
     tables.fill(row(number, wide(number)) for number in range(100))
     tables.emulator.call("add_fault", FaultRule("GetRange", latency=0.1))
     process = tables.start("--sample", "100", "--parallel", "1")
-    wait_until(process, lambda: slices_done(tables) >= 1)
+    wait_while_running(process, lambda: slices_done(tables) >= 1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
 
@@ -300,7 +302,7 @@ def test_rows_that_are_equal_later_are_settled(tables: Scene) -> None:
     before = tables.emulator.calls
     process = tables.start("--recheck", "2", "-o", "json")
     # Two descriptions, four times split points, 15 pages of one table and 9 of the other: the first look is over.
-    wait_until(process, lambda: tables.emulator.calls >= before + 30)
+    wait_while_running(process, lambda: tables.emulator.calls >= before + 30)
     tables.put(COPY, [row(number) for number in range(100, 140)])
     out, err = process.communicate(timeout=30)
 

@@ -26,6 +26,7 @@ from ots_tunnel.model import (
     Marker,
     Stage,
     StreamConfig,
+    TunnelDescription,
     TunnelId,
     TunnelType,
 )
@@ -36,7 +37,8 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.emulator_process import EmulatorProcess
-from tests.support.emulator_scene import CREDENTIALS, FAST, TABLE, until
+from tests.support.emulator_scene import CREDENTIALS, FAST, TABLE
+from tests.support.waiting import until
 from tests.support.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 
 KILLS = 20
@@ -108,8 +110,12 @@ class Work:
 
     async def create_tunnel(self) -> None:
         self.tunnel_id = await self.client.create_tunnel(TABLE, "t", TunnelType.Stream)
-        while (await self.client.describe_tunnel(TABLE, "t")).tunnel.stage == Stage.INIT:  # noqa: ASYNC110 - polled
-            await asyncio.sleep(0.01)
+        await until(lambda: self.initialized("t"))
+
+    async def initialized(self, tunnel: str) -> TunnelDescription | None:
+        """The tunnel's description, once it has its channels."""
+        description = await self.client.describe_tunnel(TABLE, tunnel)
+        return None if description.tunnel.stage == Stage.INIT else description
 
     async def wait_for_more(self, writes: int, checkpoints: int) -> None:
         """Wait until so many more batches and checkpoints have been acknowledged."""
@@ -211,8 +217,8 @@ class Work:
         tunnel_id = await self.client.create_tunnel(TABLE, "audit", TunnelType.Stream, StreamConfig(earliest=True))
         found: list[tuple[int, Record]] = []
         nobody = ClientId("nobody")
-        while (description := await self.client.describe_tunnel(TABLE, "audit")).tunnel.stage == Stage.INIT:  # noqa: ASYNC110 - polled
-            await asyncio.sleep(0.01)
+        description = await until(lambda: self.initialized("audit"))
+        assert description is not None
         for channel in description.channels:
             channel_id = channel.channel_id
             token = (await self.client.get_checkpoint(tunnel_id, nobody, channel_id)).token

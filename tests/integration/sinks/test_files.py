@@ -13,7 +13,8 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import Scene, until
+from tests.support.emulator_scene import Scene
+from tests.support.waiting import until
 from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 

@@ -16,7 +16,7 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.transport.sync import SyncTransport
-from tests.support.emulator_scene import until
+from tests.support.waiting import until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Ots-RequestId: r\r\n\r\nok"
 

@@ -25,6 +25,7 @@ from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.emulator_scene import COPY, CREDENTIALS, FAST, TABLE, Scene
 from tests.support.interposed import Between
+from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(60)]
 DELIVERY = DeliveryConfig(batch_max_rows=7, retry=RetryConfig(backoff_seconds=0.01, backoff_max_seconds=0.05))
@@ -130,11 +131,13 @@ async def test_the_copy_is_equal_and_nothing_is_held_in_the_end(seed: int) -> No
     await scene.create_tunnel(TunnelType.BaseAndStream)
     chaos = Chaos(scene, seed)
 
+    async def is_copied() -> bool:
+        return (await compare_tables(scene.table, TABLE, scene.table, COPY)).equal
+
     async with asyncio.timeout(60), scene.running(*chaos.workers):
         await chaos.write(8)
         scene.emulator.faults.clear()
-        while not (await compare_tables(scene.table, TABLE, scene.table, COPY)).equal:  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+        await until(is_copied, 60, "both tables are equal", pause=0.2)
     await asyncio.gather(*chaos.transport.late)
 
     # Nothing came later than it might, or it would show here.

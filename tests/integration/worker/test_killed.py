@@ -16,7 +16,8 @@ from ots_emulator import Emulator, Settings
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import FINISHED, Token, TunnelId, TunnelType
 from ots_tunnel.verify.compare import compare_tables
-from tests.support.emulator_scene import COPY, TABLE, Scene, until
+from tests.support.emulator_scene import COPY, TABLE, Scene
+from tests.support.waiting import until
 from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 
@@ -91,9 +92,10 @@ def allowed_steps_back(kind: TunnelType) -> int:
 
 
 async def some_progress(log: CopyLog, changes: int) -> None:
-    async with asyncio.timeout(25):
-        while len(await log.read()) < changes:  # noqa: ASYNC110 - the other process announces nothing
-            await asyncio.sleep(0.05)
+    async def is_enough() -> bool:
+        return len(await log.read()) >= changes
+
+    await until(is_enough, 25, f"{changes} changes of the copy", pause=0.05)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.budget import COPIES
 from tests.support.emulator_process import EmulatorProcess
 from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[3]
 MIB = 1 << 20
@@ -95,9 +96,10 @@ class Large:
             await self._caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request(table))
         await self.put(BASE_ROWS, 1)
         self.tunnel_id = await self._tunnels.create_tunnel(TABLE, "t", TunnelType.BaseAndStream)
-        async with asyncio.timeout(20):
-            while len((await self.tunnel())["channels"]) < 2 * CHANNELS:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        await until(self._has_all_channels, 20, "the tunnel has its channels")
+
+    async def _has_all_channels(self) -> bool:
+        return len((await self.tunnel())["channels"]) >= 2 * CHANNELS
 
     async def put(self, count: int, number: int) -> None:
         """Write so many rows of 2 MiB, one per request."""
@@ -152,9 +154,11 @@ class Large:
     async def consumed(self) -> None:
         """Wait until the stored checkpoints are behind everything."""
         now_ns = time.time_ns()
-        async with asyncio.timeout(60):
-            while (await self.tunnel())["consumePoint"] <= now_ns:  # noqa: ASYNC110
-                await asyncio.sleep(0.2)
+
+        async def is_consumed() -> bool:
+            return bool((await self.tunnel())["consumePoint"] > now_ns)
+
+        await until(is_consumed, 60, "everything is consumed", pause=0.2)
 
     async def equal(self) -> bool:
         """Whether the other table holds the same."""

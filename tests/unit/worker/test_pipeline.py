@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -24,6 +23,8 @@ from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress
 from tests.support.guards import open_fence
+from tests.support.guards import Open
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime
 
@@ -98,12 +99,6 @@ def pipeline(
 def _note(script: Script, confirmed: list[str], token: Token) -> None:
     confirmed.append(token)
     script.note(f"confirmed {token}")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(100):
-        while not condition():  # noqa: ASYNC110 - virtual time
-            await asyncio.sleep(0.001)
 
 
 async def test_pages_are_confirmed_in_order_up_to_the_end() -> None:
