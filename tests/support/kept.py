@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ots_emulator import Clock, Emulator, Settings
-from ots_emulator.durable.recorder import Recorder
+from ots_emulator.durable.disk_journal import DiskJournal
 from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_emulator.tables.table import Table
@@ -36,9 +36,8 @@ def _table(table: Table) -> Picture:
         "name": table.name,
         "columns": table.schema.columns,
         "options": table.options,
-        "defined": table.defined,
         "created": table.created_us,
-        "traits": table.traits,
+        "fixed": table.fixed,
         "aim": table.partition_aim,
         "auto": table.last_auto_increment,
         "bytes": table.size_bytes,
@@ -100,8 +99,8 @@ def unkept(emulator: Emulator) -> list[Any]:
     """What has changed since the last commit, compared thoroughly: after a call there must be nothing."""
     found: list[Any] = []
     for instance in emulator.instances.values():
-        if isinstance(instance.journal, Recorder):
-            instance.journal.everything()
+        if isinstance(instance.journal, DiskJournal):
+            instance.journal.everything_touched()
             batch = instance.journal.changes()
             found += [batch] if batch else []
     return found

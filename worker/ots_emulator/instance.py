@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,8 +13,9 @@ from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.pages import PageCache
 from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunnel_missing
 from ots_emulator.settings import Settings
-from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import Key
+from ots_emulator.tables.partition import Partition
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Transactions
 from ots_emulator.tunnels.channel import TunnelChannel
@@ -70,7 +71,7 @@ class Instance:
         table = self.tables.get(name)
         if table is None:
             raise table_missing(name)
-        self.journal.table(table)
+        self.journal.table_touched(name)
         return table
 
     def add_table(self, table: Table) -> None:
@@ -84,18 +85,8 @@ class Instance:
         if len(self.tables) >= self.settings.table_quota:
             text = f"Number of tables exceeds the quota:{self.settings.table_quota}."
             raise Refusal("OTSQuotaExhausted", text)
-        self._attach(table)
-
-    def adopt(self, journal: Journal, tables: Iterable[Table]) -> None:
-        """Take tables that were kept, and the journal that goes on keeping them."""
-        self.journal = journal
-        for table in tables:
-            self._attach(table)
-
-    def _attach(self, table: Table) -> None:
-        table.journal = self.journal
-        table.on_children = lambda children: self._follow_children(table, children)
         self.tables[table.name] = table
+        self.journal.table_touched(table.name)
 
     def delete_table(self, name: str) -> None:
         """Delete a table and its tunnels.
@@ -137,8 +128,9 @@ class Instance:
         table = self.table(table_name)
         return table.merge(_partition(table, partition_id), now_us)
 
-    def _follow_children(self, table: Table, children: Sequence[Partition]) -> None:
-        for tunnel in self.tunnels_of(table.name):
+    def follow_children(self, table: str, children: Sequence[Partition]) -> None:
+        """Give every tunnel that reads a table's log a channel for each new partition."""
+        for tunnel in self.tunnels_of(table):
             if tunnel.type is not TunnelType.BaseData:
                 for child in children:
                     tunnel.add(stream_channel(child, 0))
@@ -191,7 +183,7 @@ class Instance:
         tunnel = self.tunnels.get(TunnelId(tunnel_id))
         if tunnel is None:
             raise tunnel_missing()
-        self.journal.tunnel(tunnel)
+        self.journal.tunnel_touched(tunnel)
         return tunnel
 
     def channel(self, tunnel_id: str, channel_id: str) -> tuple[Tunnel, TunnelChannel]:
@@ -204,7 +196,7 @@ class Instance:
         if tunnel is None:
             raise tunnel_missing()
         channel = tunnel.channel(channel_id)
-        self.journal.channel(tunnel, channel)
+        self.journal.channel_touched(tunnel, channel)
         return tunnel, channel
 
     def find_tunnel(self, table_name: str, name: str, tunnel_id: str) -> Tunnel:
@@ -224,7 +216,7 @@ class Instance:
         """Return the tunnels of a table, of the whole instance for an empty name."""
         found = [tunnel for tunnel in self.tunnels.values() if not table_name or tunnel.table_name == table_name]
         for tunnel in found:
-            self.journal.tunnel(tunnel)
+            self.journal.tunnel_touched(tunnel)
         return found
 
     def _log_of(self, table: Table, now_us: int) -> ChangeLog:

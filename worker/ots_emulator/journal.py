@@ -1,55 +1,38 @@
-"""What the state tells whoever keeps it: a journal hears of every change and is told when a call ends.
+"""Interface between the state of an instance and its persistence.
 
-Rows and log entries are told one by one, because there are many. Of everything else only where somebody looked: what
-became of it is seen by comparing when the call ends, so that nothing that changes a tunnel can forget to say so.
-Without a data directory nobody listens.
+Rows and log entries are reported one by one. Everything else is only marked as touched when a call looks it up: the
+journal compares what was touched with what is stored when the call ends, so no code that changes a tunnel has to
+report it. `UNKEPT` is the journal of an instance that lives in memory only.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from ots_emulator.tables.changelog import ChangeLog, Partition
-    from ots_emulator.tables.keys import Key
-    from ots_emulator.tables.table import Table
-    from ots_emulator.tunnels.channel import TunnelChannel
-    from ots_emulator.tunnels.tunnel import Tunnel
+from ots_emulator.tables.keys import Key
+from ots_emulator.tables.listener import TableListener
+from ots_emulator.tables.partition import Partition
+from ots_emulator.tunnels.channel import TunnelChannel
+from ots_emulator.tunnels.tunnel import Tunnel
 
 
-class Journal(Protocol):
-    """Hears of the changes of one instance."""
+class Journal(TableListener, Protocol):
+    """Receives the changes of one instance and stores them."""
 
-    def row(self, table: Table, key: Key, image: bytes | None, *, versioned: bool = False) -> None:
-        """Hear of a stored row; None is a removed one."""
+    def tunnel_touched(self, tunnel: Tunnel) -> None:
+        """Receive that a tunnel, its channels or its clients may change."""
         ...
 
-    def entry(self, partition: Partition, timestamp_us: int, entry: bytes) -> None:
-        """Hear of an entry at the end of a partition's log."""
+    def channel_touched(self, tunnel: Tunnel, channel: TunnelChannel) -> None:
+        """Receive that one channel of a tunnel may change, and nothing else of the tunnel."""
         ...
 
-    def partitions(self, log: ChangeLog) -> None:
-        """Hear that partitions were added, closed, trimmed or removed."""
+    def everything_touched(self) -> None:
+        """Receive that anything may have changed."""
         ...
 
-    def table(self, table: Table) -> None:
-        """Hear that somebody looks at a table, perhaps to change it."""
-        ...
-
-    def tunnel(self, tunnel: Tunnel) -> None:
-        """Hear that somebody looks at a tunnel, perhaps to change it, its channels or its clients."""
-        ...
-
-    def channel(self, tunnel: Tunnel, channel: TunnelChannel) -> None:
-        """Hear that somebody looks at one channel of a tunnel, and at nothing else of it."""
-        ...
-
-    def everything(self) -> None:
-        """Hear that anything may have changed."""
-        ...
-
-    def check(self) -> None:
-        """Refuse a call that could not be kept.
+    def check_writable(self) -> None:
+        """Refuse a call whose changes could not be stored.
 
         Raises:
             Refusal: OTSInternalServerError, an earlier commit failed.
@@ -57,43 +40,43 @@ class Journal(Protocol):
         ...
 
     def commit(self) -> None:
-        """Keep what changed since the last commit; only then may the answer leave.
+        """Store what changed since the last commit; only then may the answer be sent.
 
         Raises:
-            Refusal: OTSInternalServerError, it could not be kept.
+            Refusal: OTSInternalServerError, the changes could not be stored.
         """
         ...
 
 
 class Unkept:
-    """The journal of a state that lives in memory only."""
+    """Ignores every change."""
 
-    def row(self, table: Table, key: Key, image: bytes | None, *, versioned: bool = False) -> None:
-        """Forget it."""
+    def row_changed(self, table: str, key: Key, image: bytes | None, versioned: bool) -> None:
+        """Ignore a row."""
 
-    def entry(self, partition: Partition, timestamp_us: int, entry: bytes) -> None:
-        """Forget it."""
+    def entry_appended(self, partition: Partition, timestamp_us: int, entry: bytes) -> None:
+        """Ignore an entry."""
 
-    def partitions(self, log: ChangeLog) -> None:
-        """Forget it."""
+    def partitions_changed(self, stream_id: str) -> None:
+        """Ignore changed partitions."""
 
-    def table(self, table: Table) -> None:
-        """Forget it."""
+    def table_touched(self, table: str) -> None:
+        """Ignore a touched table."""
 
-    def tunnel(self, tunnel: Tunnel) -> None:
-        """Forget it."""
+    def tunnel_touched(self, tunnel: Tunnel) -> None:
+        """Ignore a touched tunnel."""
 
-    def channel(self, tunnel: Tunnel, channel: TunnelChannel) -> None:
-        """Forget it."""
+    def channel_touched(self, tunnel: Tunnel, channel: TunnelChannel) -> None:
+        """Ignore a touched channel."""
 
-    def everything(self) -> None:
-        """Forget it."""
+    def everything_touched(self) -> None:
+        """Ignore that anything may have changed."""
 
-    def check(self) -> None:
+    def check_writable(self) -> None:
         """Never refuse."""
 
     def commit(self) -> None:
-        """Keep nothing."""
+        """Store nothing."""
 
 
 UNKEPT: Final = Unkept()

@@ -69,7 +69,7 @@ class Service:
             Refusal: OTSInternalServerError, the changes could not be stored.
         """
         for instance in self.instances.values():
-            instance.journal.everything()
+            instance.journal.everything_touched()
             instance.journal.commit()
 
     def close(self) -> None:

@@ -12,7 +12,8 @@ from typing import Any, Final
 from ots_emulator.api.call import Call
 from ots_emulator.api.capacity import capacity_units, consumed
 from ots_emulator.refusal import Refusal, parameter_invalid
-from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.changelog import ChangeLog
+from ots_emulator.tables.partition import Partition
 from ots_emulator.tables.table import Table
 from ots_tunnel.protocol import table_pb2 as pb
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ots_emulator.api.row_check import check_name
 from ots_emulator.refusal import parameter_invalid
-from ots_emulator.tables.options import DefinedColumn, TableTraits
+from ots_emulator.tables.options import DefinedColumn, FixedOptions
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol import table_pb2 as pb
@@ -42,29 +42,13 @@ def key_columns_of(meta: pb.TableMeta) -> list[KeyColumn]:
     return columns
 
 
-def defined_columns_of(meta: pb.TableMeta, key: Sequence[KeyColumn]) -> tuple[DefinedColumn, ...]:
-    """Read the predefined columns.
-
-    Raises:
-        Refusal: their number or a name.
-    """
-    if len(meta.defined_column) > _DEFINED_LIMIT:
-        raise parameter_invalid(f"The number of defined columns must be in range: [0, {_DEFINED_LIMIT}].")
-    seen = {column.name for column in key}
-    for column in meta.defined_column:
-        check_name(column.name.encode())
-        if column.name in seen:
-            raise parameter_invalid(f"Duplicated defined column name: '{column.name}'.")
-        seen.add(column.name)
-    return tuple(DefinedColumn(column.name, column.type) for column in meta.defined_column)
-
-
-def traits_of(request: pb.CreateTableRequest, columns: Sequence[KeyColumn]) -> TableTraits:
+def fixed_options_of(request: pb.CreateTableRequest, columns: Sequence[KeyColumn]) -> FixedOptions:
     """Read what cannot be changed later.
 
     Raises:
-        Refusal: a combination or value that cannot be.
+        Refusal: a contradiction, or a value that is not allowed.
     """
+    defined = _defined_columns(request.table_meta, columns)
     if request.enable_local_txn and any(column.auto_increment for column in columns):
         raise parameter_invalid("Local transaction and auto increment primary key cannot be used together.")
     spec, encryption = request.sse_spec, None
@@ -77,7 +61,19 @@ def traits_of(request: pb.CreateTableRequest, columns: Sequence[KeyColumn]) -> T
         if spec.key_type == pb.SSE_BYOK and not (spec.key_id and spec.role_arn):
             raise parameter_invalid("key_id and role_arn are required when key_type is SSE_BYOK.")
     transactions = request.enable_local_txn or not request.HasField("enable_local_txn")
-    return TableTraits(transactions, encryption, _cuts(request.partitions, columns[0]))
+    return FixedOptions(defined, transactions, encryption, _cuts(request.partitions, columns[0]))
+
+
+def _defined_columns(meta: pb.TableMeta, key: Sequence[KeyColumn]) -> tuple[DefinedColumn, ...]:
+    if len(meta.defined_column) > _DEFINED_LIMIT:
+        raise parameter_invalid(f"The number of defined columns must be in range: [0, {_DEFINED_LIMIT}].")
+    seen = {column.name for column in key}
+    for column in meta.defined_column:
+        check_name(column.name.encode())
+        if column.name in seen:
+            raise parameter_invalid(f"Duplicated defined column name: '{column.name}'.")
+        seen.add(column.name)
+    return tuple(DefinedColumn(column.name, column.type) for column in meta.defined_column)
 
 
 def _cuts(ranges: Sequence[pb.PartitionRange], column: KeyColumn) -> tuple[str, ...]:

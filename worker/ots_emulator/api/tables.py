@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.api.table_create import defined_columns_of, key_columns_of, traits_of
+from ots_emulator.api.table_create import fixed_options_of, key_columns_of
 from ots_emulator.api.table_update import (
     merged_options,
     merged_throughput,
@@ -17,7 +17,7 @@ from ots_emulator.api.table_update import (
 )
 from ots_emulator.refusal import check_table_name, parameter_invalid
 from ots_emulator.tables.keys import KeySchema
-from ots_emulator.tables.options import TableOptions
+from ots_emulator.tables.options import Partitioning, TableOptions
 from ots_emulator.tables.table import Table
 from ots_tunnel.protocol import table_pb2 as pb
 
@@ -47,10 +47,12 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
         KeySchema(columns),
         options,
         now_us=call.now_us,
-        defined=defined_columns_of(meta, columns),
-        partition_aim=call.instance.partition_aims.get(meta.table_name, settings.partitions),
-        partition_rows=settings.partition_rows,
-        traits=traits_of(request, columns),
+        fixed=fixed_options_of(request, columns),
+        partitioning=Partitioning(
+            call.instance.partition_aims.get(meta.table_name, settings.partitions), settings.partition_rows
+        ),
+        listener=call.instance.journal,
+        on_children=call.instance.follow_children,
     )
     hours = stream_hours(request.stream_spec) if request.HasField("stream_spec") else None
     call.instance.add_table(table)
@@ -102,7 +104,7 @@ def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
             primary_key=key_schema(table),
             defined_column=[
                 pb.DefinedColumnSchema(name=column.name, type=column.type)  # type: ignore[arg-type]
-                for column in table.defined
+                for column in table.fixed.defined
             ],
         ),
         reserved_throughput_details=throughput_message(table),
@@ -116,7 +118,7 @@ def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
 
 
 def _encryption(table: Table) -> pb.SSEDetails:
-    encryption = table.traits.encryption
+    encryption = table.fixed.encryption
     if encryption is None:
         return pb.SSEDetails(enable=False)
     key_type, key_id, role_arn = encryption

@@ -13,10 +13,12 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ots_emulator.tables.cells import key_cells
-from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import Key, KeySchema, read_primary_key
-from ots_emulator.tables.options import DefinedColumn, TableOptions, TableTraits
-from ots_emulator.tables.table import Table
+from ots_emulator.tables.listener import TableListener
+from ots_emulator.tables.options import DefinedColumn, FixedOptions, Partitioning, TableOptions
+from ots_emulator.tables.partition import Partition
+from ots_emulator.tables.table import OnChildren, Table
 from ots_emulator.tunnels.channel import BaseSlice, Client, TunnelChannel
 from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.model import ChannelStatus, KeyColumn, KeyType, StreamConfig, TunnelType
@@ -52,7 +54,7 @@ def facts_of(kept: Kept) -> tuple[Any, ...]:
         case Table():
             log = kept.log
             head = None if log is None else (log.stream_id, log.retention_hours, log.enabled_us)
-            return kept.options, kept.defined, kept.partition_aim, kept.last_auto_increment, head
+            return kept.options, kept.fixed, kept.partition_aim, kept.last_auto_increment, head
 
 
 def kind_and_body(kept: Kept, schema: KeySchema, owner: int) -> tuple[str, int, str]:
@@ -86,10 +88,10 @@ def table_document(table: Table) -> Document:
         "name": table.name,
         "columns": [[column.name, column.type.value, column.auto_increment] for column in table.schema.columns],
         "options": asdict(table.options),
-        "defined": [[column.name, column.type] for column in table.defined],
+        "defined": [[column.name, column.type] for column in table.fixed.defined],
         "created_us": table.created_us,
         "partition_aim": table.partition_aim,
-        "traits": asdict(table.traits),
+        "traits": _fixed_document(table.fixed),
         "last_auto_increment": table.last_auto_increment,
         "log": None if log is None else _log_document(log),
     }
@@ -104,26 +106,32 @@ def _log_document(log: ChangeLog) -> Document:
     }
 
 
-def _traits_of(document: Document) -> TableTraits:
-    encryption = document.get("encryption")
-    return TableTraits(
-        document.get("local_transactions", True),
+def _fixed_document(fixed: FixedOptions) -> Document:
+    return {"local_transactions": fixed.local_transactions, "encryption": fixed.encryption, "cuts": fixed.cuts}
+
+
+def _fixed_of(document: Document) -> FixedOptions:
+    traits = document.get("traits", {})
+    encryption = traits.get("encryption")
+    return FixedOptions(
+        tuple(DefinedColumn(name, kind) for name, kind in document["defined"]),
+        traits.get("local_transactions", True),
         None if encryption is None else tuple(encryption),
-        tuple(document.get("cuts", ())),
+        tuple(traits.get("cuts", ())),
     )
 
 
-def table_of(document: Document, partition_rows: int) -> Table:
-    """Build a table without rows and log."""
+def table_of(document: Document, partition_rows: int, listener: TableListener, on_children: OnChildren) -> Table:
+    """Build a table without rows and log; the other arguments are those of `Table`."""
     table = Table(
         document["name"],
         KeySchema([KeyColumn(name, KeyType(kind), auto) for name, kind, auto in document["columns"]]),
         TableOptions(**document["options"]),
         now_us=document["created_us"],
-        defined=tuple(DefinedColumn(name, kind) for name, kind in document["defined"]),
-        traits=_traits_of(document.get("traits", {})),
-        partition_aim=document["partition_aim"],
-        partition_rows=partition_rows,
+        fixed=_fixed_of(document),
+        partitioning=Partitioning(document["partition_aim"], partition_rows),
+        listener=listener,
+        on_children=on_children,
     )
     table.last_auto_increment = document.get("last_auto_increment", 0)
     return table

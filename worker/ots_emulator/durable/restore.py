@@ -7,11 +7,13 @@ import sqlite3
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ots_emulator.durable import documents
 from ots_emulator.durable.database import Batch, Storage
 from ots_emulator.durable.datadir import DataError
-from ots_emulator.durable.recorder import Recorder
+from ots_emulator.durable.disk_journal import DiskJournal
+from ots_emulator.durable.stored_tunnels import Member
 from ots_emulator.instance import Instance
 from ots_emulator.refusal import Refusal
 from ots_emulator.tables.changelog import ChangeLog
@@ -20,7 +22,9 @@ from ots_emulator.tables.table import Table
 from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.errors import CodecError
 
-#: What reading a database meets that does not hold what was written.
+#: Owner of the documents of instances.
+_NO_OWNER: Final = 0
+#: Errors of reading a database that does not hold what was written.
 _DAMAGE = (sqlite3.Error, struct.error, CodecError, Refusal, LookupError, TypeError, ValueError)
 
 
@@ -55,66 +59,68 @@ class _Reader:
             self._documents[kind, owner].append((number, json.loads(body)))
 
     def restore(self, instance: Instance, now_us: int) -> None:
-        recorder = self._recorder(instance)
-        tables = {}
-        for number, document in self._documents["table", recorder.number]:
-            table = self._table(recorder, number, document, instance.settings.partition_rows)
-            tables[table.name] = table
-        instance.adopt(recorder, tables.values())
-        for number, document in self._documents["tunnel", recorder.number]:
-            tunnel = self._tunnel(recorder, number, document, tables[document["table_name"]])
+        journal = self._journal(instance)
+        instance.journal = journal
+        for number, document in self._documents["table", journal.number]:
+            table = self._table(instance, journal, number, document)
+            instance.tables[table.name] = table
+        for number, document in self._documents["tunnel", journal.number]:
+            tunnel = self._tunnel(journal, number, document, instance.tables[document["table_name"]])
             instance.tunnels[tunnel.id] = tunnel
-        for table in tables.values():
+        for table in instance.tables.values():
             if table.log is not None:
                 table.log.expire(now_us)
-        recorder.commit()
+        journal.commit()
 
-    def _recorder(self, instance: Instance) -> Recorder:
-        for number, document in self._documents["instance", 0]:
+    def _journal(self, instance: Instance) -> DiskJournal:
+        for number, document in self._documents["instance", _NO_OWNER]:
             if document["name"] == instance.name:
                 instance.partition_aims.update(document["partition_aims"])
-                return Recorder(instance, self._storage, number)
+                return DiskJournal(instance, self._storage, number)
         number = self._storage.new_number()
         self._storage.commit(Batch(documents=[(number, *documents.instance_body(instance.name, {}))]))
-        return Recorder(instance, self._storage, number)
+        return DiskJournal(instance, self._storage, number)
 
-    def _table(self, recorder: Recorder, number: int, document: documents.Document, partition_rows: int) -> Table:
-        table = documents.table_of(document, partition_rows)
-        schema = table.schema
+    def _table(self, instance: Instance, journal: DiskJournal, number: int, document: documents.Document) -> Table:
+        table = documents.table_of(document, instance.settings.partition_rows, journal, instance.follow_children)
+        places = self._load_rows(table, number)
+        partitions = {}
+        for partition_number, stored in self._documents["partition", number]:
+            partition = documents.partition_of(stored, table.schema)
+            for timestamp_us, entry in self._storage.entries(partition_number, partition.base):
+                partition.append(timestamp_us, entry)
+            partitions[partition] = partition_number
+        if document["log"] is not None:
+            table.log = ChangeLog.loaded(partitions, **document["log"], listener=journal)
+        journal.adopt_table(table, number, places, partitions)
+        return table
+
+    def _load_rows(self, table: Table, number: int) -> dict[Key, int]:
+        """Fill a table and return the places of its rows."""
         places = {}
 
         def rows() -> Iterator[tuple[Key, bytes, bool]]:
             for place, image, versioned in self._storage.rows(number):
-                key = documents.key_of_image(schema, image)
+                key = documents.key_of_image(table.schema, image)
                 places[key] = place
                 yield key, image, bool(versioned)
 
         table.load(rows())
-        partitions = {}
-        for part_number, part in self._documents["partition", number]:
-            partition = documents.partition_of(part, schema)
-            for timestamp_us, entry in self._storage.entries(part_number, partition.base):
-                partition.append(timestamp_us, entry)
-            partitions[partition] = part_number
-        if document["log"] is not None:
-            table.log = ChangeLog.loaded(partitions, **document["log"], journal=recorder)
-        recorder.adopt_table(table, number, places)
-        for partition, part_number in partitions.items():
-            recorder.adopt_partition(table, partition, part_number)
-        return table
+        return places
 
-    def _tunnel(self, recorder: Recorder, number: int, document: documents.Document, table: Table) -> Tunnel:
+    def _tunnel(self, journal: DiskJournal, number: int, document: documents.Document, table: Table) -> Tunnel:
         tunnel = documents.tunnel_of(document)
-        recorder.adopt_tunnel(tunnel, number)
         partitions = table.log.partitions if table.log is not None else {}
+        members: dict[Member, int] = {}
         for channel_number, channel_document in self._documents["channel", number]:
             channel = documents.channel_of(channel_document, table.schema, partitions)
             tunnel.add(channel)
-            recorder.adopt_member(tunnel, channel, channel_number)
+            members[channel] = channel_number
         for client_number, client_document in self._documents["client", number]:
             client = documents.client_of(client_document)
             tunnel.clients[client.id] = client
-            recorder.adopt_member(tunnel, client, client_number)
+            members[client] = client_number
+        journal.adopt_tunnel(tunnel, number, members)
         return tunnel
 
     def sweep(self) -> None:

@@ -105,7 +105,7 @@ class Application:
                 now = self._clock.now()
             message = parse(operation, inflate(headers, request.body, self.settings.body_limit))
             journal = caller.instance.journal
-            journal.check()
+            journal.check_writable()
             try:
                 row_refusal = trouble.row_refusal if trouble is not None else None
                 body = HANDLERS[operation.name](Call(caller.instance, now, row_refusal), message)

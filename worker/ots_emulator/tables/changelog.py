@@ -13,12 +13,13 @@ import struct
 import uuid
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Self
 
-from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.tables.cells import HEADER
 from ots_emulator.tables.keys import BOTTOM_KEY, Key
+from ots_emulator.tables.listener import SILENT, LogListener
+from ots_emulator.tables.partition import Partition
 from ots_emulator.wire import record_head
 from ots_tunnel.model import Action
 
@@ -27,43 +28,6 @@ _sequence: Final = struct.Struct("<iBqBi").pack
 #: Header and extension, which a row gets as a record; the row checksum covers neither.
 _ADDED_BYTES: Final = 33
 HOUR_US: Final = 3_600_000_000
-#: Trimming moves lists around, so it waits until this many entries are due.
-_TRIM_STEP: Final = 256
-
-
-@dataclass(slots=True, eq=False)
-class Partition:
-    """A key range of the table and the log of its changes."""
-
-    id: str
-    start: Key
-    parents: tuple[str, ...]
-    created_us: int
-    closed_us: int | None = None
-    base: int = 0
-    times_us: list[int] = field(default_factory=list, repr=False)
-    entries: list[bytes] = field(default_factory=list, repr=False)
-
-    @property
-    def end(self) -> int:
-        """The position behind the last entry."""
-        return self.base + len(self.entries)
-
-    def append(self, timestamp_us: int, entry: bytes) -> None:
-        """Add an entry; its time must be later than the last one's."""
-        self.times_us.append(timestamp_us)
-        self.entries.append(entry)
-
-    def position_at(self, timestamp_us: int) -> int:
-        """Return the position of the first retained entry at or after a time."""
-        return self.base + bisect_left(self.times_us, timestamp_us)
-
-    def trim(self, before_us: int, *, step: int = _TRIM_STEP) -> None:
-        """Forget entries older than a time, `step` or more at once."""
-        due = bisect_left(self.times_us, before_us)
-        if due >= step:
-            del self.times_us[:due], self.entries[:due]
-            self.base += due
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +47,11 @@ class ChangeLog:
         retention_hours: 1 to 168.
         now_us: when it was switched on.
         starts: where the partitions start; the first must be the bottom.
-        journal: hears of what is appended and forgotten.
+        listener: receives what is appended and removed.
     """
 
     def __init__(
-        self, stream_id: str, retention_hours: int, now_us: int, starts: list[Key], journal: Journal = UNKEPT
+        self, stream_id: str, retention_hours: int, now_us: int, starts: list[Key], listener: LogListener = SILENT
     ) -> None:
         self.stream_id = stream_id
         self.retention_hours = retention_hours
@@ -96,7 +60,7 @@ class ChangeLog:
         self._starts: list[Key] = []
         self._open: list[Partition] = []
         self._last_us = now_us
-        self._journal = journal
+        self._listener = listener
         for start in starts or [BOTTOM_KEY]:
             self._add(start, ())
 
@@ -109,10 +73,10 @@ class ChangeLog:
         retention_hours: int,
         enabled_us: int,
         last_us: int,
-        journal: Journal,
+        listener: LogListener,
     ) -> Self:
         """Build the log of partitions that exist, in the order they came to be."""
-        log = cls(stream_id, retention_hours, enabled_us, [], journal)
+        log = cls(stream_id, retention_hours, enabled_us, [], listener)
         log.partitions = {partition.id: partition for partition in partitions}
         log._open = [partition for partition in log.partitions.values() if partition.closed_us is None]
         log._open.sort(key=lambda partition: partition.start)
@@ -148,7 +112,7 @@ class ChangeLog:
         entry = b"".join((head, HEADER, row[:-2], _SEQUENCE_START, sequence, row[-2:]))
         partition = self.locate(key)
         partition.append(timestamp_us, entry)
-        self._journal.entry(partition, timestamp_us, entry)
+        self._listener.entry_appended(partition, timestamp_us, entry)
 
     def locate(self, key: Key) -> Partition:
         """Return the open partition a key belongs to."""
@@ -202,16 +166,16 @@ class ChangeLog:
         for partition in list(self.partitions.values()):
             if partition.times_us and partition.times_us[0] < before_us:
                 partition.trim(before_us)
-                self._journal.partitions(self)
+                self._listener.partitions_changed(self.stream_id)
             if partition.closed_us is not None and partition.closed_us < before_us:
                 del self.partitions[partition.id]
-                self._journal.partitions(self)
+                self._listener.partitions_changed(self.stream_id)
 
     def trim(self) -> None:
         """Forget every entry, as if the retention had passed."""
         for partition in self.partitions.values():
             partition.trim(self._last_us + 1, step=1)
-        self._journal.partitions(self)
+        self._listener.partitions_changed(self.stream_id)
 
     def _add(self, start: Key, parents: tuple[str, ...]) -> Partition:
         # The second part of a real id is the stream's enabling time (docs/protocol.md 2.3).
@@ -219,7 +183,7 @@ class ChangeLog:
         self.partitions[partition.id] = partition
         insort(self._starts, start)
         self._open.insert(self._starts.index(start), partition)
-        self._journal.partitions(self)
+        self._listener.partitions_changed(self.stream_id)
         return partition
 
     def _tick(self, now_us: int) -> int:

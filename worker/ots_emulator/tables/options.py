@@ -1,13 +1,14 @@
-"""What a table is created with: what can be changed later, and what is only remembered (docs/data-plane.md 2.4)."""
+"""What a table is created with: what can be changed later, and what stays fixed (docs/data-plane.md 2.4)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What can be changed on a table; `time_to_live` in seconds, -1 is for ever.
+    """What UpdateTable changes; `time_to_live` in seconds, -1 keeps cells without end.
 
     Reserved throughput, when it was increased and decreased (seconds), and `update_full_row` are only remembered.
     """
@@ -15,6 +16,7 @@ class TableOptions:
     time_to_live: int = -1
     max_versions: int = 1
     max_deviation: int = 86_400
+    """Seconds between a cell's version and the server's time; the service's default is one day."""
     allow_update: bool = True
     update_full_row: bool = False
     reserved_read: int = 0
@@ -25,24 +27,38 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class DefinedColumn:
-    """A predefined column; the store only remembers it."""
+    """A predefined column; the table only remembers it."""
 
     name: str
     type: int
 
 
 @dataclass(frozen=True, slots=True)
-class TableTraits:
-    """What is chosen when a table is created and only remembered afterwards.
+class FixedOptions:
+    """What is chosen when a table is created and never changes.
 
-    `encryption` is (key type, key id, role), None without; `cuts` are the partition key values at which the table was
-    split in advance, as PlainBuffer values in hexadecimal. A table has local transactions unless they are ruled out:
-    not every client can ask for them.
+    A table has local transactions unless the request rules them out: not every client can ask for them.
     """
 
+    defined: tuple[DefinedColumn, ...] = ()
     local_transactions: bool = True
     encryption: tuple[int | None, str | None, str | None] | None = None
+    """Key type, key id and role; None without encryption."""
     cuts: tuple[str, ...] = ()
+    """Partition key values at which the table was split in advance, as PlainBuffer values in hexadecimal."""
 
 
-DEFAULT_TRAITS = TableTraits()
+NO_FIXED_OPTIONS: Final = FixedOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How a table splits itself as rows arrive."""
+
+    aim: int = 1
+    """Partitions it aims at."""
+    rows: int = 64
+    """Rows the largest partition must have before it is split under a running log."""
+
+
+ONE_PARTITION: Final = Partitioning()

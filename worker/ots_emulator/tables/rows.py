@@ -21,7 +21,7 @@ _REVISIONS: Final = count(1)
 #: Dates of rows that are gone are swept out when there are more of them than rows, and more than this.
 _SLACK: Final = 1000
 
-#: Hears of a stored row and whether some column has several versions, or, without an image, of a removed one.
+#: Receives a stored row and whether some column has several versions; without an image, a removed row.
 RowListener = Callable[[Key, bytes | None, bool], None]
 
 
@@ -30,7 +30,7 @@ class Rows:
 
     Args:
         time_to_live: seconds, -1 is for ever.
-        listener: told of every change.
+        listener: receives every change.
     """
 
     def __init__(self, time_to_live: int, listener: RowListener) -> None:

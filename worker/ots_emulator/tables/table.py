@@ -9,19 +9,28 @@ Source: docs/data-plane.md 2.4 to 2.7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ots_emulator.journal import UNKEPT, Journal
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.cells import build_image, cells_of, has_versions, scan_image
-from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, Key, KeySchema, cut_element
-from ots_emulator.tables.options import DEFAULT_TRAITS, DefinedColumn, TableOptions, TableTraits
+from ots_emulator.tables.listener import SILENT, TableListener
+from ots_emulator.tables.options import NO_FIXED_OPTIONS, ONE_PARTITION, FixedOptions, Partitioning, TableOptions
+from ots_emulator.tables.partition import Partition
 from ots_emulator.tables.row_change import apply_update, row_of_put, touched_row
 from ots_emulator.tables.rows import Rows
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
+
+#: Receives the name of a table and the partitions that continue others of it.
+OnChildren = Callable[[str, Sequence[Partition]], None]
+
+
+def _ignore_children(table: str, children: Sequence[Partition]) -> None:
+    """Ignore new partitions."""
 
 
 class Table:
@@ -29,8 +38,10 @@ class Table:
 
     Args:
         now_us: its creation time.
-        partition_aim: number of partitions it splits itself into as rows arrive.
-        partition_rows: rows the largest partition must have before that happens under a running log.
+        fixed: what never changes.
+        partitioning: how it splits itself as rows arrive.
+        listener: receives every change.
+        on_children: called with the children of every split and merge, so that tunnels get their channels at once.
     """
 
     def __init__(
@@ -40,25 +51,22 @@ class Table:
         options: TableOptions,
         *,
         now_us: int,
-        defined: tuple[DefinedColumn, ...] = (),
-        partition_aim: int = 1,
-        partition_rows: int = 64,
-        traits: TableTraits = DEFAULT_TRAITS,
+        fixed: FixedOptions = NO_FIXED_OPTIONS,
+        partitioning: Partitioning = ONE_PARTITION,
+        listener: TableListener = SILENT,
+        on_children: OnChildren = _ignore_children,
     ) -> None:
         self.name = name
         self.schema = schema
         self.options = options
-        self.defined = defined
         self.created_us = now_us
-        self.partition_aim = partition_aim
-        self.traits = traits
+        self.fixed = fixed
+        self.partition_aim = partitioning.aim
         self.log: ChangeLog | None = None
-        self.journal: Journal = UNKEPT
-        # Told of every split and merge, so that tunnels get their new channels in the same moment.
-        self.on_children: Callable[[Sequence[Partition]], None] | None = None
-        self._partition_rows = partition_rows
-        self._next_split = partition_rows
-        self._rows = Rows(options.time_to_live, self._tell)
+        self._listener = listener
+        self._on_children = on_children
+        self._partition_rows = self._next_split = partitioning.rows
+        self._rows = Rows(options.time_to_live, partial(listener.row_changed, name))
         self.last_auto_increment = 0
 
     def __repr__(self) -> str:
@@ -131,8 +139,8 @@ class Table:
         return self.last_auto_increment
 
     def fork(self, partition_key: Any) -> Table:
-        """Return a table of its own with the rows of one partition key, without log and journal."""
-        copy = Table(self.name, self.schema, self.options, now_us=self.created_us, traits=self.traits)
+        """Return a table of its own with the rows of one partition key, without log and listener."""
+        copy = Table(self.name, self.schema, self.options, now_us=self.created_us, fixed=self.fixed)
         self._rows.copy_to(copy._rows, (partition_key,), self.schema.after((partition_key,)))
         return copy
 
@@ -163,13 +171,10 @@ class Table:
         self._rows.expire(now_us // 1000)
         lowered = options.max_versions < self.options.max_versions
         self.options = options
-        self.journal.table(self)
+        self._listener.table_touched(self.name)
         self._rows.change_time_to_live(options.time_to_live)
         if lowered:
             self._rows.keep_newest(options.max_versions)
-
-    def _tell(self, key: Key, image: bytes | None, versioned: bool) -> None:
-        self.journal.row(self, key, image, versioned=versioned)
 
     def _logged(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
         if self.log is None:
@@ -189,20 +194,20 @@ class Table:
     def enable_stream(self, retention_hours: int, now_us: int) -> ChangeLog:
         """Start a new change log; the table is cut into its partitions now."""
         starts = self.partition_starts()
-        self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, starts, self.journal)
+        self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, starts, self._listener)
         return self.log
 
     def disable_stream(self) -> None:
         """Drop the change log."""
         self.log = None
-        self.journal.table(self)
+        self._listener.table_touched(self.name)
 
     def partition_starts(self) -> list[Key]:
         """Return where the partitions start, in key order; without a log they are quantiles of the rows."""
         if self.log is not None:
             return [partition.start for partition in self.log.open_partitions]
-        if self.traits.cuts:
-            return [BOTTOM_KEY, *((cut_element(cut),) for cut in self.traits.cuts)]
+        if self.fixed.cuts:
+            return [BOTTOM_KEY, *((cut_element(cut),) for cut in self.fixed.cuts)]
         return [BOTTOM_KEY, *self.quantiles(self.partition_aim)]
 
     def rows_of(self, partition: Partition) -> int:
@@ -232,8 +237,7 @@ class Table:
         if at <= partition.start or (end is not None and at >= end):
             raise parameter_invalid(f"split key lies outside of partition {partition.id}")
         children = log.split(partition, at, now_us)
-        if self.on_children is not None:
-            self.on_children(children)
+        self._on_children(self.name, children)
         return [partition, *children]
 
     def merge(self, left: Partition | None, now_us: int) -> list[Partition]:
@@ -254,8 +258,7 @@ class Table:
             raise parameter_invalid(f"nothing to merge in table {self.name!r}: {which}")
         child = log.merge(left, right, now_us)
         self.partition_aim = min(self.partition_aim, len(log.open_partitions))
-        if self.on_children is not None:
-            self.on_children((child,))
+        self._on_children(self.name, (child,))
         return [left, right, child]
 
     def quantiles(self, parts: int, start: Key = BOTTOM_KEY) -> list[Key]:

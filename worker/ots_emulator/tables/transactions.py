@@ -147,7 +147,7 @@ class Transactions:
         Raises:
             Refusal: the table is without transactions, or the partition key is locked.
         """
-        if not table.traits.local_transactions:
+        if not table.fixed.local_transactions:
             raise parameter_invalid(
                 "Try to call method using explicit transaction on explicit-transaction-disabled table."
             )

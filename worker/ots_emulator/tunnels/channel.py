@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ots_emulator.tables.changelog import Partition
 from ots_emulator.tables.keys import Key
+from ots_emulator.tables.partition import Partition
 from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, ClientId, Token
 
 

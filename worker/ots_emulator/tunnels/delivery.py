@@ -15,8 +15,9 @@ from ots_emulator.pages import Body, PageCache
 from ots_emulator.refusal import parameter_invalid, tunnel_expired
 from ots_emulator.settings import Settings
 from ots_emulator.tables.cells import HEADER
-from ots_emulator.tables.changelog import ChangeLog, Partition
+from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, Key
+from ots_emulator.tables.partition import Partition
 from ots_emulator.tables.table import Table
 from ots_emulator.tunnels.channel import BaseSlice, TunnelChannel
 from ots_emulator.tunnels.tokens import (
