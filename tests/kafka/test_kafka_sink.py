@@ -28,24 +28,13 @@ from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Origin
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.topic import Read, java_partition, numbers_by_key, read_topic
+from tests.support.guards import LimitedGuard, OpenGuard
 
 pytestmark = [
     pytest.mark.oracle,
     pytest.mark.timeout(300),  # the first test also fetches and starts it
     pytest.mark.xdist_group("kafka"),  # they share one broker, which some of them end
 ]
-
-
-class Guard:
-    """Lets so many messages pass."""
-
-    def __init__(self, passes: int = 1 << 60) -> None:
-        self.passes = passes
-
-    def check(self) -> None:
-        self.passes -= 1
-        if self.passes < 0:
-            raise OwnershipLost("gone")
 
 
 def record(key: int, number: int, text: str | None = None) -> Record:
@@ -86,7 +75,7 @@ def without_repeats(numbers: list[int]) -> list[int]:
 
 async def test_a_message_says_everything(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(7, 1)]), Guard())
+        await sink.write(batch([record(7, 1)]), OpenGuard())
 
     (read,) = await in_topic(broker, topic)
     assert read.key == b"[7]"
@@ -109,7 +98,7 @@ async def test_every_record_comes_once_in_order_where_java_would_put_it(
 ) -> None:
     async with opened(broker, topic, compression=compression) as sink:
         await asyncio.gather(
-            *(sink.write(batch(record(key, number) for number in range(9) for key in keys), Guard())
+            *(sink.write(batch(record(key, number) for number in range(9) for key in keys), OpenGuard())
               for keys in (range(300), range(300, 400), [400]))
         )  # fmt: skip
 
@@ -141,7 +130,7 @@ async def test_a_broker_that_is_gone_for_seconds_costs_neither_record_nor_order(
         async def write(keys: range) -> None:
             for start in range(0, 200, 20):
                 numbers = range(start, start + 20)
-                await sink.write(batch(record(key, number) for number in numbers for key in keys), Guard())
+                await sink.write(batch(record(key, number) for number in numbers for key in keys), OpenGuard())
 
         async with asyncio.TaskGroup() as tasks:
             writing = [tasks.create_task(write(range(first, first + 10))) for first in (0, 10, 20)]
@@ -164,7 +153,7 @@ async def test_a_record_that_is_too_large_is_refused_by_its_key(broker: Broker) 
 
     async with opened(broker, topic) as sink:
         with pytest.raises(SinkRejected, match=r"topic 'small' at 127\.0\.0\.1:\d+: .*too large") as refusal:
-            await sink.write(batch(records), Guard())
+            await sink.write(batch(records), OpenGuard())
 
     assert refusal.value.code == "MSG_SIZE_TOO_LARGE"
     assert refusal.value.keys == ("id='5'",)
@@ -181,7 +170,7 @@ async def test_a_refused_record_is_handed_back_where_the_rest_is_wanted(broker: 
     given = batch([*counted(3, 1), large, record(1, 2), record(2, 1)])
 
     async with opened(broker, topic) as sink:
-        await sink.write(replace(given, refused=lambda each, code, text: handed_back.append((each, code))), Guard())
+        await sink.write(replace(given, refused=lambda each, code, text: handed_back.append((each, code))), OpenGuard())
 
     assert handed_back == [(large, "MSG_SIZE_TOO_LARGE")]
     assert numbers_by_key(await in_topic(broker, topic)) == {b"[0]": [0], b"[1]": [0, 2], b"[2]": [0, 1]}
@@ -190,7 +179,7 @@ async def test_a_refused_record_is_handed_back_where_the_rest_is_wanted(broker: 
 async def test_a_record_too_large_for_any_broker_is_refused(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
         with pytest.raises(SinkRejected) as refusal:
-            await sink.write(batch([record(1, 0, "x" * (31 << 20))]), Guard())
+            await sink.write(batch([record(1, 0, "x" * (31 << 20))]), OpenGuard())
 
     assert refusal.value.keys == ("id='1'",)
 
@@ -206,10 +195,10 @@ async def test_a_missing_topic_is_refused_and_not_made(broker: Broker) -> None:
 async def test_a_topic_that_is_deleted_meanwhile_is_refused(broker: Broker) -> None:
     topic = broker.create_topic("short-lived")
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(1, 1)]), Guard())
+        await sink.write(batch([record(1, 1)]), OpenGuard())
         broker.delete_topic(topic)
         with pytest.raises(SinkRejected, match="topic 'short-lived'"):
-            await sink.write(batch(counted(1, 1000)), Guard())
+            await sink.write(batch(counted(1, 1000)), OpenGuard())
 
 
 @pytest.mark.parametrize(
@@ -223,7 +212,7 @@ async def test_who_may_not_write_is_refused(
     sasl = {"mechanism": "PLAIN", "directory": login(tmp_path)}
     with pytest.raises(SinkRejected, match=f"topic '{topic}'") as refusal:
         async with opened(broker, topic, listener="SASLPLAIN", securityProtocol="SASL_PLAINTEXT", sasl=sasl) as sink:
-            await sink.write(batch(counted(2, 2)), Guard())
+            await sink.write(batch(counted(2, 2)), OpenGuard())
 
     assert refusal.value.code == "TOPIC_AUTHORIZATION_FAILED"
     assert sorted(refusal.value.keys) == keys
@@ -234,13 +223,13 @@ async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
     broker: Broker, topic: str, name: str
 ) -> None:
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(1, 1)]), Guard())
+        await sink.write(batch([record(1, 1)]), OpenGuard())
         (await sink._connections.ready()).fatal = Failure(name, "broken", fatal=True)
         if name == "_FENCED":
-            await asyncio.gather(*(sink.write(batch([record(key, 2)]), Guard()) for key in range(3)))
+            await asyncio.gather(*(sink.write(batch([record(key, 2)]), OpenGuard()) for key in range(3)))
         else:
             with pytest.raises(SinkRejected, match="broken"):
-                await sink.write(batch([record(1, 2)]), Guard())
+                await sink.write(batch([record(1, 2)]), OpenGuard())
 
     assert len(await in_topic(broker, topic)) == (4 if name == "_FENCED" else 1)
 
@@ -279,7 +268,7 @@ async def test_logs_in(
     else:
         options |= {"listener": "SASLPLAIN", "securityProtocol": "SASL_PLAINTEXT"}
     async with opened(broker, topic, **options) as sink:
-        await sink.write(batch(counted(3, 2)), Guard())
+        await sink.write(batch(counted(3, 2)), OpenGuard())
 
     assert len(await in_topic(broker, topic)) == 6
 
@@ -307,16 +296,16 @@ async def test_a_password_that_changes_is_followed(broker: Broker, topic: str, t
     options: dict[str, Any] = {"listener": "SASLPLAIN", "securityProtocol": "SASL_PLAINTEXT", "sasl": sasl}
     try:
         async with opened(broker, topic, deadline=3, **options) as sink:
-            await sink.write(batch([record(1, 1)]), Guard())
+            await sink.write(batch([record(1, 1)]), OpenGuard())
             broker.set_password("battery-staple")
             login(tmp_path, "battery-staple")
             await restart(broker, 0)  # the connection that stands would do
-            await sink.write(batch([record(1, 2)]), Guard())
+            await sink.write(batch([record(1, 2)]), OpenGuard())
 
             broker.set_password(PASSWORD)
             await restart(broker, 0)
             with pytest.raises(SinkRejected) as refusal:
-                await sink.write(batch([record(1, 3)]), Guard())
+                await sink.write(batch([record(1, 3)]), OpenGuard())
             assert refusal.value.code == "_AUTHENTICATION"
     finally:
         broker.set_password(PASSWORD)
@@ -338,8 +327,8 @@ async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, mo
         await sink.close()
         monkeypatch.setattr(sink._connections, "_settings", settings)
         await asyncio.gather(
-            sink.write(batch(counted(100, 3)), Guard()),
-            sink.write(batch(record(1000 + key, number) for number in range(3) for key in range(100)), Guard()),
+            sink.write(batch(counted(100, 3)), OpenGuard()),
+            sink.write(batch(record(1000 + key, number) for number in range(3) for key in range(100)), OpenGuard()),
         )
 
     by_key = numbers_by_key(await in_topic(broker, topic))
@@ -350,8 +339,8 @@ async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, mo
 async def test_nothing_is_sent_once_the_fence_is_closed(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
         with pytest.raises(OwnershipLost):
-            await sink.write(batch(counted(50, 2)), Guard(passes=30))
-        await sink.write(batch([record(1000, 1)]), Guard())
+            await sink.write(batch(counted(50, 2)), LimitedGuard(passes=30))
+        await sink.write(batch([record(1000, 1)]), OpenGuard())
 
     by_key = numbers_by_key(await in_topic(broker, topic))
     assert by_key.pop(b"[1000]") == [1]
@@ -361,10 +350,10 @@ async def test_nothing_is_sent_once_the_fence_is_closed(broker: Broker, topic: s
 
 async def test_an_abandoned_write_is_not_waited_for(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(0, 0)]), Guard())
+        await sink.write(batch([record(0, 0)]), OpenGuard())
         broker.send(signal.SIGSTOP)
         try:
-            writing = asyncio.create_task(sink.write(batch(counted(10, 10)), Guard()))
+            writing = asyncio.create_task(sink.write(batch(counted(10, 10)), OpenGuard()))
             await asyncio.sleep(0.2)
             writing.cancel()
             async with asyncio.timeout(5):
@@ -380,7 +369,7 @@ async def test_the_value_is_json_whatever_the_row_holds(broker: Broker, topic: s
         (("a", "ü\n\x00"), ("b", -(1 << 63)), ("c", b"\xff\x00")), [Column("v", b"\x80"), Column("w", "\U0001f600")]
     )
     async with opened(broker, topic) as sink:
-        await sink.write(batch([Record(Action.UPDATE, wire)]), Guard())
+        await sink.write(batch([Record(Action.UPDATE, wire)]), OpenGuard())
 
     (read,) = await in_topic(broker, topic)
     assert json.loads(read.key) == ["ü\n\x00", -(1 << 63), {"base64": "/wA="}]

@@ -37,17 +37,11 @@ from ots_tunnel.tables import AsyncTableAdmin, RowWrite, TableSchema
 from ots_tunnel.tables.compatibility import planned_schema
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.verify.compare import Comparison, compare_tables
+from tests.support.guards import OpenGuard
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 SOURCE, COPY = "flights", "flights_copy"
 DELIVERY = DeliveryConfig(retry=RetryConfig(backoff_seconds=0.001, backoff_max_seconds=0.002))
-
-
-class Open:
-    """A fence that is never closed."""
-
-    def check(self) -> None:
-        return None
 
 
 class FlakyTableClient(TableClient):
@@ -141,7 +135,7 @@ class Pair:
             if not page.records and page.next_token != FINISHED:
                 break
             self.records += len(page.records)
-            await sink.write(Batch(channel_id, ChannelType.STREAM, page.records), Open())
+            await sink.write(Batch(channel_id, ChannelType.STREAM, page.records), OpenGuard())
             token = page.next_token
             tokens.append(token)
             if rewinds is not None and rewinds.random() < 0.25:

@@ -5,7 +5,7 @@ import pytest
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.fence import Fence, InDoubt, RequestFence, boottime, write_deadline
 from ots_tunnel.model import ChannelId
-from tests.support.guards import Closed, Open
+from tests.support.guards import ClosedGuard, OpenGuard
 
 
 class Clock:
@@ -119,7 +119,7 @@ def test_a_write_that_was_not_begun_cannot_be_abandoned(clock: Clock) -> None:
 
 
 def test_a_request_is_in_doubt_from_the_moment_it_left() -> None:
-    fence = RequestFence(Open(), 10)
+    fence = RequestFence(OpenGuard(), 10)
     assert fence.in_doubt == 0
 
     fence.check()
@@ -128,7 +128,7 @@ def test_a_request_is_in_doubt_from_the_moment_it_left() -> None:
 
 
 def test_a_request_that_may_not_leave_is_not_in_doubt() -> None:
-    fence = RequestFence(Closed(), 10)
+    fence = RequestFence(ClosedGuard(), 10)
 
     with pytest.raises(OwnershipLost):
         fence.check()

@@ -20,7 +20,8 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.tables import RowWrite
 from ots_tunnel.verify.compare import Difference
-from tests.support.copying import COPY, SOURCE, Open, Pair, flight_key, pair_of_tables, row_change
+from tests.support.copying import COPY, SOURCE, Pair, flight_key, pair_of_tables, row_change
+from tests.support.guards import OpenGuard
 
 ROWS = 120
 SMALL = DeliveryConfig(
@@ -95,7 +96,7 @@ async def test_a_version_that_the_destination_refuses_names_its_row_and_the_rest
         await sink.open()
 
         with pytest.raises(SinkRejected, match="Invalid timestamp") as caught:
-            await sink.write(batch(rows), Open())
+            await sink.write(batch(rows), OpenGuard())
 
         assert caught.value.code == "OTSParameterInvalid"
         assert caught.value.keys == ("carrier='UA', flight=37, time_hour='2013-01-01T10:00:00Z'",)
@@ -112,7 +113,7 @@ async def test_cells_past_the_destinations_lifetime_are_left_out() -> None:
         await sink.open()
 
         await sink.write(
-            batch([RowWrite(Action.PUT, flight_key(1), (Column("year", 1, old), Column("year", 2, now)))]), Open()
+            batch([RowWrite(Action.PUT, flight_key(1), (Column("year", 1, old), Column("year", 2, now)))]), OpenGuard()
         )
 
         assert sink.omissions.expired_cells == 1
@@ -127,7 +128,7 @@ async def test_rows_larger_than_a_request_arrive_in_pieces() -> None:
         sink = pair.sink()
         await sink.open()
 
-        await sink.write(batch([RowWrite(Action.PUT, flight_key(1), large)]), Open())
+        await sink.write(batch([RowWrite(Action.PUT, flight_key(1), large)]), OpenGuard())
         page = await pair.table.get_range(
             COPY,
             flight_key(1),

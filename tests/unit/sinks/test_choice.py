@@ -9,7 +9,7 @@ from typing import Any
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.model import ChannelType, Token
 from ots_tunnel.sinks.choice import open_sink
-from tests.support.guards import Open
+from tests.support.guards import OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, changes, contents
 
 
@@ -34,7 +34,7 @@ async def test_a_page_that_takes_longer_than_a_file_is_one_file(tmp_path: Path) 
     await sink.begin(CHANNEL, ChannelType.STREAM, Token("t0"))
 
     for first in (0, 12):
-        confirmation = await sink.write(changes(*range(first, first + 12)), Open())
+        confirmation = await sink.write(changes(*range(first, first + 12)), OpenGuard())
         assert confirmation is not None
         await asyncio.wait_for(confirmation, 10)
         sink.checkpointed(CHANNEL, Token("t1"))

@@ -22,9 +22,10 @@ from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks import Batch, Guard
 from ots_tunnel.sinks.cloud_events import signature_headers
 from ots_tunnel.sinks.http_sink import HttpSink
+from tests.support.guards import ClosedGuard, OpenGuard
 
 NOW = 1_700_000_000.0
 
@@ -68,15 +69,6 @@ async def service() -> AsyncIterator[Service]:
     await runner.cleanup()
 
 
-class Guard:
-    def __init__(self) -> None:
-        self.closed = False
-
-    def check(self) -> None:
-        if self.closed:
-            raise OwnershipLost("gone")
-
-
 def sink(service: Service, secret: Path | None = None, rows: int = 10, **options: Any) -> HttpSink:
     delivery = DeliveryConfig.model_validate(
         {"batchMaxRows": rows, "retry": {"backoffSeconds": 0.001, "backoffMaxSeconds": 0.01}}
@@ -98,7 +90,7 @@ async def write(service: Service, *records: Record, guard: Guard | None = None, 
     made = sink(service, **options)
     await made.open()
     try:
-        await made.write(batch(*records), guard or Guard())
+        await made.write(batch(*records), guard or OpenGuard())
     finally:
         await made.close()
     return made
@@ -171,9 +163,9 @@ async def test_a_secret_that_is_replaced_signs_the_next_batch(service: Service, 
     made = sink(service, secret=tmp_path / "secret")
     await made.open()
     try:
-        await made.write(batch(record(7, 1)), Guard())
+        await made.write(batch(record(7, 1)), OpenGuard())
         (tmp_path / "secret").write_text("hushhush")
-        await made.write(batch(record(7, 2)), Guard())
+        await made.write(batch(record(7, 2)), OpenGuard())
     finally:
         await made.close()
 
@@ -234,11 +226,8 @@ async def test_a_service_that_refuses_everything_is_final(service: Service, stat
 
 
 async def test_nothing_is_sent_once_the_channel_is_lost(service: Service) -> None:
-    guard = Guard()
-    guard.closed = True
-
     with pytest.raises(OwnershipLost):
-        await write(service, record(1, 1), guard=guard)
+        await write(service, record(1, 1), guard=ClosedGuard())
     assert service.requests == []
 
 

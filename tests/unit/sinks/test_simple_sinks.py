@@ -21,7 +21,7 @@ from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.count import CountSink
 from ots_tunnel.sinks.stdout import StdoutSink
 from ots_tunnel.sinks.table.sink import TablestoreSink
-from tests.support.guards import Closed, Open
+from tests.support.guards import ClosedGuard, OpenGuard
 
 KEY = (("pk", "a"), ("b", b"\x00\xff"))
 COLUMNS = (Column("x", "ü", 5), Column("raw", b"\x01", 6), Column("y", None, 4, CellOp.DELETE_ONE_VERSION))
@@ -31,7 +31,7 @@ BATCH = Batch(ChannelId("c1"), ChannelType.STREAM, [RECORD, RECORD])
 
 async def test_records_become_json_lines() -> None:
     out = io.StringIO()
-    await StdoutSink(out).write(BATCH, Open())
+    await StdoutSink(out).write(BATCH, OpenGuard())
 
     lines = out.getvalue().splitlines()
     assert len(lines) == 2
@@ -57,7 +57,7 @@ async def test_a_reader_that_stops_reading_does_not_stop_the_loop() -> None:
 
     out = Full()
     sink = StdoutSink(out)
-    writes = [asyncio.create_task(sink.write(BATCH, Open())) for _ in range(2)]
+    writes = [asyncio.create_task(sink.write(BATCH, OpenGuard())) for _ in range(2)]
     await asyncio.sleep(0.02)
     assert not any(write.done() for write in writes)
 
@@ -69,7 +69,7 @@ async def test_a_reader_that_stops_reading_does_not_stop_the_loop() -> None:
 
 async def test_counting() -> None:
     sink = CountSink()
-    await sink.write(BATCH, Open())
+    await sink.write(BATCH, OpenGuard())
 
     assert (sink.rows, sink.bytes) == (2, 2 * RECORD.size)
 
@@ -77,7 +77,7 @@ async def test_counting() -> None:
 @pytest.mark.parametrize("sink", [CountSink(), StdoutSink(io.StringIO())])
 async def test_nothing_passes_a_closed_fence(sink: CountSink | StdoutSink) -> None:
     with pytest.raises(OwnershipLost):
-        await sink.write(BATCH, Closed())
+        await sink.write(BATCH, ClosedGuard())
 
 
 @pytest.fixture

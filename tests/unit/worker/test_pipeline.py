@@ -23,7 +23,6 @@ from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress
 from tests.support.guards import open_fence
-from tests.support.guards import Open
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime

@@ -10,7 +10,7 @@ import pytest
 
 from ots_tunnel.config import CredentialsConfig, FileStoreConfig
 from ots_tunnel.sinks.files.bucket import BucketStore
-from tests.support.guards import Open
+from tests.support.guards import OpenGuard
 
 
 class Proxy:
@@ -57,6 +57,6 @@ async def test_where_the_bucket_stands(
         bucket = BucketStore(config, path="sink.files", deadline=10, spool_directory=tmp_path)
         spooled = await bucket.spool("t/c1")
         spooled.write_bytes(b"x")
-        await bucket.publish(spooled, "t/c1", "a.jsonl", Open().check)
+        await bucket.publish(spooled, "t/c1", "a.jsonl", OpenGuard().check)
 
     assert ("PUT", host, path) in proxy.asked

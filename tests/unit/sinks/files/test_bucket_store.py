@@ -13,11 +13,12 @@ import pytest
 from ots_tunnel.config import CredentialsConfig, FileStoreConfig
 from ots_tunnel.credentials import LOOK_INTERVAL
 from ots_tunnel.errors import ConfigError, OwnershipLost, SinkError, SinkRejected
+from ots_tunnel.sinks import Guard
 from ots_tunnel.sinks.files.bucket import PART_BYTES, BucketStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.store import FileSpoiled
 from ots_tunnel.sinks.json_record import json_form
-from tests.support.guards import Closed, Open
+from tests.support.guards import ClosedGuard, OpenGuard
 from tests.support.s3_store import S3Store, s3_store
 
 
@@ -49,7 +50,7 @@ def store(s3: str, secret: Path, tmp_path: Path, bucket: str = "shop", deadline:
     return BucketStore(config, path="sink.files", deadline=deadline, spool_directory=tmp_path)
 
 
-async def publish(bucket: BucketStore, content: bytes, name: str, guard: Open | Closed) -> Path:
+async def publish(bucket: BucketStore, content: bytes, name: str, guard: Guard) -> Path:
     spooled = await bucket.spool("t/c 1")
     spooled.write_bytes(content)
     await bucket.publish(spooled, "t/c 1", name, guard.check)
@@ -61,7 +62,7 @@ async def test_a_file_is_published_listed_read_and_deleted(s3: str, secret: Path
     bucket = store(s3, secret, tmp_path)
     await bucket.check()
     content = bytes(range(256)) * (size // 256 + 1)
-    spooled = await publish(bucket, content[:size], "a.jsonl", Open())
+    spooled = await publish(bucket, content[:size], "a.jsonl", OpenGuard())
 
     assert not spooled.exists()
     assert await bucket.names("t/c 1") == ["a.jsonl"]
@@ -76,7 +77,7 @@ async def test_a_file_is_published_listed_read_and_deleted(s3: str, secret: Path
 async def test_nothing_appears_behind_the_fence(s3: str, secret: Path, tmp_path: Path, size: int) -> None:
     bucket = store(s3, secret, tmp_path)
     with pytest.raises(OwnershipLost):
-        await publish(bucket, b"x" * size, "late.jsonl", Closed())
+        await publish(bucket, b"x" * size, "late.jsonl", ClosedGuard())
 
     assert await bucket.names("t/c 1") == []
 
@@ -108,13 +109,13 @@ async def test_a_store_that_fails_for_a_while_is_tried_again(
     spooled = await bucket.spool("t/c 1")
     spooled.write_bytes(b"x" * size)
     with pytest.raises(SinkError) as raised:
-        await bucket.publish(spooled, "t/c 1", "a.jsonl", Open().check)
+        await bucket.publish(spooled, "t/c 1", "a.jsonl", OpenGuard().check)
     assert raised.value.retryable
     assert not isinstance(raised.value, FileSpoiled)
     assert await bucket.names("t/c 1") == []
 
     server.heal()
-    await bucket.publish(spooled, "t/c 1", "a.jsonl", Open().check)
+    await bucket.publish(spooled, "t/c 1", "a.jsonl", OpenGuard().check)
     assert await bucket.names("t/c 1") == ["a.jsonl"]
     assert not spooled.exists()
     await bucket.delete("t/c 1", ["a.jsonl"])
@@ -129,7 +130,7 @@ async def test_a_store_that_denies_is_refused_for_good(
     await bucket.check()
     server.fail(method, status=status, code="AccessDenied", times=100)
     calls = {
-        "PUT": lambda: publish(bucket, b"x" * size, "a.jsonl", Open()),
+        "PUT": lambda: publish(bucket, b"x" * size, "a.jsonl", OpenGuard()),
         "GET": lambda: bucket.check(),
         "POST": lambda: bucket.delete("t/c 1", ["a.jsonl"]),
     }
@@ -160,7 +161,7 @@ async def test_an_answer_that_never_comes_is_not_waited_for(
     spooled.write_bytes(b"x" * size)
     try:
         with pytest.raises(SinkError) as raised:
-            await asyncio.wait_for(bucket.publish(spooled, "t/c 1", "a.jsonl", Open().check), 15)
+            await asyncio.wait_for(bucket.publish(spooled, "t/c 1", "a.jsonl", OpenGuard().check), 15)
     finally:
         released.set()
     assert raised.value.retryable
@@ -170,14 +171,14 @@ async def test_an_answer_that_never_comes_is_not_waited_for(
 async def test_a_file_that_is_gone_from_the_disk_is_read_again(s3: str, secret: Path, tmp_path: Path) -> None:
     bucket = store(s3, secret, tmp_path)
     with pytest.raises(FileSpoiled):
-        await bucket.publish(tmp_path / "gone", "t/c 1", "a.jsonl", Open().check)
+        await bucket.publish(tmp_path / "gone", "t/c 1", "a.jsonl", OpenGuard().check)
 
 
 async def test_a_file_that_cannot_be_read_from_the_bucket_is_tried_again(
     server: S3Store, s3: str, secret: Path, tmp_path: Path
 ) -> None:
     bucket = store(s3, secret, tmp_path)
-    await publish(bucket, b'{"key": {"pk": 1}}\n', "a.jsonl", Open())
+    await publish(bucket, b'{"key": {"pk": 1}}\n', "a.jsonl", OpenGuard())
     with await bucket.read("t/c 1", "a.jsonl") as file:
         server.fail("GET", times=100)
         with pytest.raises(SinkError) as raised:

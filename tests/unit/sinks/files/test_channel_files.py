@@ -17,7 +17,7 @@ from ots_tunnel.sinks import Batch, Confirmation, Guard
 from ots_tunnel.sinks.files import folder as folder_store
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.store import FileSpoiled
-from tests.support.guards import Closed, Open
+from tests.support.guards import ClosedGuard, OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, changes, contents, rows
 
 START = Token("t0")
@@ -40,9 +40,9 @@ async def test_a_file_appears_when_it_is_full(open_channel: Opener, tmp_path: Pa
     channel = open_channel(max_bytes=100)
     await channel.open(START)
 
-    small = await put(channel, changes(1), Open())
+    small = await put(channel, changes(1), OpenGuard())
     assert contents(tmp_path) == []
-    full = await put(channel, changes(2), Open())
+    full = await put(channel, changes(2), OpenGuard())
     await asyncio.wait_for(asyncio.gather(small, full), 10)
 
     assert contents(tmp_path) == [[1, 2]]
@@ -52,7 +52,7 @@ async def test_a_file_appears_when_its_time_is_over(open_channel: Opener, tmp_pa
     channel = open_channel(max_bytes=1_000_000, max_seconds=0.05)
     await channel.open(START)
 
-    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
+    await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
 
     assert contents(tmp_path) == [[1]]
 
@@ -60,10 +60,10 @@ async def test_a_file_appears_when_its_time_is_over(open_channel: Opener, tmp_pa
 async def test_only_one_file_is_ahead_of_the_checkpoint(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel()
     await channel.open(START)
-    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
+    await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
 
-    second = await put(channel, changes(2), Open())
-    third = asyncio.ensure_future(put(channel, changes(3), Open()))
+    second = await put(channel, changes(2), OpenGuard())
+    third = asyncio.ensure_future(put(channel, changes(3), OpenGuard()))
     done, _ = await asyncio.wait([second, third], timeout=0.2)
     assert not done
     assert contents(tmp_path) == [[1]]
@@ -79,11 +79,11 @@ async def test_only_one_file_is_ahead_of_the_checkpoint(open_channel: Opener, tm
 async def test_a_file_whose_time_is_over_follows_the_one_before(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=100, max_seconds=0.05)
     await channel.open(START)
-    first = await put(channel, changes(1), Open())
+    first = await put(channel, changes(1), OpenGuard())
     await asyncio.wait_for(first, 10)
-    second = await put(channel, changes(2), Open())
+    second = await put(channel, changes(2), OpenGuard())
     await asyncio.sleep(0.1)  # it is on its way, and waits for the checkpoint behind the first
-    third = await put(channel, changes(3), Open())
+    third = await put(channel, changes(3), OpenGuard())
     await asyncio.sleep(0.1)
 
     channel.checkpointed()
@@ -97,13 +97,13 @@ async def test_a_replay_replaces_the_files_at_or_after_its_first_record(open_cha
     before = open_channel()
     await before.open(START)
     for batch in (changes(1, 2), changes(3, 4)):
-        await asyncio.wait_for(await put(before, batch, Open()), 10)
+        await asyncio.wait_for(await put(before, batch, OpenGuard()), 10)
         before.checkpointed()
     await before.end(abandoned=True)
 
     after = open_channel(max_bytes=1_000_000)
     await after.open(START)
-    await put(after, changes(3), Open())
+    await put(after, changes(3), OpenGuard())
     assert contents(tmp_path) == [[1, 2], [3, 4]]  # until it is replaced
     await after.end(abandoned=False)
 
@@ -114,7 +114,7 @@ async def test_what_a_transform_leaves_out_does_not_move_a_file(open_channel: Op
     batch = changes(7, 8)
     channel = open_channel()
     await channel.open(START)
-    await put(channel, replace(batch, records=batch.records[1:], head=batch.records[0]), Open())
+    await put(channel, replace(batch, records=batch.records[1:], head=batch.records[0]), OpenGuard())
     await channel.end(abandoned=False)
 
     assert contents(tmp_path) == [[8]]
@@ -125,13 +125,13 @@ async def test_rows_that_existed_are_replaced_from_the_checkpoint_on(open_channe
     before = open_channel(ChannelType.BASE)
     await before.open(base_token(0))
     for batch in (rows(1, 2), rows(3, 4), rows(5)):
-        await asyncio.wait_for(await put(before, batch, Open()), 10)
+        await asyncio.wait_for(await put(before, batch, OpenGuard()), 10)
         before.checkpointed()
     await before.end(abandoned=True)
 
     after = open_channel(ChannelType.BASE)
     await after.open(base_token(3))
-    await put(after, rows(4), Open())  # 3 was deleted meanwhile
+    await put(after, rows(4), OpenGuard())  # 3 was deleted meanwhile
     await after.end(abandoned=False)
 
     assert contents(tmp_path) == [[1, 2], [4]]
@@ -140,12 +140,12 @@ async def test_rows_that_existed_are_replaced_from_the_checkpoint_on(open_channe
 async def test_a_base_channel_from_its_beginning_replaces_all(open_channel: Opener, tmp_path: Path) -> None:
     before = open_channel(ChannelType.BASE)
     await before.open(Token(""))
-    await put(before, rows(1, 2), Open())
+    await put(before, rows(1, 2), OpenGuard())
     await before.end(abandoned=False)
 
     after = open_channel(ChannelType.BASE)
     await after.open(Token(""))
-    await put(after, rows(1), Open())
+    await put(after, rows(1), OpenGuard())
     await after.end(abandoned=False)
 
     assert contents(tmp_path) == [[1]]
@@ -155,7 +155,7 @@ async def test_nothing_appears_behind_the_fence(open_channel: Opener, tmp_path: 
     channel = open_channel()
     await channel.open(START)
 
-    confirmation = await put(channel, changes(1), Closed())
+    confirmation = await put(channel, changes(1), ClosedGuard())
     with pytest.raises(OwnershipLost):
         await asyncio.wait_for(confirmation, 10)
     with pytest.raises(OwnershipLost):
@@ -168,7 +168,7 @@ async def test_nothing_appears_behind_the_fence(open_channel: Opener, tmp_path: 
 async def test_what_is_abandoned_leaves_nothing(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=1_000_000)
     await channel.open(START)
-    await put(channel, changes(1), Open())
+    await put(channel, changes(1), OpenGuard())
 
     await channel.end(abandoned=True)
 
@@ -197,7 +197,7 @@ async def test_a_disk_without_room_for_a_name_is_waited_for(
         return replace_file(path, target)
 
     monkeypatch.setattr(Path, "replace", failing)
-    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
+    await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
 
     assert contents(tmp_path) == [[1]]
     assert channel.retries == 2
@@ -216,7 +216,7 @@ async def test_a_file_that_may_not_be_on_the_disk_is_not_flushed_once_more(
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(FileSpoiled, match="I/O error"):
-        await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
+        await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
 
 
 async def test_a_file_system_without_flushing_of_folders_will_do(
@@ -228,7 +228,7 @@ async def test_a_file_system_without_flushing_of_folders_will_do(
     monkeypatch.setattr(folder_store, "_flush_folder", failing)
     channel = open_channel()
     await channel.open(START)
-    await asyncio.wait_for(await put(channel, changes(1), Open()), 10)
+    await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
 
     assert contents(tmp_path) == [[1]]
 
@@ -238,7 +238,7 @@ async def test_a_file_that_was_taken_away_while_it_was_filled_is_read_again(
 ) -> None:
     channel = open_channel(max_bytes=1_000_000)
     await channel.open(START)
-    await put(channel, changes(1), Open())
+    await put(channel, changes(1), OpenGuard())
     for path in hidden(tmp_path):
         path.unlink()
 
@@ -249,7 +249,7 @@ async def test_a_file_that_was_taken_away_while_it_was_filled_is_read_again(
 async def test_what_was_written_in_part_never_appears(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=1_000_000, max_seconds=0.05)
     await channel.open(START)
-    await put(channel, changes(1), Open())
+    await put(channel, changes(1), OpenGuard())
     assert channel._filling is not None
     monkey = channel._filling.writer
 
@@ -258,7 +258,7 @@ async def test_what_was_written_in_part_never_appears(open_channel: Opener, tmp_
 
     monkey.write = half  # type: ignore[method-assign]
     with pytest.raises(SinkError, match="No space"):
-        await put(channel, changes(2), Open())
+        await put(channel, changes(2), OpenGuard())
     await asyncio.sleep(0.2)
 
     assert contents(tmp_path) == []
@@ -269,8 +269,8 @@ async def test_what_was_written_in_part_never_appears(open_channel: Opener, tmp_
 async def test_one_failure_is_told_once(open_channel: Opener) -> None:
     channel = open_channel()
     await channel.open(START)
-    first = await put(channel, changes(1), Closed())
-    later = [await put(channel, changes(number), Closed()) for number in (2, 3)]
+    first = await put(channel, changes(1), ClosedGuard())
+    later = [await put(channel, changes(number), ClosedGuard()) for number in (2, 3)]
 
     with pytest.raises(OwnershipLost):
         await asyncio.wait_for(first, 10)
@@ -283,9 +283,9 @@ async def test_one_failure_is_told_once(open_channel: Opener) -> None:
 async def test_a_page_that_comes_again_begins_a_file(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=1_000_000)
     await channel.open(START)
-    first = await put(channel, changes(1, 2), Open())
+    first = await put(channel, changes(1, 2), OpenGuard())
     cut = changes(3, 4)
-    await channel.write(cut.records, CHANNEL, cut.records[0], Open(), alone=True)
+    await channel.write(cut.records, CHANNEL, cut.records[0], OpenGuard(), alone=True)
     ending = asyncio.ensure_future(channel.end(abandoned=False))
     await asyncio.wait_for(first, 10)
     assert contents(tmp_path) == [[1, 2]]
@@ -295,7 +295,7 @@ async def test_a_page_that_comes_again_begins_a_file(open_channel: Opener, tmp_p
 
     after = open_channel(max_bytes=1_000_000)
     await after.open(Token("t1"))
-    await put(after, changes(3, 4, 5), Open())
+    await put(after, changes(3, 4, 5), OpenGuard())
     await after.end(abandoned=False)
     assert contents(tmp_path) == [[1, 2], [3, 4, 5]]
 
@@ -304,7 +304,7 @@ async def test_the_fence_is_asked_before_every_removal(open_channel: Opener, tmp
     before = open_channel()
     await before.open(START)
     for batch in (changes(1), changes(2), changes(3)):
-        await asyncio.wait_for(await put(before, batch, Open()), 10)
+        await asyncio.wait_for(await put(before, batch, OpenGuard()), 10)
         before.checkpointed()
     await before.end(abandoned=True)
 

@@ -21,7 +21,7 @@ from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
-from tests.support.guards import Closed, Open
+from tests.support.guards import ClosedGuard, OpenGuard
 
 CHANNEL = ChannelId("c1")
 KIND = ChannelType.STREAM
@@ -77,7 +77,7 @@ async def test_refused_records_are_skipped_and_counted(caplog: pytest.LogCapture
     await sink.begin(CHANNEL, KIND, Token("t"))
 
     with caplog.at_level(logging.WARNING):
-        assert await sink.write(batch(1, 2, 3), Open()) is None
+        assert await sink.write(batch(1, 2, 3), OpenGuard()) is None
 
     assert picky.stored == [2]
     assert sink.tally().records_skipped == 2
@@ -89,7 +89,7 @@ async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: P
     sink = ToleratingSink(Picky(), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
 
-    confirmation = await sink.write(batch(1, 2, 3), Open())
+    confirmation = await sink.write(batch(1, 2, 3), OpenGuard())
     assert confirmation is not None
     await asyncio.wait_for(confirmation, 10)
 
@@ -101,14 +101,14 @@ async def test_a_record_that_is_taken_by_a_replay_is_no_dead_letter_any_more(tmp
     picky = Picky()
     sink = ToleratingSink(picky, letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
-    await sink.write(batch(1, 2), Open())
+    await sink.write(batch(1, 2), OpenGuard())
     await sink.end(CHANNEL, abandoned=False)
     assert stored_letters(tmp_path) == [(1, "Odd")]
 
     picky.taken_by_now = True
     again = ToleratingSink(picky, letters_in(tmp_path))
     await again.begin(CHANNEL, KIND, Token("t"))
-    assert await again.write(batch(1, 2), Open()) is None
+    assert await again.write(batch(1, 2), OpenGuard()) is None
     await again.end(CHANNEL, abandoned=False)
 
     assert stored_letters(tmp_path) == []
@@ -124,7 +124,7 @@ async def test_a_dead_letter_place_that_fails_for_good_ends_the_write(tmp_path: 
 async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
     sink = ToleratingSink(Picky(), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
-    confirmation = await sink.write(batch(1), Closed())
+    confirmation = await sink.write(batch(1), ClosedGuard())
     assert confirmation is not None
     with pytest.raises(OwnershipLost):
         await asyncio.wait_for(confirmation, 10)

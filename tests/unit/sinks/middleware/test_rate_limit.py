@@ -9,7 +9,7 @@ import pytest
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.sinks.middleware.rate_limit import PacedSink
-from tests.support.guards import Open
+from tests.support.guards import OpenGuard
 from tests.unit.sinks.middleware.test_permanent_errors import record
 
 
@@ -38,8 +38,8 @@ async def test_a_page_is_spread_over_time() -> None:
     records = [record(number) for number in range(200)]
     began = asyncio.get_running_loop().time()
 
-    await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), Open())
-    await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), Open())
+    await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
+    await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
 
     assert sum(rows for _, rows in timed.written) == 400
     assert max(rows for _, rows in timed.written) == 25

@@ -19,6 +19,7 @@ from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
 from ots_tunnel.sinks.table.row_change import Change, change_of
 from ots_tunnel.sinks.table.writer import TableWriter
+from tests.support.guards import LimitedGuard, OpenGuard
 
 NO_PAUSE = Backoff(1e-9, 1.0, 1e-9, 0.0)
 TRANSIENT = ("OTSServerBusy", "OTSRowOperationConflict", "OTSTimeout", "OTSNotEnoughCapacityUnit")
@@ -101,17 +102,6 @@ class SyncClient:
         return self.table.end(self.table.begin(rows))
 
 
-class Fence:
-    def __init__(self, allowed: int = 10**9) -> None:
-        self.allowed = allowed
-        self.checks = 0
-
-    def check(self) -> None:
-        self.checks += 1
-        if self.checks > self.allowed:
-            raise OwnershipLost("too late")
-
-
 def rows(seed: int, count: int, keys: int) -> list[RowChange]:
     chance = random.Random(seed)
     return [
@@ -157,7 +147,7 @@ async def test_everything_arrives_in_order_per_key_whatever_fails(seed: int, key
     changes = rows(seed, 600, keys)
 
     target = writer(AsyncClient(table))
-    await target.write(planned(changes), Fence())
+    await target.write(planned(changes), OpenGuard())
 
     assert without_repeats(table.applied) == expected(changes)
     assert target.counts.rows == 600
@@ -169,7 +159,9 @@ async def test_everything_arrives_in_order_per_key_whatever_fails(seed: int, key
 def test_the_blocking_writer_does_the_same(seed: int, keys: int) -> None:
     table = FailingTable(seed)
     changes = rows(seed, 3000, keys)
-    target = SyncTableWriter(SyncClient(table), "t", Limits(), RetryConfig(), Fence(), deadline=0, sleep=lambda _: None)
+    target = SyncTableWriter(
+        SyncClient(table), "t", Limits(), RetryConfig(), OpenGuard(), deadline=0, sleep=lambda _: None
+    )
 
     counts = target.write(iter(planned(changes)))
 
@@ -192,7 +184,7 @@ def test_the_blocking_writer_reads_only_as_much_as_it_needs() -> None:
             assert read <= target.counts.rows + 800
             return super().batch_write(*args, **kwargs)  # type: ignore[arg-type]
 
-    target = SyncTableWriter(Watching(FailingTable(1, 0)), "t", Limits(), RetryConfig(), Fence())
+    target = SyncTableWriter(Watching(FailingTable(1, 0)), "t", Limits(), RetryConfig(), OpenGuard())
     target.write(source())  # type: ignore[arg-type]
 
     assert read == 5000
@@ -231,7 +223,7 @@ async def test_a_request_that_takes_effect_late_never_overtakes_later_changes(fa
             return [RowOutcome(None) for _ in rows]
 
     target = TableWriter(Late(FailingTable(1)), "t", limits=Limits(), backoff=NO_PAUSE, lanes=8, deadline=10)
-    await target.write(planned(rows(1, 3, keys=1)), Fence())
+    await target.write(planned(rows(1, 3, keys=1)), OpenGuard())
     await asyncio.gather(*late)
 
     assert applied == [0, 0, 1, 2]
@@ -239,7 +231,7 @@ async def test_a_request_that_takes_effect_late_never_overtakes_later_changes(fa
 
 async def test_lanes_run_at_the_same_time() -> None:
     table = FailingTable(1, failures=0)
-    await writer(AsyncClient(table), lanes=3).write(planned(rows(1, 2000, 10**6)), Fence())
+    await writer(AsyncClient(table), lanes=3).write(planned(rows(1, 2000, 10**6)), OpenGuard())
 
     assert table.most_under_way > 200
     assert table.most_under_way <= 600
@@ -247,7 +239,7 @@ async def test_lanes_run_at_the_same_time() -> None:
 
 async def test_the_fence_is_asked_before_every_request_and_ends_the_write() -> None:
     table = FailingTable(1, failures=0)
-    fence = Fence(allowed=2)
+    fence = LimitedGuard(passes=2)
 
     with pytest.raises(OwnershipLost):
         await writer(AsyncClient(table), lanes=1).write(planned(rows(1, 2000, 10**6)), fence)
@@ -263,7 +255,7 @@ async def test_a_refused_row_ends_the_write_with_its_key() -> None:
             return [RowOutcome("OTSOutOfRowSizeLimit", "too large"), *outcomes[1:]]
 
     with pytest.raises(SinkRejected) as caught:
-        await writer(Refusing(FailingTable(1, 0)), lanes=2).write(planned(rows(1, 2000, 10**6)), Fence())
+        await writer(Refusing(FailingTable(1, 0)), lanes=2).write(planned(rows(1, 2000, 10**6)), OpenGuard())
 
     assert caught.value.code == "OTSOutOfRowSizeLimit"
     assert 1 <= len(caught.value.keys) <= 2
@@ -284,7 +276,7 @@ async def test_cancelling_leaves_nothing_under_way() -> None:
                 ended += 1
             raise AssertionError
 
-    task = asyncio.create_task(writer(Hanging(FailingTable(1)), lanes=3).write(planned(rows(1, 900, 900)), Fence()))
+    task = asyncio.create_task(writer(Hanging(FailingTable(1)), lanes=3).write(planned(rows(1, 900, 900)), OpenGuard()))
     await started.wait()
     await asyncio.sleep(0)
     task.cancel()
@@ -296,6 +288,6 @@ async def test_cancelling_leaves_nothing_under_way() -> None:
 
 async def test_nothing_to_write_sends_nothing() -> None:
     table = FailingTable(1)
-    await writer(AsyncClient(table)).write([], Fence())
+    await writer(AsyncClient(table)).write([], OpenGuard())
 
     assert table.requests == 0
