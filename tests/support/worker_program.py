@@ -20,9 +20,9 @@ from ots_tunnel.model import Credentials, TunnelId
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.files import FilesSink
-from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.worker.settings import WorkerSettings
@@ -43,7 +43,7 @@ async def consume(endpoint: str, tunnel_id: str, destination: str, interval: flo
     )
     sink: Sink
     if destination.startswith("/"):
-        files = Files(FolderStore(Path(destination)), JsonLines(json_form), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0))
+        files = FileSettings(FolderStore(Path(destination)), JsonLines(json_form), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0))
         sink = FilesSink(settings.tunnel_id, files)
     else:
         sink = TablestoreSink(

@@ -20,9 +20,9 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
 from ots_tunnel.sinks.table.sink import TablestoreSink
@@ -68,7 +68,7 @@ async def keys_of(scene: Scene) -> set[str]:
 
 async def test_only_the_refused_records_are_missing(scene: Scene, tmp_path: Path) -> None:
     old = {0, 7, 77, 149}
-    files = Files(FolderStore(tmp_path), JsonLines(letter_form), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
+    files = FileSettings(FolderStore(tmp_path), JsonLines(letter_form), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
     sink = ToleratingSink(sink_of(scene), DeadLetters(scene.tunnel_id, files))
     worker = scene.worker(sink)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ots_tunnel.fence import Guard
@@ -16,7 +16,7 @@ from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.tally import Tally
 
-__all__ = ["Batch", "Confirmation", "Guard", "Immediate", "Refused", "Sink", "both"]
+__all__ = ["Batch", "Confirmation", "DeadLetter", "Guard", "Immediate", "Refused", "Sink", "both"]
 
 #: Ends when every record of a batch is stored; raises what `Sink.write` raises. Whoever holds it may cancel it.
 Confirmation = asyncio.Future[None]
@@ -126,6 +126,20 @@ class Immediate:
     def tally(self) -> Tally:
         """Nothing is counted."""
         return Tally()
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that was refused for good, with the reason."""
+
+    record: Record = field(repr=False)
+    code: str
+    message: str
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record as it came."""
+        return self.record.size
 
 
 def both(first: Confirmation, second: Confirmation) -> Confirmation:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks import Sink
-from ots_tunnel.sinks.middleware.transform import Transform
+from ots_tunnel.sinks.middleware.transform import Transform, TransformingSink
 from ots_tunnel.transport import Transport
 
 
@@ -30,8 +30,6 @@ def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Si
     transform = Transform.of(config.delivery)
     if transform is None:
         return sink
-    from ots_tunnel.sinks.middleware.transforming import TransformingSink
-
     return TransformingSink(sink, transform)
 
 

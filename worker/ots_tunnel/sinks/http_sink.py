@@ -21,10 +21,10 @@ from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
@@ -119,7 +119,7 @@ class HttpSink(Immediate):
         if status in PERHAPS_ONE_EVENT and len(events) == 1 and refused is not None:
             return refused(events[0].record, f"HTTP {status}", f"{self._where} refuses")
         if status not in PERHAPS_ONE_EVENT or len(events) == 1:
-            raise SinkRejected(f"HTTP {status}", f"{self._where} refuses", (_key_text(events[0]),))
+            raise SinkRejected(f"HTTP {status}", f"{self._where} refuses", (key_text(events[0].key),))
         middle = len(events) // 2
         await self._deliver(events[:middle], guard, refused)
         await self._deliver(events[middle:], guard, refused)
@@ -193,7 +193,3 @@ def _retry_after(text: str, now: float) -> float:
         return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), LONGEST_RETRY_AFTER)
     except (ValueError, TypeError):
         return 0.0
-
-
-def _key_text(event: Event) -> str:
-    return ", ".join(f"{name}={str(value)[:32]!r}" for name, value in decode_key_cells(event.key))

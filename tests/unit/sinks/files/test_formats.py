@@ -16,7 +16,8 @@ from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.json_lines import FileFormat, JsonLines
+from ots_tunnel.sinks.files.format import FileFormat
+from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
 from ots_tunnel.sinks.json_record import json_form
 

@@ -16,9 +16,9 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both
-from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
 from tests.support.guards import ClosedGuard, OpenGuard
@@ -62,7 +62,7 @@ class Picky(Immediate):
 
 
 def letters_in(folder: Path) -> DeadLetters:
-    files = Files(FolderStore(folder), JsonLines(letter_form), 1, 60, Backoff(0.01, 2, 0.05, 0), lambda: 0.5)
+    files = FileSettings(FolderStore(folder), JsonLines(letter_form), 1, 60, Backoff(0.01, 2, 0.05, 0), lambda: 0.5)
     return DeadLetters("t", files)  # type: ignore[arg-type]
 
 

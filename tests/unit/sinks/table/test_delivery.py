@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ots_tunnel.client.table_calls import RowChange, RowOutcome
+from ots_tunnel.client.table_calls import RowOutcome
 from ots_tunnel.errors import (
     CodecError,
     ConnectError,
@@ -21,15 +21,16 @@ from ots_tunnel.errors import (
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.table.delivery import MAX_REJECTIONS, Delivery, Pause, Send, rejection_error
-from ots_tunnel.sinks.table.row_change import Change, change_of
+from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 
 BACKOFF = Backoff(0.1, 2.0, 1.0, 0.0)
 STORED = RowOutcome(None)
 
 
 def change(number: int) -> Change:
-    return change_of(RowChange(Action.PUT, encode_row((("pk", number),))))
+    return unaltered_change(Record(Action.PUT, encode_row((("pk", number),))))
 
 
 def changes(count: int) -> list[Change]:
@@ -147,7 +148,8 @@ def test_looking_for_refused_rows_ends_at_ten() -> None:
 
 
 def test_the_error_names_short_keys_and_never_in_its_text() -> None:
-    rows = [change_of(RowChange(Action.PUT, encode_row((("pk", "x" * 500), ("n", number))))) for number in range(12)]
+    bodies = [encode_row((("pk", "x" * 500), ("n", number))) for number in range(12)]
+    rows = [unaltered_change(Record(Action.PUT, body)) for body in bodies]
     delivery = Delivery(rows, BACKOFF)
     delivery.step(0.0)
     delivery.answered([RowOutcome("OTSInvalidPK", "no such key")] * 12)

@@ -15,9 +15,10 @@ from ots_tunnel.model import Action
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
-from ots_tunnel.sinks.table.row_change import Change, change_of
+from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 from ots_tunnel.sinks.table.writer import TableWriter
 from tests.support.guards import LimitedGuard, OpenGuard
 
@@ -137,7 +138,7 @@ def writer(client: AsyncClient, lanes: int = 4, limits: Limits | None = None) ->
 
 
 def planned(changes: Sequence[RowChange]) -> list[Change]:
-    return [change_of(change) for change in changes]
+    return [unaltered_change(Record(change.action, change.body)) for change in changes]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -13,10 +13,9 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation
-from ots_tunnel.sinks.files.channel_files import Files
 from ots_tunnel.sinks.files.channel_folders import ChannelFolders
-from ots_tunnel.sinks.files.json_lines import format_of
-from ots_tunnel.sinks.files.store import open_store
+from ots_tunnel.sinks.files.places import format_of, open_store
+from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
 
@@ -35,7 +34,7 @@ class FilesSink(ChannelFolders[Record]):
             sink, path="sink.files", deadline=config.client.write_deadline, spool_directory=sink.spool_directory
         )
         backoff = write_backoff(config.delivery.retry)
-        files = Files(store, format_of(sink), sink.max_file_bytes, sink.max_file_seconds, backoff)
+        files = FileSettings(store, format_of(sink), sink.max_file_bytes, sink.max_file_seconds, backoff)
         return cls(TunnelId(config.source.tunnel_id), files)
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation:

@@ -15,13 +15,11 @@ from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.key_order import Order, key_order
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Confirmation
-from ots_tunnel.sinks.files.filling import Files, FilledFile, Item
-from ots_tunnel.sinks.files.folder import told_error
-from ots_tunnel.sinks.files.names import base_names, stale_names
-from ots_tunnel.sinks.files.positions import start_key
+from ots_tunnel.sinks.files.names import base_names, stale_names, start_key
+from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.publisher import Publisher
-
-__all__ = ["ChannelFiles", "Files"]
+from ots_tunnel.sinks.files.settings import FileSettings, Item
+from ots_tunnel.sinks.files.store import disk_error
 
 
 class ChannelFiles(Generic[Item]):
@@ -31,12 +29,12 @@ class ChannelFiles(Generic[Item]):
         folder: of the channel, relative to the store's own.
     """
 
-    def __init__(self, folder: str, channel_type: ChannelType, files: Files[Item]) -> None:
+    def __init__(self, folder: str, channel_type: ChannelType, files: FileSettings[Item]) -> None:
         self._folder = folder
         self._is_stream = channel_type is ChannelType.STREAM
         self._files = files
         self._publisher = Publisher(folder, files, self._publish_what_is_due)
-        self._filling: FilledFile[Item] | None = None
+        self._filling: PendingFile[Item] | None = None
         self._timer: asyncio.TimerHandle | None = None
         #: Published files of a stream, until the first record says which of them a replay replaces.
         self._before: list[str] | None = None
@@ -127,17 +125,17 @@ class ChannelFiles(Generic[Item]):
             self._publisher.stale, self._before = stale_names(self._before, start), None
         return start
 
-    async def _begin(self, head: Record, guard: Guard) -> FilledFile[Item]:
+    async def _begin(self, head: Record, guard: Guard) -> PendingFile[Item]:
         start = self._start_of(head)
         path = await self._files.store.spool(self._folder)
         try:
-            file = FilledFile(path, self._files.form.create(path), start, guard)
+            file = PendingFile(path, self._files.form.create(path), start, guard)
         except OSError as error:
-            raise told_error(error) from error
+            raise disk_error(error) from error
         self._timer = asyncio.get_running_loop().call_later(self._files.max_seconds, self._time_is_over, file)
         return file
 
-    def _time_is_over(self, file: FilledFile[Item]) -> None:
+    def _time_is_over(self, file: PendingFile[Item]) -> None:
         file.due = True
         self._publish_what_is_due()
 
@@ -146,7 +144,7 @@ class ChannelFiles(Generic[Item]):
         if file is not None and file.due and not file.busy and self._publisher.is_free:
             self._publish(file)
 
-    async def _publish_when_free(self, file: FilledFile[Item]) -> None:
+    async def _publish_when_free(self, file: PendingFile[Item]) -> None:
         """Have the file that is filled published once the one before is."""
         file.due = True
         while self._filling is file and not self._publisher.is_free:
@@ -154,7 +152,7 @@ class ChannelFiles(Generic[Item]):
         if self._filling is file:
             self._publish(file)
 
-    def _publish(self, file: FilledFile[Item]) -> None:
+    def _publish(self, file: PendingFile[Item]) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._filling = None

@@ -8,9 +8,9 @@ from typing import Generic
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token, TunnelId
 from ots_tunnel.sinks import Batch, Confirmation
-from ots_tunnel.sinks.files.channel_files import ChannelFiles, Files
-from ots_tunnel.sinks.files.filling import Item
+from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.names import folder_of
+from ots_tunnel.sinks.files.settings import FileSettings, Item
 
 
 class ChannelFolders(Generic[Item]):
@@ -20,7 +20,7 @@ class ChannelFolders(Generic[Item]):
         tunnel_id: first part of every folder's name: channels of another tunnel are others.
     """
 
-    def __init__(self, tunnel_id: TunnelId, files: Files[Item]) -> None:
+    def __init__(self, tunnel_id: TunnelId, files: FileSettings[Item]) -> None:
         self._tunnel_id = tunnel_id
         self._files = files
         #: Of channels that were ended.

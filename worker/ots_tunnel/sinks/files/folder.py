@@ -11,16 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ots_tunnel.errors import SinkError, SinkRejected
-from ots_tunnel.sinks.files.store import FileSpoiled
+from ots_tunnel.sinks.files.store import FileSpoiled, disk_error
 
 #: Marks a file that is being filled; the names of published files never begin so.
 _HIDDEN = ".filling-"
-
-#: What no repetition mends: somebody has to change the volume or its rights.
-_FINAL = frozenset(
-    (errno.EACCES, errno.EEXIST, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
-)
 
 #: Some network file systems know no flushing of folders.
 _CANNOT_FLUSH_FOLDERS = frozenset((errno.EINVAL, errno.ENOTSUP))
@@ -58,7 +52,7 @@ class FolderStore:
 
     async def read(self, folder: str, name: str) -> IO[bytes]:
         """See `FileStore.read`."""
-        with _told():
+        with _disk_errors():
             return await asyncio.to_thread((self._root / folder / name).open, "rb")
 
     async def delete(self, folder: str, names: Sequence[str]) -> None:
@@ -71,14 +65,14 @@ class FolderStore:
         await self.delete(folder, left)
 
     def _check(self) -> None:
-        with _told():
+        with _disk_errors():
             self._root.mkdir(parents=True, exist_ok=True)
             trial = self._root / f"{_HIDDEN}{uuid.uuid4().hex}"
             trial.touch()
             trial.unlink()
 
     def _spool(self, folder: str) -> Path:
-        with _told():
+        with _disk_errors():
             (self._root / folder).mkdir(parents=True, exist_ok=True)
         return self._root / folder / f"{_HIDDEN}{uuid.uuid4().hex}"
 
@@ -86,32 +80,24 @@ class FolderStore:
         return [name for name in self._entries(folder) if not name.startswith(".")]
 
     def _entries(self, folder: str) -> list[str]:
-        with _told():
+        with _disk_errors():
             try:
                 return os.listdir(self._root / folder)
             except FileNotFoundError:
                 return []
 
     def _delete(self, folder: str, names: Sequence[str]) -> None:
-        with _told():
+        with _disk_errors():
             for name in names:
                 (self._root / folder / name).unlink(missing_ok=True)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _disk_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise told_error(error) from error
-
-
-def told_error(error: OSError) -> SinkError:
-    """What an error of the file system means for records: refused for good, or worth another try."""
-    message = f"{error.filename or 'file'}: {error.strerror or error}"
-    if error.errno in _FINAL:
-        return SinkRejected(type(error).__name__, message)
-    return SinkError(message)
+        raise disk_error(error) from error
 
 
 def _flush(path: Path) -> None:
@@ -126,7 +112,7 @@ def _flush(path: Path) -> None:
 def _rename(spooled: Path, target: Path, before: Callable[[], None]) -> None:
     """Let a flushed file appear; `before` is called here, since a thread may have to be waited for."""
     before()
-    with _told():
+    with _disk_errors():
         spooled.replace(target)
     try:
         _flush_folder(target.parent)

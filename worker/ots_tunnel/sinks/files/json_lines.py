@@ -1,19 +1,18 @@
-"""The formats of files, behind one small interface."""
+"""Files of JSON lines: one object per record."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Generic, Protocol, TypeVar
+from typing import IO, Any, Generic
 
 import pyarrow as pa
 
-from ots_tunnel.config import FilesSinkConfig
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey
-from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_record import json_form, key_of_json
+from ots_tunnel.sinks.files.format import FileWriter, Item_contra
+from ots_tunnel.sinks.json_record import key_of_json
 
 #: Lines are encoded and written in portions: a page of large rows would be in memory some more times.
 PORTION_CHARACTERS = 262_144
@@ -21,76 +20,23 @@ PORTION_CHARACTERS = 262_144
 _SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 
 
-class Sized(Protocol):
-    """What can be put into a file: a record, or something that holds one."""
-
-    @property
-    def size(self) -> int:
-        """Bytes of the record as it came."""
-        ...
-
-
-_Item_contra = TypeVar("_Item_contra", bound=Sized, contravariant=True)
-
-
-class FileWriter(Protocol[_Item_contra]):
-    """One file that is being filled."""
-
-    def write(self, items: Sequence[_Item_contra], channel_id: ChannelId) -> None:
-        """Add records.
-
-        Raises:
-            CodecError: a record is malformed. OSError: the disk takes no more.
-        """
-        ...
-
-    def close(self) -> None:
-        """Write what is held back; the file is complete then.
-
-        Raises:
-            OSError: the disk takes no more.
-        """
-        ...
-
-
-class FileFormat(Protocol[_Item_contra]):
-    """How records become a file."""
-
-    @property
-    def suffix(self) -> str:
-        """End of the file's name, without the dot."""
-        ...
-
-    def create(self, path: Path) -> FileWriter[_Item_contra]:
-        """Begin a file."""
-        ...
-
-    def first_key(self, file: IO[bytes]) -> PrimaryKey:
-        """Key of a file's first record.
-
-        Raises:
-            CodecError: this is no file of ours.
-        """
-        ...
-
-
 #: Makes the object of one line, which has the member `key` of `json_form`.
-Line = Callable[[_Item_contra, ChannelId], dict[str, Any]]
+Line = Callable[[Item_contra, ChannelId], dict[str, Any]]
 
 
-class JsonLines(Generic[_Item_contra]):
+class JsonLines(Generic[Item_contra]):
     """One JSON object per record and line.
 
     Args:
         compression: of the whole file: none, gzip or zstd.
     """
 
-    def __init__(self, line: Line[_Item_contra], compression: str = "none") -> None:
+    def __init__(self, line: Line[Item_contra], compression: str = "none") -> None:
         self._line = line
         self._compression = None if compression == "none" else compression
         self.suffix = f"jsonl{_SUFFIXES[compression]}"
 
-    def create(self, path: Path) -> FileWriter[_Item_contra]:
+    def create(self, path: Path) -> FileWriter[Item_contra]:
         """See `FileFormat.create`."""
         return _JsonLinesWriter(self._line, pa.output_stream(str(path), compression=self._compression))
 
@@ -112,12 +58,12 @@ def _first_line(stream: pa.NativeFile) -> bytes:
     return line.partition(b"\n")[0]
 
 
-class _JsonLinesWriter(Generic[_Item_contra]):
-    def __init__(self, line: Line[_Item_contra], stream: pa.NativeFile) -> None:
+class _JsonLinesWriter(Generic[Item_contra]):
+    def __init__(self, line: Line[Item_contra], stream: pa.NativeFile) -> None:
         self._line = line
         self._stream = stream
 
-    def write(self, items: Sequence[_Item_contra], channel_id: ChannelId) -> None:
+    def write(self, items: Sequence[Item_contra], channel_id: ChannelId) -> None:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         # All of them first: a malformed record leaves nothing behind.
         lines = [f"{encode(self._line(item, channel_id))}\n" for item in items]
@@ -139,12 +85,3 @@ def _portions(lines: list[str]) -> Iterator[str]:
         if characters >= PORTION_CHARACTERS or not lines:
             yield "".join(portion)
             portion, characters = [], 0
-
-
-def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
-    """The format that a document names."""
-    if config.format == "Parquet":
-        from ots_tunnel.sinks.files.parquet import Parquet
-
-        return Parquet(config.compression)
-    return JsonLines(json_form, config.compression)

@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from ots_tunnel.model import ChannelId, SequenceInfo, TunnelId
+from ots_tunnel.model import FINISHED, ChannelId, PrimaryKey, SequenceInfo, Token, TunnelId
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key
+from ots_tunnel.protocol.token import parse_token
 
 _STREAM_NAME = re.compile(r"^(\d{10})-(\d{20})-(\d{10})\.\d+\.")
 _BASE_NAME = re.compile(r"^(\d{10})\.\d+\.")
@@ -57,3 +59,15 @@ def base_names(names: Iterable[str]) -> list[tuple[int, str]]:
 def stale_names(names: Iterable[str], start: SequenceInfo) -> list[str]:
     """The files of a stream channel that a replay from `start` replaces."""
     return [name for position, name in stream_names(names) if position >= start]
+
+
+def start_key(token: Token) -> PrimaryKey | None:
+    """The key at which a base channel goes on; None where its token does not say one.
+
+    Raises:
+        CodecError: this is no token.
+    """
+    if not token or token == FINISHED:
+        return None
+    encoded = parse_token(token).primary_key
+    return decode_primary_key(encoded) if encoded is not None else None

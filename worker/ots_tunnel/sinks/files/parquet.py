@@ -15,7 +15,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.arrow_rows import ArrowRows, schema_of
-from ots_tunnel.sinks.files.json_lines import FileWriter
+from ots_tunnel.sinks.files.format import FileWriter
 
 #: A row group is written when so many bytes are held for it, or when so many are held for all files together: what is
 #: held is confirmed later, and the worker's memory budget does not count it.

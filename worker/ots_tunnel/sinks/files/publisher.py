@@ -14,8 +14,9 @@ from typing import Generic
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.sinks.files.filling import Files, FilledFile, Item
 from ots_tunnel.sinks.files.names import base_name, stream_name
+from ots_tunnel.sinks.files.pending_file import PendingFile
+from ots_tunnel.sinks.files.settings import FileSettings, Item
 from ots_tunnel.sinks.files.store import FileSpoiled
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class Publisher(Generic[Item]):
         free: told when the next file may be published; not after a failure.
     """
 
-    def __init__(self, folder: str, files: Files[Item], free: Callable[[], None]) -> None:
+    def __init__(self, folder: str, files: FileSettings[Item], free: Callable[[], None]) -> None:
         self._folder = folder
         self._files = files
         self._free = free
@@ -54,7 +55,7 @@ class Publisher(Generic[Item]):
         if self._task is not None:
             await asyncio.shield(self._task)
 
-    def publish(self, file: FilledFile[Item]) -> None:
+    def publish(self, file: PendingFile[Item]) -> None:
         """Begin to publish a file; none may be on its way. Its confirmations end when it has appeared."""
         self._task = asyncio.create_task(self._carry_out(file), name=f"publish {self._folder}")
 
@@ -80,7 +81,7 @@ class Publisher(Generic[Item]):
             await self._files.store.delete(self._folder, self.stale[-1:])
             self.stale.pop()
 
-    async def _carry_out(self, file: FilledFile[Item]) -> None:
+    async def _carry_out(self, file: PendingFile[Item]) -> None:
         """Publish a file and end its confirmations; does not raise."""
         told = self.failure
         try:
@@ -105,7 +106,7 @@ class Publisher(Generic[Item]):
                 confirmation.set_result(None)
         self._free()
 
-    async def _store(self, file: FilledFile[Item]) -> None:
+    async def _store(self, file: PendingFile[Item]) -> None:
         await file.complete()
         await self._durable.wait()
         suffix = self._files.form.suffix
@@ -117,7 +118,7 @@ class Publisher(Generic[Item]):
         self.ordinal += 1
         logger.debug("file published", extra={"action": LogAction.FILE_PUBLISHED, "file": f"{self._folder}/{name}"})
 
-    async def _again_and_again(self, file: FilledFile[Item], name: str) -> None:
+    async def _again_and_again(self, file: PendingFile[Item], name: str) -> None:
         failures = 0
         while True:
             try:

@@ -1,14 +1,18 @@
-"""Where files are published: a folder or a bucket. A file appears whole or not at all."""
+"""Interface of a place for files; a file appears whole or not at all."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol
-from urllib.parse import unquote, urlsplit
 
-from ots_tunnel.config import FileStoreConfig
-from ots_tunnel.errors import SinkError
+from ots_tunnel.errors import SinkError, SinkRejected
+
+#: What no repetition mends: somebody has to change the volume or its rights.
+_FINAL = frozenset(
+    (errno.EACCES, errno.EEXIST, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
+)
 
 
 class FileSpoiled(SinkError):
@@ -57,24 +61,9 @@ class FileStore(Protocol):
         ...
 
 
-def open_store(
-    config: FileStoreConfig, *, path: str, deadline: float, spool_directory: Path | None = None
-) -> FileStore:
-    """The place that a document names.
-
-    Args:
-        path: of the configuration in the document, for messages.
-        deadline: seconds within which a file has to appear once that was begun (docs/architecture.md rule 4).
-        spool_directory: where files for a bucket are filled; None means the system's temporary folder.
-
-    Raises:
-        ConfigError: files of credentials are missing.
-    """
-    parts = urlsplit(config.url)
-    if parts.scheme == "file":
-        from ots_tunnel.sinks.files.folder import FolderStore
-
-        return FolderStore(Path(unquote(parts.path)))
-    from ots_tunnel.sinks.files.bucket import BucketStore
-
-    return BucketStore(config, path=path, deadline=deadline, spool_directory=spool_directory)
+def disk_error(error: OSError) -> SinkError:
+    """What an error of the file system means for records: refused for good, or worth another try."""
+    message = f"{error.filename or 'file'}: {error.strerror or error}"
+    if error.errno in _FINAL:
+        return SinkRejected(type(error).__name__, message)
+    return SinkError(message)

@@ -14,13 +14,13 @@ from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 from ots_tunnel.sinks import Batch, Immediate, Refused
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
 from ots_tunnel.sinks.kafka.producer import failure_of
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
+from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
 
@@ -149,7 +149,7 @@ class KafkaSink(Immediate):
         if not shipment.refused:
             return
         failure = shipment.refused[0][1]
-        keys = tuple(_key_text(parcel) for parcel, _ in shipment.refused[:KEYS_NAMED])
+        keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:KEYS_NAMED])
         raise SinkRejected(failure.name, f"{self._connections.where}: {failure.text}", keys)
 
     async def _recover(self, shipment: Shipment, attempt: int) -> None:
@@ -173,7 +173,3 @@ class KafkaSink(Immediate):
             raise
         except SinkError:
             return  # nobody knows for the moment: sending will show
-
-
-def _key_text(parcel: Parcel) -> str:
-    return ", ".join(f"{name}={str(value)[:32]!r}" for name, value in decode_key_cells(parcel.key))

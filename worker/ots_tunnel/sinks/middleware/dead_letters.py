@@ -12,12 +12,11 @@ from typing import Any
 from ots_tunnel.config import FileStoreConfig, WorkerConfig
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, TunnelId
-from ots_tunnel.sinks import Batch, Confirmation
-from ots_tunnel.sinks.dead_letter import DeadLetter
-from ots_tunnel.sinks.files.channel_files import Files
+from ots_tunnel.sinks import Batch, Confirmation, DeadLetter
 from ots_tunnel.sinks.files.channel_folders import ChannelFolders
 from ots_tunnel.sinks.files.json_lines import JsonLines
-from ots_tunnel.sinks.files.store import open_store
+from ots_tunnel.sinks.files.places import open_store
+from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.sinks.retries import write_backoff
 
@@ -47,5 +46,5 @@ def open_dead_letters(config: WorkerConfig, place: FileStoreConfig) -> DeadLette
     """
     store = open_store(place, path="delivery.deadLetter.files", deadline=config.client.write_deadline)
     backoff = write_backoff(config.delivery.retry)
-    files = Files(store, JsonLines(letter_form), MAX_BYTES, MAX_SECONDS, backoff)
+    files = FileSettings(store, JsonLines(letter_form), MAX_BYTES, MAX_SECONDS, backoff)
     return DeadLetters(TunnelId(config.source.tunnel_id), files)

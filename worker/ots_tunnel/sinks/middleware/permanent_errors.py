@@ -14,10 +14,9 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Sink, both
-from ots_tunnel.sinks.dead_letter import DeadLetter
+from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Sink, both
+from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.middleware.base import WrappingSink
-from ots_tunnel.sinks.table.row_change import shown_key
 from ots_tunnel.sinks.tally import Tally
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class ToleratingSink(WrappingSink):
             "channel_id": batch.channel_id,
             "records": len(letters),
             "error": f"{first.code}: {first.message}",
-            "key": shown_key(first.record.key),
+            "key": key_text(first.record.key),
         }
         if self._letters is None:
             self._tally.records_skipped += len(letters)

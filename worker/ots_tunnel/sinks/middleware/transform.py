@@ -1,4 +1,4 @@
-"""What is left out of records, or renamed in them, before they reach the sink; pure.
+"""What is left out of records, or renamed in them, before they reach the sink.
 
 Cells pass through as bytes; only a renamed one is written anew. docs/architecture.md rule 13.
 """
@@ -6,15 +6,19 @@ Cells pass through as bytes; only a renamed one is written anew. docs/architectu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
 from ots_tunnel.errors import SinkRejected
+from ots_tunnel.fence import Guard
 from ots_tunnel.model import Action, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.spans import CellSpan, join_row, rename_cell, scan_row
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Confirmation, Sink
+from ots_tunnel.sinks.middleware.base import WrappingSink
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
+from ots_tunnel.sinks.tally import Tally
 
 
 @dataclass(slots=True)
@@ -118,6 +122,29 @@ class Transform:
     def _renamed(self, cell: CellSpan) -> tuple[bytes, int]:
         name = self.rename.get(cell.name)
         return (cell.raw, cell.checksum) if name is None else rename_cell(cell, name)
+
+
+class TransformingSink(WrappingSink):
+    """Hands a sink what a transform leaves of the records."""
+
+    def __init__(self, sink: Sink, transform: Transform) -> None:
+        super().__init__(sink)
+        self._transform = transform
+        self.omitted = Omitted()
+
+    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+        """See `Sink.write`; a batch of which nothing is left counts as stored.
+
+        Raises:
+            CodecError: a record is malformed.
+        """
+        records = self._transform.apply(batch.records, self.omitted)
+        return await self._sink.write(replace(batch, records=records), guard) if records else None
+
+    def tally(self) -> Tally:
+        """See `Sink.tally`."""
+        mine = Tally(records_filtered=self.omitted.records, cells_left_out=self.omitted.cells)
+        return super().tally() + mine
 
 
 def _begins(primary_key: PrimaryKey, prefixes: Mapping[str, str]) -> bool:

@@ -81,7 +81,7 @@ class SyncTableWriter:
         Changes are read as they are needed: about `HELD_REQUESTS` requests' worth is held at a time.
 
         Raises:
-            SinkRejected: rows are refused for good.
+            SinkRejected: changes are refused for good.
             OwnershipLost: the guard forbids to send.
         """
         grouping: Grouping[Change] = Grouping(self._limits)

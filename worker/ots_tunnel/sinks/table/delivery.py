@@ -26,7 +26,8 @@ from ots_tunnel.errors import (
     service_error,
 )
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.sinks.table.row_change import Change, key_text
+from ots_tunnel.sinks.key_text import key_text
+from ots_tunnel.sinks.table.row_change import Change
 
 #: Refused rows that are looked for and named in one error.
 MAX_REJECTIONS = 10
@@ -175,5 +176,5 @@ class Delivery:
 def rejection_error(rejections: Sequence[Rejection]) -> SinkRejected:
     """The error that names the first refusal and the keys of at most ten."""
     first = rejections[0]
-    keys = tuple(key_text(rejection.change) for rejection in rejections[:MAX_REJECTIONS])
+    keys = tuple(key_text(rejection.change.key) for rejection in rejections[:MAX_REJECTIONS])
     return SinkRejected(first.code, first.message, keys)

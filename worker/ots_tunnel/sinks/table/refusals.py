@@ -30,7 +30,7 @@ class Refusals:
         passed = []
         for rejection in rejections:
             record = rejection.change.record
-            if self._refused is None or record is None or not rejection.is_about_the_row:
+            if self._refused is None or not rejection.is_about_the_row:
                 self._fatal.append(rejection)
             else:
                 self._refused(record, rejection.code, rejection.message)

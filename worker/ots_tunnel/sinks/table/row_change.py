@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp
-from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
-from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan, join_row, scan_key, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan, join_row, scan_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 
@@ -27,9 +26,6 @@ MIN_CELL_BYTES = 11
 #: Seconds before the end of its lifetime at which a cell is left out already: it must not expire on its way.
 EXPIRY_MARGIN = 60.0
 
-#: Characters of a key's value and of a whole key in an error.
-VALUE_CHARACTERS, KEY_CHARACTERS = 32, 120
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -38,8 +34,8 @@ class Change:
     key: bytes = field(repr=False)
     row: RowChange = field(repr=False)
     size: int
-    #: What it repeats; None for rows that do not come from a tunnel.
-    record: Record | None = field(default=None, repr=False, compare=False)
+    #: What it repeats.
+    record: Record = field(repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -60,16 +56,7 @@ def expired_before_ms(time_to_live: int, now: float) -> int | None:
     return None if time_to_live == -1 else int((now - time_to_live + EXPIRY_MARGIN) * 1000)
 
 
-def change_of(row: RowChange) -> Change:
-    """A ready row change with its key; for bodies that do not come from a tunnel.
-
-    Raises:
-        CodecError: the body is malformed.
-    """
-    return Change(scan_key(row.body), row, len(row.body) + ENVELOPE_BYTES)
-
-
-def change_as_it_is(record: Record) -> Change:
+def unaltered_change(record: Record) -> Change:
     """The one change that repeats a record of which nothing has to be touched.
 
     Raises:
@@ -104,24 +91,6 @@ def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_bef
     cells = _living(span.cells, expired_before_ms)
     omissions.expired_cells += len(span.cells) - len(cells)
     yield from _pieces(record, span, cells, limits, omissions)
-
-
-def key_text(change: Change) -> str:
-    """The primary key of a change as text for an error, values shortened."""
-    return shown_key(change.key)
-
-
-def shown_key(key: bytes) -> str:
-    """A primary key as text for an error, values shortened.
-
-    Args:
-        key: wire bytes of the key cells.
-    """
-    parts = []
-    for name, value in decode_key_cells(key):
-        text = repr(value)
-        parts.append(f"{name}={text if len(text) <= VALUE_CHARACTERS else text[:VALUE_CHARACTERS] + '...'}")
-    return ", ".join(parts)[:KEY_CHARACTERS]
 
 
 def _may_be_empty(record: Record, body: bytes) -> bool:

@@ -1,47 +1,24 @@
-"""A file of changes while it is filled, and what the channels of a sink share."""
+"""A file of changes until it is published."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, SequenceInfo
-from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.sinks import Confirmation
-from ots_tunnel.sinks.files.folder import told_error
-from ots_tunnel.sinks.files.json_lines import FileFormat, FileWriter, Sized
-from ots_tunnel.sinks.files.store import FileStore
-
-Item = TypeVar("Item", bound=Sized)
-
-
-@dataclass(frozen=True, slots=True)
-class Files(Generic[Item]):
-    """What the channels of a sink share.
-
-    Args:
-        max_bytes: of records, as they came, after which a file is published.
-        max_seconds: after which a file is published.
-        backoff: between tries to publish.
-        entropy: uniform in [0, 1).
-    """
-
-    store: FileStore
-    form: FileFormat[Item]
-    max_bytes: int
-    max_seconds: float
-    backoff: Backoff
-    entropy: Callable[[], float] = random.random
+from ots_tunnel.sinks.files.format import FileWriter
+from ots_tunnel.sinks.files.settings import Item
+from ots_tunnel.sinks.files.store import disk_error
 
 
 @dataclass(slots=True)
-class FilledFile(Generic[Item]):
+class PendingFile(Generic[Item]):
     """A file that is filled or published.
 
     Args:
@@ -77,7 +54,7 @@ class FilledFile(Generic[Item]):
         try:
             await asyncio.shield(self._writing)
         except OSError as error:
-            raise told_error(error) from error
+            raise disk_error(error) from error
         self.busy = False
         self.rows += len(items)
         self.size += sum(item.size for item in items)
@@ -94,7 +71,7 @@ class FilledFile(Generic[Item]):
         try:
             await asyncio.to_thread(self.writer.close)
         except OSError as error:
-            raise told_error(error) from error
+            raise disk_error(error) from error
 
     async def drop(self) -> None:
         """Remove it from where it was filled, once nobody writes to it."""

@@ -24,8 +24,7 @@ from obstore.store import S3Store
 from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.sinks.files.bucket_failures import failure_of
-from ots_tunnel.sinks.files.bucket_object import BucketObject
+from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
 from ots_tunnel.sinks.files.store import FileSpoiled
 
 #: Bytes of one part, the least that stores take; ten thousand parts are the most an object may have.
@@ -94,24 +93,24 @@ class BucketStore:
             raise FileSpoiled(f"{spooled}: {error.strerror}") from error
         with file:
             async with self._uploads:
-                await self._told(self._upload(file, f"{folder}/{name}", before))
+                await self._translated(self._upload(file, f"{folder}/{name}", before))
         await asyncio.to_thread(spooled.unlink, missing_ok=True)
 
     async def names(self, folder: str) -> list[str]:
         """See `FileStore.names`."""
-        answer = await self._told(obstore.list_with_delimiter_async(self._store, folder or None))
+        answer = await self._translated(obstore.list_with_delimiter_async(self._store, folder or None))
         return [str(entry["path"]).rpartition("/")[2] for entry in answer["objects"]]
 
     async def read(self, folder: str, name: str) -> IO[bytes]:
         """See `FileStore.read`."""
         path = f"{folder}/{name}"
-        size = (await self._told(obstore.head_async(self._store, path)))["size"]
+        size = (await self._translated(obstore.head_async(self._store, path)))["size"]
         return io.BufferedReader(BucketObject(self._store, path, size, self._url), READ_BYTES)
 
     async def delete(self, folder: str, names: Sequence[str]) -> None:
         """See `FileStore.delete`."""
         for name in names:
-            await self._told(obstore.delete_async(self._store, f"{folder}/{name}"))
+            await self._translated(obstore.delete_async(self._store, f"{folder}/{name}"))
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`: nothing is filled in the bucket itself."""
@@ -138,11 +137,11 @@ class BucketStore:
         before()
         await asyncio.wait_for(writer.close(), self._deadline)
 
-    async def _told(self, call: Awaitable[_T]) -> _T:
+    async def _translated(self, call: Awaitable[_T]) -> _T:
         try:
             return await call
         except (BaseError, OSError) as error:
-            raise failure_of(self._url, error) from error
+            raise bucket_error(self._url, error) from error
 
     def _provide(self) -> dict[str, Any]:
         credentials = self._credentials()

@@ -1,15 +1,23 @@
-"""Reading from a bucket: a published object as a file that can be sought in."""
+"""Objects of a bucket: one as a seekable file, and what a failed request means for records."""
 
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from ots_tunnel.sinks.files.bucket_failures import failure_of
+from ots_tunnel.errors import SinkError, SinkRejected
+
+#: How the library tells that a request was denied where its exception does not: what is written part by part, and
+#: lists, fail with one exception for everything.
+_DENIED = re.compile(
+    r"status code: 40[13]\b|lacked (valid authentication|the necessary privileges)"
+    r"|code: (AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch)\b"
+)
 
 
 class BucketObject(io.RawIOBase):
@@ -60,6 +68,27 @@ class BucketObject(io.RawIOBase):
         try:
             view[:length] = obstore.get_range(self._store, self._path, start=self._at, length=length)
         except BaseError as error:
-            raise failure_of(self._url, error) from error
+            raise bucket_error(self._url, error) from error
         self._at += length
         return length
+
+
+def bucket_error(url: str, error: Exception) -> SinkError:
+    """The error to raise for one of the library.
+
+    Args:
+        url: of the bucket, for the message.
+
+    Returns:
+        A SinkRejected for what no repetition mends, a SinkError for everything else.
+    """
+    text, line = str(error), f"{url}: {_first_line(error)}"
+    if "NoSuchBucket" in text:
+        return SinkRejected("NoSuchBucket", f"{url}: the bucket does not exist")
+    if _DENIED.search(text):
+        return SinkRejected("Denied", line)
+    return SinkError(line)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:500]

@@ -1,0 +1,62 @@
+"""Interface of a file format: how records become a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Protocol, TypeVar
+
+from ots_tunnel.model import ChannelId, PrimaryKey
+
+
+class Sized(Protocol):
+    """What can be put into a file: a record, or something that holds one."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record as it came."""
+        ...
+
+
+Item_contra = TypeVar("Item_contra", bound=Sized, contravariant=True)
+
+
+class FileWriter(Protocol[Item_contra]):
+    """One file that is being filled."""
+
+    def write(self, items: Sequence[Item_contra], channel_id: ChannelId) -> None:
+        """Add records.
+
+        Raises:
+            CodecError: a record is malformed. OSError: the disk takes no more.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write what is held back; the file is complete then.
+
+        Raises:
+            OSError: the disk takes no more.
+        """
+        ...
+
+
+class FileFormat(Protocol[Item_contra]):
+    """How records become a file."""
+
+    @property
+    def suffix(self) -> str:
+        """End of the file's name, without the dot."""
+        ...
+
+    def create(self, path: Path) -> FileWriter[Item_contra]:
+        """Begin a file."""
+        ...
+
+    def first_key(self, file: IO[bytes]) -> PrimaryKey:
+        """Key of a file's first record.
+
+        Raises:
+            CodecError: this is no file of ours.
+        """
+        ...

@@ -1,0 +1,33 @@
+"""What the channels of a files sink share."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.sinks.files.format import FileFormat, Sized
+from ots_tunnel.sinks.files.store import FileStore
+
+Item = TypeVar("Item", bound=Sized)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings(Generic[Item]):
+    """Store, format and limits of all files of a sink.
+
+    Args:
+        max_bytes: of records, as they came, after which a file is published.
+        max_seconds: after which a file is published.
+        backoff: between tries to publish.
+        entropy: uniform in [0, 1).
+    """
+
+    store: FileStore
+    form: FileFormat[Item]
+    max_bytes: int
+    max_seconds: float
+    backoff: Backoff
+    entropy: Callable[[], float] = random.random
