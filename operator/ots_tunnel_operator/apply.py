@@ -17,7 +17,7 @@ from ots_tunnel_operator.diagnosis import Place, destination_incompatible, kube_
 from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import Kube, KubeError, NameConflict
 from ots_tunnel_operator.kube.drift import digest, is_current, version
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Manifest, kind_of
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Kind, Manifest, kind_of
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.plan.actions import (
@@ -184,10 +184,9 @@ class Applier:
         self._log("scaled_down", object=name)
         return True
 
-    async def _delete_object(self, kind: str, name: str) -> None:
-        kinds = {CONFIG_MAP.kind: CONFIG_MAP}
-        await self._kube.delete(kinds[kind], self._resource.namespace, name)
-        self._log("deleted_object", kind=kind, object=name)
+    async def _delete_object(self, kind: Kind, name: str) -> None:
+        await self._kube.delete(kind, self._resource.namespace, name)
+        self._log("deleted_object", kind=kind.kind, object=name)
 
     def _log(self, action: str, **values: str) -> None:
         logger.info(

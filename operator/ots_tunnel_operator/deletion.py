@@ -27,6 +27,7 @@ from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.access_key import read_credentials
+from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
@@ -118,9 +119,9 @@ class Deleter:
             if deployment["spec"].get("replicas"):
                 await self._kube.patch(DEPLOYMENT, namespace, name, {"spec": {"replicas": 0}})
             pods = await self._kube.list(POD, namespace, names.selector_text(resource.name))
-            alive = [pod["metadata"]["name"] for pod in pods if _is_alive(pod)]
-            if alive:
-                raise NotYet(f"worker {alive[0]} is draining")
+            alive = next((pod for pod in map(worker_pod, pods) if pod.is_alive), None)
+            if alive is not None:
+                raise NotYet(f"worker {alive.name} is draining")
         application = await self._kube.get(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
         if application is not None and is_owned(application, resource.uid, {}):
             await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
@@ -161,8 +162,3 @@ def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
 
 def _unread(namespace: str, name: str, error: ValidationError) -> dict[str, str]:
     return {"namespace": namespace, "object": name, "error": shortened(describe(error))}
-
-
-def _is_alive(pod: dict[str, object]) -> bool:
-    status = pod.get("status")
-    return not isinstance(status, dict) or status.get("phase") not in ("Succeeded", "Failed")

@@ -19,6 +19,7 @@ from ots_tunnel.config import describe
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
+from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
@@ -134,14 +135,15 @@ class Reconciler:
             if resource is None:
                 return self._failed(cache, Reason.INVALID_SPEC)
             world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
-            decided = plan(world, self._settings)
+            assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
+            decided = plan(world, assessment, self._settings)
             if decided.again:
                 # what comes may take a minute; and every condition is there before anything else is written
-                await self._reporter.report(world, decided, cache)
+                await self._reporter.report(world, assessment, decided, cache)
             decided, changed = await self._act(world, decided, cache)
             if decided.again and decided.problem is None:
                 continue
-            await self._reporter.report(await self._refreshed(world, changed), decided, cache)
+            await self._reporter.report(await self._refreshed(world, changed), assessment, decided, cache)
             return self._outcome(decided, cache)
         return Outcome(self._settings.gap_seconds)
 

@@ -11,8 +11,12 @@ from typing import Any
 
 from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescription
 from ots_tunnel.tables import TableSchema
+from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel, TunnelSpec
 from ots_tunnel_operator.reasons import Problem
+
+#: Phases of a pod whose processes have all ended; every other phase, Unknown included, counts as alive.
+ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +161,13 @@ class Pod:
     ip: str
     restarts: int
     message: str
-    """Why it does not run: waiting reason, or what it left as its last words."""
+    """Why it does not run: waiting reason or termination message; empty while it runs."""
     report: WorkerReport | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a process of it may exist."""
+        return self.phase not in ENDED_PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +177,11 @@ class SparkPod:
     name: str
     phase: str
     terminated: bool
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it may still write."""
+        return self.phase not in ENDED_PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +213,11 @@ class World:
     spark_pods: tuple[SparkPod, ...] = ()
     foreign_since: Mapping[str, float] = field(default_factory=dict)
     """Client ids that are not ours and own channels, with the time they were first seen."""
+
+    @property
+    def deployment(self) -> Mapping[str, Any] | None:
+        """The workers' Deployment, None where there is none."""
+        return self.child("Deployment", names.deployment_name(self.resource.name))
 
     def child(self, kind: str, name: str) -> Mapping[str, Any] | None:
         """One child, None where there is none."""

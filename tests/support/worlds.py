@@ -25,6 +25,10 @@ from ots_tunnel.model import (
 )
 from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.assess.assessment import Assessment, assess
+from ots_tunnel_operator.plan.actions import Plan
+from ots_tunnel_operator.plan.planner import plan
+from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Pod, Resource, Table, Tunnel, WorkerChannel, WorkerReport, World
@@ -144,3 +148,18 @@ def world(of: Resource | None = None, **changes: Any) -> World:
         pods=(pod("pod-1", report_channel("c1")),),
     )
     return replace(found, **changes)
+
+
+def assessed(of: World) -> Assessment:
+    """What a pass makes of a world."""
+    return assess(of, spark_missing_seconds=SETTINGS.spark_missing_seconds)
+
+
+def planned(of: World) -> Plan:
+    """What a pass decides in a world."""
+    return plan(of, assessed(of), SETTINGS)
+
+
+def reported(of: World) -> dict[str, Any]:
+    """The status that a pass builds in a world."""
+    return build_status(of, assessed(of), planned(of))

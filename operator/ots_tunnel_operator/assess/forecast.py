@@ -7,9 +7,8 @@ that while existing rows are copied retention used is (now - T0) / retention (do
 from __future__ import annotations
 
 from ots_tunnel.model import ChannelStatus, ChannelType
-from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
-from ots_tunnel_operator.assess.snapshot import Snapshot, Step
+from ots_tunnel_operator.assess.snapshot import Snapshot, SnapshotState
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Table, Tunnel, World
 
@@ -40,7 +39,7 @@ def _workers_began(world: World) -> float | None:
     if not isinstance(world.tunnel, Tunnel):
         return None
     created = world.tunnel.description.tunnel.create_time_ns / NANOSECONDS
-    deployment = world.child("Deployment", names.deployment_name(world.resource.name)) or {}
+    deployment = world.deployment or {}
     started = parse_time((deployment.get("metadata") or {}).get("creationTimestamp"))
     return max(created, started or 0.0)
 
@@ -58,7 +57,7 @@ def retention_used(world: World, lag: Lag | None, *, later: float = 0.0) -> int 
 def retention_ahead(world: World, lag: Lag | None, snapshot: Snapshot) -> int | None:
     """The same at the end of the base phase, where one is running and its end can be told; else as of now."""
     eta = base_eta(world, snapshot)
-    copying = eta and (lag is None or snapshot.step is not Step.NOT_NEEDED)
+    copying = eta and (lag is None or snapshot.state is not SnapshotState.NOT_NEEDED)
     return retention_used(world, lag, later=float(eta or 0) if copying else 0.0)
 
 

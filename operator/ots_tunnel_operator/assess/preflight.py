@@ -11,22 +11,22 @@ from ots_tunnel.model import TunnelInfo, TunnelType
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.lag import NANOSECONDS, has_moved
-from ots_tunnel_operator.assess.snapshot import is_recorded_complete
+from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
 
 
-def find_problem(world: World) -> Problem | None:
+def find_problem(world: World, snapshot: Snapshot) -> Problem | None:
     """The first thing that is wrong, None when everything that has to be there is."""
-    for problem in _problems(world):
+    for problem in _problems(world, snapshot):
         if problem is not None:
             return problem
     return None
 
 
-def _problems(world: World) -> Iterable[Problem | None]:
+def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
     yield _competition(world)
     for observed in (
         world.source_credentials,
@@ -40,7 +40,7 @@ def _problems(world: World) -> Iterable[Problem | None]:
     if isinstance(world.source, Missing):
         yield table_not_found(Place.of_source(world.resource.spec.source))
     yield _tunnel(world)
-    yield _adoption(world)
+    yield _adoption(world, snapshot)
     yield _destination(world)
 
 
@@ -151,7 +151,7 @@ def _flag(earliest: bool) -> str:
     return "Earliest" if earliest else "Latest"
 
 
-def _adoption(world: World) -> Problem | None:
+def _adoption(world: World, snapshot: Snapshot) -> Problem | None:
     """Whether a tunnel that somebody has consumed already may be gone on with (docs/architecture.md 3)."""
     if not isinstance(world.tunnel, Tunnel):
         return None
@@ -172,7 +172,7 @@ def _adoption(world: World) -> Problem | None:
             f"{spec.source.tunnel.name!r} has been consumed already, so the copy would have holes: {RESET_HINT}",
             ("SinkReady",),
         )
-    if spec.uses_spark and not is_recorded_complete(world):
+    if spec.uses_spark and not snapshot.is_complete:
         if spec.source.tunnel.management_policy == "UseExisting":
             return Problem(
                 Reason.SNAPSHOT_IMPOSSIBLE,

@@ -1,68 +1,200 @@
-"""Where a snapshot by Spark stands: pure gates of docs/architecture.md 3, "Snapshot before stream".
+"""Where a snapshot by Spark stands, and when the stream may be consumed (docs/architecture.md 3.3). Pure.
 
-Consumers start only behind all of them: every frozen split recorded as done, the application in a terminal state,
-none of its pods able to write any more, the write deadline passed; and then only once that is recorded.
+Theory of operation
+-------------------
+A snapshot reads a row and writes it a moment later. If a worker applied the row's delete in between, the late write
+would bring the row back. Consumers of the stream therefore start after the last possible write of the snapshot.
+A gap is excluded from the other side: the tunnel exists before the first row is read, so that changes made during the
+copy wait in the stream. The result is an overlap, never a gap.
+
+The parts, and what each of them tells:
+
+    Stream tunnel                    whether every channel has its first token
+    ConfigMap <name>-snapshot        the frozen split list and a bitmap of finished splits, written by the driver
+    SparkApplication <name>-snapshot its state, the end of the last attempt, names of its pods
+    pods of the application          whether each has ended, with a terminated container status
+    status.snapshot                  what this operator recorded: started, completed
+
+The *label* says which copy a record belongs to: the tunnel's id, or the object's uid where there is no tunnel.
+A record with another label counts as absent.
+
+`assess_snapshot` takes the first case that applies:
+
+    1. no engine is Spark, or completion is recorded                     NOT_NEEDED
+    2. an earlier object of this name copied everything and consumed     DONE
+    3. not started, and a channel of the stream has no token yet         AWAITING_STREAM
+    4. every split is recorded as done, but a gate is open               SETTLING   (gates: `last_write`)
+    5. every split is recorded as done and every gate is closed          DONE
+    6. otherwise the state of the application decides                    `_WHILE_COPYING`
+
+Case 3 holds only before the start: a channel that splits later has no token for a moment, and that is no reason to
+stop. The application's state alone proves nothing: an application that ended well with a split missing has FAILED.
+The plan records DONE in the status; workers start in a later pass, when case 1 applies.
+
+Numbers: 600 s split deadline (docs/architecture.md rule 4); D = (heartbeat timeout - interval) / 3, 16.7 s by default;
+60 s until an application without any sign of life means that no Spark operator is installed (Settings).
+
+Example, with defaults. The tunnel has its tokens at 12:00:00 and the application is applied. The driver records the
+last of 8 splits at 12:10:00 and ends at 12:10:05. Every pod shows a terminated container: the gate closes 16.7 s
+later, the next pass records DONE and the one after it applies the Deployment. Had one executor's pod vanished, its
+last write would be possible until 12:20:21.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import Stage
 from ots_tunnel.protocol.token import is_stream_token
-from ots_tunnel.snapshot.record import SnapshotProgress
+from ots_tunnel.snapshot.record import SnapshotProgress, read_progress
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import has_moved, is_initialised
-from ots_tunnel_operator.assess.spark_state import (
-    Application,
-    SnapshotDecision,
-    SnapshotPhase,
-    application_state,
-    parse_progress,
-    snapshot_decision,
-)
+from ots_tunnel_operator.assess.last_write import Deadlines, find_open_gate
+from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Tunnel, World
 
-#: What status.snapshot.state says when everything is recorded.
+#: Value of status.snapshot.state once completion is recorded.
 COMPLETED = "Completed"
 
-#: A task sends nothing later than its start and this (docs/architecture.md rule 4).
+#: Seconds after its start in which a task sends (docs/architecture.md rule 4).
 SPLIT_DEADLINE = 600.0
 
 
-class Step(enum.Enum):
-    """How far a snapshot is."""
+class SnapshotState(enum.Enum):
+    """The one answer to "where is the snapshot"; consumers start only in NOT_NEEDED."""
 
-    NOT_NEEDED = enum.auto()
-    """Existing rows are not Spark's business, or their copy is recorded as complete."""
-    TUNNEL_FIRST = enum.auto()
-    """The stream's channels are not all readable yet: a row read now could be lost (overlap, never a gap)."""
-    RUN = enum.auto()
-    """The application has to run, or is running."""
-    SETTLE = enum.auto()
-    """Everything is copied, but something could still be writing."""
-    DONE = enum.auto()
-    """To be recorded now."""
+    NOT_NEEDED = "not needed"
+    """Spark copies nothing for this object, or the completed copy is recorded."""
+    AWAITING_STREAM = "awaiting stream"
+    """A channel of the stream has no token yet: a row read now could miss a change."""
+    STARTING = "starting"
+    """The application is to be created, waits for the Spark operator, or is being submitted."""
+    OPERATOR_MISSING = "operator missing"
+    """The application was not picked up for so long that no Spark operator can be watching it."""
+    COPYING = "copying"
+    """An attempt runs."""
+    RETRYING = "retrying"
+    """An attempt failed; the Spark operator submits another one."""
+    INTERRUPTED = "interrupted"
+    """No attempt runs: between two attempts, suspended, or in a state that this release does not know."""
+    FAILED = "failed"
+    """The application has ended with splits missing; the Spark operator submits nothing again."""
+    SETTLING = "settling"
+    """Every split is recorded as done, but something could still write."""
+    DONE = "done"
+    """Copied, and nothing can write any more; to be recorded now."""
+
+    @property
+    def runs_application(self) -> bool:
+        """Whether the application has to exist in this state."""
+        return self in _RUNS_APPLICATION
+
+
+_RUNS_APPLICATION = frozenset(
+    {
+        SnapshotState.STARTING,
+        SnapshotState.OPERATOR_MISSING,
+        SnapshotState.COPYING,
+        SnapshotState.RETRYING,
+        SnapshotState.INTERRUPTED,
+        SnapshotState.FAILED,
+    }
+)
+
+#: State of the snapshot while splits are missing, by the application's state; NEW may also be OPERATOR_MISSING.
+_WHILE_COPYING: Mapping[AppState, SnapshotState] = {
+    AppState.NEW: SnapshotState.STARTING,
+    AppState.SUBMITTED: SnapshotState.STARTING,
+    AppState.RUNNING: SnapshotState.COPYING,
+    AppState.SUCCEEDING: SnapshotState.COPYING,
+    AppState.FAILING: SnapshotState.RETRYING,
+    AppState.SUBMISSION_FAILED: SnapshotState.RETRYING,
+    AppState.PENDING_RERUN: SnapshotState.INTERRUPTED,
+    AppState.INVALIDATING: SnapshotState.INTERRUPTED,
+    AppState.SUSPENDING: SnapshotState.INTERRUPTED,
+    AppState.SUSPENDED: SnapshotState.INTERRUPTED,
+    AppState.RESUMING: SnapshotState.INTERRUPTED,
+    AppState.UNKNOWN: SnapshotState.INTERRUPTED,
+    AppState.FAILED: SnapshotState.FAILED,
+    AppState.COMPLETED: SnapshotState.FAILED,
+}
+
+#: States that are problems: the reason, and what the user can do.
+_PROBLEMS: Mapping[SnapshotState, tuple[Reason, str]] = {
+    SnapshotState.OPERATOR_MISSING: (
+        Reason.SPARK_OPERATOR_MISSING,
+        "install the kubeflow spark-operator and let it watch this namespace (chart value spark.jobNamespaces)",
+    ),
+    SnapshotState.RETRYING: (
+        Reason.SNAPSHOT_RETRYING,
+        "see the log of its driver if this repeats; the Spark operator submits it again",
+    ),
+    SnapshotState.FAILED: (
+        Reason.SNAPSHOT_FAILED,
+        "see the log of its driver, fix the cause and delete the SparkApplication: a new one copies the missing splits",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Step, how far the splits are, and what is wrong."""
+    """A snapshot as of one pass."""
 
-    step: Step
+    state: SnapshotState
+    label: str = ""
+    """The copy that is wanted."""
+    application: Application | None = None
     progress: SnapshotProgress | None = None
-    problem: Problem | None = None
+    """The record of this copy; None where there is none, it is damaged or it belongs to another copy."""
+    is_complete: bool = False
+    """Whether the status or the record proves that every row of this copy is written."""
     message: str = ""
     finished: float | None = None
-    """With DONE: when nothing wrote any more, seconds since 1970."""
+    """With DONE: time of the last possible write, seconds since 1970."""
+    problem: Problem | None = None
 
 
-def label_of(world: World) -> str:
-    """Which copy a progress record has to belong to: the tunnel's id, or the object's uid where there is none."""
+def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
+    """Where the snapshot stands; the cases are those of the module's description.
+
+    Args:
+        world: what was observed.
+        missing_seconds: an application that was not picked up for so long means that there is no Spark operator.
+    """
+    if not world.resource.spec.uses_spark:
+        return Snapshot(SnapshotState.NOT_NEEDED)
+    label, recorded = _label(world), world.resource.recorded_snapshot
+    application, progress = _application(world), _progress(world, label)
+    is_recorded = recorded.get("state") == COMPLETED and recorded.get("tunnelId") == label
+    is_copied = progress is not None and progress.complete
+
+    def snapshot(state: SnapshotState, message: str = "", finished: float | None = None) -> Snapshot:
+        problem = _problem(world, state, message)
+        return Snapshot(state, label, application, progress, is_recorded or is_copied, message, finished, problem)
+
+    if is_recorded:
+        return snapshot(SnapshotState.NOT_NEEDED)
+    if progress is not None and _is_inherited(world, progress, application):
+        return snapshot(SnapshotState.DONE, finished=progress.updated)
+    has_started = recorded.get("tunnelId") == label
+    if world.resource.spec.wire_type is not None and not has_started and not _stream_is_readable(world):
+        return snapshot(SnapshotState.AWAITING_STREAM, "waiting for the first token of every channel of the stream")
+    if progress is not None and progress.complete:
+        gate = find_open_gate(application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world))
+        if gate is None:
+            return snapshot(SnapshotState.DONE, finished=world.now)
+        return snapshot(SnapshotState.SETTLING, f"all {progress.total} splits are done; {gate}")
+    state = _state_while_copying(world, application, missing_seconds)
+    return snapshot(state, _message_while_copying(state, application, progress))
+
+
+def _label(world: World) -> str:
+    """The copy that a progress record has to belong to."""
     if world.resource.spec.wire_type is None:
         return world.resource.uid
     if isinstance(world.tunnel, Tunnel):
@@ -70,101 +202,35 @@ def label_of(world: World) -> str:
     return str(world.resource.recorded_tunnel.get("id") or "")
 
 
-def is_recorded_complete(world: World) -> bool:
-    """Whether a completed snapshot for this very tunnel is recorded, in the status or in a kept record."""
-    recorded = world.resource.recorded_snapshot
-    label = label_of(world)
-    if recorded.get("state") == COMPLETED and recorded.get("tunnelId") == label:
-        return True
-    progress = progress_of(world)
-    return progress is not None and progress.label == label and progress.complete
+def _application(world: World) -> Application | None:
+    found = world.child("SparkApplication", names.snapshot_name(world.resource.name))
+    return None if found is None else read_application(found)
 
 
-def progress_of(world: World) -> SnapshotProgress | None:
-    """What the progress record says; None where there is none or it is damaged."""
+def _progress(world: World, label: str) -> SnapshotProgress | None:
+    """The progress record of this copy; None where there is none or it is damaged."""
     record = world.child("ConfigMap", names.snapshot_name(world.resource.name))
     if record is None:
         return None
     try:
-        return parse_progress(record)
+        progress = read_progress(record)
     except CodecError:
+        # a copy without a readable record starts again: rows are written twice, none is missed
         return None
+    return progress if progress.label == label else None
 
 
-def application_of(world: World) -> Application | None:
-    """The snapshot's SparkApplication, None where there is none."""
-    found = world.child("SparkApplication", names.snapshot_name(world.resource.name))
-    return application_state(found) if found is not None else None
-
-
-def assess(world: World, *, missing_seconds: float) -> Snapshot:
-    """Where the snapshot stands.
-
-    Args:
-        world: what is there.
-        missing_seconds: an application nobody picked up for so long is reported.
-    """
-    spec, recorded, label = world.resource.spec, world.resource.recorded_snapshot, label_of(world)
-    if not spec.uses_spark:
-        return Snapshot(Step.NOT_NEEDED)
-    progress = progress_of(world)
-    mine = progress if progress is not None and progress.label == label else None
-    if recorded.get("state") == COMPLETED and recorded.get("tunnelId") == label:
-        return Snapshot(Step.NOT_NEEDED, mine)
-    if mine is not None and _is_inherited(world, mine):
-        return Snapshot(Step.DONE, mine, finished=mine.updated)
-    # Only before the first row is read: later the stream may split, and be read to the end of a channel.
-    started = recorded.get("tunnelId") == label
-    if spec.wire_type is not None and not started and not _stream_is_readable(world):
-        return Snapshot(
-            Step.TUNNEL_FIRST, None, None, "waiting for every channel of the stream to have its first token"
-        )
-    settings = spec.worker_settings
-    decision = snapshot_decision(
-        application_of(world),
-        mine or SnapshotProgress(label, 0, None),
-        world.spark_pods,
-        label=label,
-        now=world.now,
-        split_deadline=SPLIT_DEADLINE,
-        write_deadline=write_deadline(settings.heartbeat_timeout_seconds, settings.heartbeat_interval_seconds),
-        missing_after=missing_seconds,
-    )
-    if decision.phase is SnapshotPhase.DONE:
-        return Snapshot(Step.DONE, mine, finished=world.now)
-    step = Step.SETTLE if mine is not None and mine.complete else Step.RUN
-    return Snapshot(step, mine, _problem(world, decision), decision.message)
-
-
-def _is_inherited(world: World, progress: SnapshotProgress) -> bool:
-    """Whether an earlier object of this name copied everything and went on to consume: all gates were passed then."""
+def _is_inherited(world: World, progress: SnapshotProgress, application: Application | None) -> bool:
+    """Whether an earlier object of this name copied everything and consumed: it had passed every gate."""
     if not progress.complete or not isinstance(world.tunnel, Tunnel):
         return False
-    if world.resource.recorded_snapshot or application_of(world) is not None or world.spark_pods:
+    if world.resource.recorded_snapshot or application is not None or world.spark_pods:
         return False
     return has_moved(world.tunnel.description, world.tunnel.checkpoints) is True
 
 
-def _problem(world: World, decision: SnapshotDecision) -> Problem | None:
-    name = names.snapshot_name(world.resource.name)
-    match decision.reason:
-        case "SparkOperatorMissing":
-            return Problem(Reason.SPARK_OPERATOR_MISSING, f"SparkApplication {name!r}: {decision.message}")
-        case "SnapshotFailed" | "SnapshotIncomplete":
-            return Problem(
-                Reason.SNAPSHOT_FAILED,
-                f"SparkApplication {name!r}: {decision.message}: see the log of its driver, mend the cause and delete "
-                f"the SparkApplication: a new one goes on where this one stopped",
-            )
-        case "SnapshotRetrying" if "FAIL" in decision.message:
-            return Problem(
-                Reason.SNAPSHOT_RETRYING, f"SparkApplication {name!r}: {decision.message}; it is tried again"
-            )
-        case _:
-            return None
-
-
 def _stream_is_readable(world: World) -> bool:
+    """Whether every channel of the stream has a token to read from."""
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return False
     checkpoints = world.tunnel.checkpoints
@@ -174,3 +240,48 @@ def _stream_is_readable(world: World) -> bool:
         channel.channel_id in checkpoints and is_stream_token(checkpoints[channel.channel_id].token)
         for channel in world.tunnel.description.channels
     )
+
+
+def _deadlines(world: World) -> Deadlines:
+    settings = world.resource.spec.worker_settings
+    write = write_deadline(settings.heartbeat_timeout_seconds, settings.heartbeat_interval_seconds)
+    return Deadlines(SPLIT_DEADLINE, write)
+
+
+def _state_while_copying(world: World, app: Application | None, missing_seconds: float) -> SnapshotState:
+    if app is None:
+        return SnapshotState.STARTING
+    # The Spark operator sets the state after spark-submit, minutes later on a busy node; a pod shows up before.
+    is_unseen = app.state is AppState.NEW and not world.spark_pods
+    if is_unseen and world.now >= app.created + missing_seconds:
+        return SnapshotState.OPERATOR_MISSING
+    return _WHILE_COPYING[app.state]
+
+
+def _message_while_copying(state: SnapshotState, app: Application | None, progress: SnapshotProgress | None) -> str:
+    share = "the splits are not listed yet"
+    if progress is not None and progress.total is not None:
+        share = f"{progress.done} of {progress.total} splits are done"
+    if app is None:
+        return "the SparkApplication is being created"
+    match state:
+        case SnapshotState.OPERATOR_MISSING:
+            return "no Spark operator has picked up the SparkApplication"
+        case SnapshotState.STARTING if app.state is AppState.NEW:
+            return "the SparkApplication waits for the Spark operator"
+        case SnapshotState.STARTING:
+            return "the Spark operator has submitted the driver"
+        case SnapshotState.COPYING:
+            return share
+        case SnapshotState.FAILED if app.state is AppState.COMPLETED:
+            return f"the SparkApplication ended without an error, but {share}"
+        case _:
+            return f"{share}; the SparkApplication is {app.state}" + (f": {app.message}" if app.message else "")
+
+
+def _problem(world: World, state: SnapshotState, message: str) -> Problem | None:
+    if state not in _PROBLEMS:
+        return None
+    reason, hint = _PROBLEMS[state]
+    name = names.snapshot_name(world.resource.name)
+    return Problem(reason, f"SparkApplication {name!r}: {message}: {hint}")

@@ -1,6 +1,6 @@
-"""What a pass decides: actions in order, what is waited for, what is wrong.
+"""What a pass decides: actions in order, the wait and the problem.
 
-Killing the operator between any two actions must be harmless: see `plan`.
+Killing the operator between any two actions is harmless (`planner` says why).
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ots_tunnel.model import StreamConfig, TunnelType
-from ots_tunnel_operator.assess.snapshot import Snapshot, Step
+from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.reasons import Problem, Reason
 
 
 @dataclass(frozen=True, slots=True)
 class RecordStatus:
-    """Merge this into the status before anything that follows."""
+    """Merge `change` into the stored status; the actions after it rely on that."""
 
     change: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class EnsureDestination:
-    """Create the destination table after the source's schema, or find it made."""
+    """Create the destination table with the source's schema unless it exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +36,30 @@ class CreateTunnel:
 
 @dataclass(frozen=True, slots=True)
 class ApplyObject:
-    """Server-side apply; skipped where it would change nothing."""
+    """Apply a manifest (server-side apply); skipped where it would change nothing."""
 
     manifest: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleDown:
-    """Take the workers to 0 without touching anything else of their Deployment."""
+    """Set the Deployment's replicas to 0 and change nothing else of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteObject:
-    """Delete one of our children."""
+    """Delete one child of the object."""
 
-    kind: str
+    kind: Kind
     name: str
 
 
 Action = RecordStatus | EnsureDestination | CreateTunnel | ApplyObject | ScaleDown | DeleteObject
 
-#: Where existing rows are not Spark's business.
-NO_SNAPSHOT = Snapshot(Step.NOT_NEEDED)
-
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What has to happen before the object is where it should be."""
+    """What has to happen before the object is as wanted."""
 
     reason: Reason
     message: str
@@ -70,9 +67,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Actions in order; what is waited for; what is wrong.
+    """The decision of one pass.
 
-    `again` asks for the next pass at once, because these actions change what it will see.
+    `again` requests the next pass at once, because the actions change what it will observe.
     """
 
     actions: tuple[Action, ...] = ()
@@ -82,4 +79,3 @@ class Plan:
     completed: bool = False
     replicas: int = 0
     """Workers that should exist now."""
-    snapshot: Snapshot = NO_SNAPSHOT

@@ -1,17 +1,48 @@
-"""What to do next: pure, world -> ordered actions. Killing the operator between any two of them must be harmless.
+"""What to do next: world and assessment -> ordered actions. Pure.
 
-That holds because each creating call has its intent in the status before it, is idempotent or adoptable, and because
-a pass derives everything from what is there, never from what the last pass did.
+Theory of operation
+-------------------
+`plan` takes the first case that applies:
+
+    1. the object is being deleted          nothing: `deletion` handles it
+    2. spec.suspend                         workers to 0, the SparkApplication suspended; works in every state
+    3. delivered earlier, tunnel now gone   workers to 0, still Completed
+    4. a problem that workers would worsen  workers to 0 (`STOPS_WORKERS`)
+    5. another problem                      workers that run keep running as wanted; nothing new is created
+    6. destination not ensured              create it, or record that it exists
+    7. tunnel not recorded or initialised   create or adopt it, wait for its channels
+    8. snapshot needed                      run it, wait, record it (`plan.snapshot`)
+    9. no engine is Workers                 Completed
+    10. otherwise                           as many workers as wanted (`plan.workers`)
+
+Killing the operator between any two actions is harmless, for three reasons: each creating call has its intent in the
+status before it; each call is idempotent, or finds what an earlier one created; and a pass derives everything from
+the world, nothing from the pass before it.
+
+Numbers: a tunnel that lists no channel 300 s after its creation is a problem (Settings.initialising_seconds,
+docs/architecture.md 3.2). A plan with `again` makes the loop observe at once; a new object needs six such steps.
+
+Example: a new BaseAndStream object with workers, one line a pass.
+
+    destination missing         RecordStatus(destination.createIntentTime), EnsureDestination, again
+    destination there           EnsureDestination, RecordStatus(destination.ensuredTime), again
+    tunnel missing              RecordStatus(tunnel.createIntentTime), CreateTunnel, again
+    tunnel there, not recorded  RecordStatus(tunnel.id, createdByOperator), again
+    stage Init                  wait TunnelInitialising
+    channels listed             ApplyObject(ConfigMap), ApplyObject(Deployment), wait StartingWorkers
+
+If the operator dies after CreateTunnel, the next pass finds the tunnel and the intent: it adopts the tunnel and counts
+it as its own, so that deletionPolicy Delete removes it.
 """
 
 from __future__ import annotations
 
 from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator.api.object import StreamWindow
-from ots_tunnel_operator.assess.completion import was_completed
+from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
-from ots_tunnel_operator.assess.preflight import find_problem, start_of
-from ots_tunnel_operator.assess.snapshot import Snapshot, Step, assess
+from ots_tunnel_operator.assess.preflight import start_of
+from ots_tunnel_operator.assess.snapshot import SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import (
     Action,
@@ -22,46 +53,58 @@ from ots_tunnel_operator.plan.actions import (
     ScaleDown,
     Wait,
 )
-from ots_tunnel_operator.plan.snapshot import snapshot_step, suspension
-from ots_tunnel_operator.plan.workers import consume, deployed_replicas, may_consume
+from ots_tunnel_operator.plan.snapshot import plan_snapshot, suspend_snapshot
+from ots_tunnel_operator.plan.workers import consume, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Missing, Table, Tunnel, World
 
-#: What may become of a tunnel that has delivered everything, and is then no concern of its object any more.
+#: Problems of a tunnel that no longer matter once it has delivered everything.
 TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_EXPIRED})
 
 
-def plan(world: World, settings: Settings) -> Plan:
-    """The next steps for one object."""
-    spec = world.resource.spec
+def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
+    """The next steps for one object; the cases are those of the module's description.
+
+    Args:
+        world: what was observed.
+        assessment: of this world.
+        settings: of the process.
+    """
+    spec, problem = world.resource.spec, assessment.problem
     if world.resource.deleted is not None:
         return Plan(wait=Wait(Reason.DELETING, "the object is being deleted"))
-    snapshot = assess(world, missing_seconds=settings.spark_missing_seconds)
-    problem = find_problem(world)
     if spec.suspend:
-        return _suspended(world, problem, snapshot, settings)
-    if problem is not None and problem.reason in TUNNEL_GONE and was_completed(world):
-        return Plan((ScaleDown(),) if deployed_replicas(world) else (), completed=True, snapshot=snapshot)
+        return _suspended(world, assessment, settings)
     if problem is not None:
-        if problem.stops_workers:
-            return Plan((ScaleDown(),) if deployed_replicas(world) else (), problem=problem, snapshot=snapshot)
-        if not may_consume(world, snapshot):
-            return Plan(problem=problem, snapshot=snapshot)
-        return consume(world, snapshot, settings, problem)
-    missing = _destination_step(world, snapshot) or _tunnel_step(world, snapshot, settings)
-    if missing is not None:
-        return missing
-    if snapshot.step is not Step.NOT_NEEDED:
-        return snapshot_step(world, snapshot, settings)
+        return _with_problem(world, assessment, settings, problem)
+    unmade = _destination_step(world) or _tunnel_step(world, settings)
+    if unmade is not None:
+        return unmade
+    if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
+        return plan_snapshot(world, assessment.snapshot, settings)
     if not spec.uses_workers:
-        return Plan(completed=True, snapshot=snapshot)
-    return consume(world, snapshot, settings, None)
+        return Plan(completed=True)
+    return consume(world, assessment, settings, None)
 
 
-def _destination_step(world: World, snapshot: Snapshot) -> Plan | None:
-    """Make the destination, or record that it is as it should be; None when that is done."""
+def _with_problem(world: World, assessment: Assessment, settings: Settings, problem: Problem) -> Plan:
+    if problem.reason in TUNNEL_GONE and assessment.was_completed:
+        return Plan(_scale_down(assessment), completed=True)
+    if problem.stops_workers:
+        return Plan(_scale_down(assessment), problem=problem)
+    if not may_consume(world, assessment):
+        return Plan(problem=problem)
+    return consume(world, assessment, settings, problem)
+
+
+def _scale_down(assessment: Assessment) -> tuple[Action, ...]:
+    return (ScaleDown(),) if assessment.deployed_replicas else ()
+
+
+def _destination_step(world: World) -> Plan | None:
+    """Create the destination, or record that it exists; None once it is recorded."""
     sink = world.resource.spec.sink.tablestore
     recorded = world.resource.recorded_destination
     if sink is None:
@@ -73,18 +116,18 @@ def _destination_step(world: World, snapshot: Snapshot) -> Plan | None:
         actions: tuple[Action, ...] = (EnsureDestination(),)
         if not recorded.get("createIntentTime"):
             actions = (intent, *actions)
-        return Plan(actions, wait, again=True, snapshot=snapshot)
+        return Plan(actions, wait, again=True)
     if isinstance(world.destination, Table) and not recorded.get("ensuredTime"):
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} in {sink.instance!r} is there")
         created = bool(recorded.get("createIntentTime"))
         change = {"destination": {"ensuredTime": now, "createdByOperator": created}}
-        # ensured once more: the table may be there without answering row calls yet
-        return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True, snapshot=snapshot)
+        # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
+        return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True)
     return None
 
 
-def _tunnel_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan | None:
-    """Create or adopt the tunnel and wait until it says what its channels are; None when that is done."""
+def _tunnel_step(world: World, settings: Settings) -> Plan | None:
+    """Create or adopt the tunnel and wait until it lists its channels; None once it does."""
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel
     if spec.wire_type is None:
@@ -95,14 +138,14 @@ def _tunnel_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan |
         create = CreateTunnel(TunnelType[spec.wire_type], _stream_config(world))
         actions: tuple[Action, ...] = (create,) if recorded.get("createIntentTime") else (intent, create)
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being created")
-        return Plan(actions, wait, again=True, snapshot=snapshot)
+        return Plan(actions, wait, again=True)
     if not isinstance(world.tunnel, Tunnel):
-        return Plan(wait=Wait(Reason.CREATING_TUNNEL, "the tunnel could not be asked"), snapshot=snapshot)
+        return Plan(wait=Wait(Reason.CREATING_TUNNEL, "the tunnel could not be asked"))
     description = world.tunnel.description
     if not recorded.get("id"):
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being adopted")
         change = {"tunnel": tunnel_record(description.tunnel, recorded)}
-        return Plan((RecordStatus(change),), wait, again=True, snapshot=snapshot)
+        return Plan((RecordStatus(change),), wait, again=True)
     if is_initialised(description):
         return None
     wait = Wait(Reason.TUNNEL_INITIALISING, f"tunnel {name!r} is in stage {description.tunnel.stage}")
@@ -115,11 +158,11 @@ def _tunnel_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan |
             f"its first stage, or delete it and this object and apply it again",
             ("TunnelReady",),
         )
-    return Plan(wait=wait, problem=problem, snapshot=snapshot)
+    return Plan(wait=wait, problem=problem)
 
 
 def _stream_config(world: World) -> StreamConfig | None:
-    """Where the new tunnel starts; workers stop at the end unless it lies in the past (docs/architecture.md 3)."""
+    """Start and end of the new tunnel; an end in the future is left to the workers (docs/architecture.md 3.4)."""
     spec = world.resource.spec
     if spec.wire_type != "Stream":
         return None
@@ -128,11 +171,10 @@ def _stream_config(world: World) -> StreamConfig | None:
     return StreamConfig(earliest=earliest, start_offset_ns=start_ns, end_offset_ns=end_ns if in_the_past else 0)
 
 
-def _suspended(world: World, problem: Problem | None, snapshot: Snapshot, settings: Settings) -> Plan:
-    """No consumer; works from any state."""
-    suspended = suspension(world, settings)
-    actions: tuple[Action, ...] = (ScaleDown(),) if deployed_replicas(world) else ()
-    left = len([pod for pod in world.pods if pod.phase in ("Pending", "Running", "Unknown")])
-    running = suspended is not None
-    wait = Wait(Reason.SUSPENDING, f"{left} workers are draining") if left or running else None
-    return Plan(actions + (suspended or ()), wait, problem, snapshot=snapshot, completed=was_completed(world))
+def _suspended(world: World, assessment: Assessment, settings: Settings) -> Plan:
+    """Stop every consumer; works in every state."""
+    suspension = suspend_snapshot(world, assessment.snapshot, settings)
+    draining = sum(pod.is_alive for pod in world.pods)
+    wait = Wait(Reason.SUSPENDING, f"{draining} workers are draining") if draining or suspension is not None else None
+    actions = _scale_down(assessment) + (suspension or ())
+    return Plan(actions, wait, assessment.problem, completed=assessment.was_completed)

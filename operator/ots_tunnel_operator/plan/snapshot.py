@@ -1,4 +1,4 @@
-"""The part of a plan that copies existing rows with Spark: pure."""
+"""The part of a plan that copies existing rows with Spark. Pure; the choreography is in `assess.snapshot`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot, Step, application_of, label_of
+from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot, SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.manifests.snapshot_document import snapshot_config_map, snapshot_progress_map
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
 from ots_tunnel_operator.manifests.spark_rights import role, role_binding, service_account
@@ -21,47 +22,48 @@ from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import World
 
 
-def snapshot_step(world: World, snapshot: Snapshot, settings: Settings) -> Plan:
-    """Run the snapshot, wait for its end, record it; consumers only in a later pass."""
-    name = names.snapshot_name(world.resource.name)
-    if snapshot.step is Step.DONE:
+def plan_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> Plan:
+    """Run the snapshot, wait for its end, record it; consumers start in a later pass."""
+    if snapshot.state is SnapshotState.DONE:
         ended = timestamp(snapshot.finished or world.now)
-        finished = {"state": COMPLETED, "finishedTime": ended, "tunnelId": label_of(world)}
-        return Plan(
-            (RecordStatus({"snapshot": finished}),),
-            Wait(Reason.SNAPSHOT_RUNNING, "every existing row is copied"),
-            again=True,
-            snapshot=snapshot,
-        )
+        finished = {"state": COMPLETED, "finishedTime": ended, "tunnelId": snapshot.label}
+        wait = Wait(Reason.SNAPSHOT_RUNNING, "every existing row is copied")
+        return Plan((RecordStatus({"snapshot": finished}),), wait, again=True)
     wait = Wait(Reason.SNAPSHOT_RUNNING, snapshot.message)
-    if snapshot.step is not Step.RUN:
-        return Plan(wait=wait, problem=snapshot.problem, snapshot=snapshot)
-    actions: list[Action] = []
-    label = label_of(world)
+    if not snapshot.state.runs_application:
+        return Plan(wait=wait, problem=snapshot.problem)
+    try:
+        objects = snapshot_objects(world.resource.object, snapshot.label, settings)
+    except ConfigError as error:
+        return Plan(wait=wait, problem=Problem(Reason.INVALID_SPEC, str(error)))
+    actions = (*_preparation(world, snapshot.label), *(ApplyObject(item) for item in objects))
+    return Plan(actions, wait, snapshot.problem)
+
+
+def _preparation(world: World, label: str) -> tuple[Action, ...]:
+    """What precedes the objects of a copy: its start in the status, and no record of another copy."""
+    name = names.snapshot_name(world.resource.name)
+    actions: tuple[Action, ...] = ()
     if world.resource.recorded_snapshot.get("tunnelId") != label:
         start = {"application": name, "tunnelId": label, "startedTime": timestamp(world.now), "finishedTime": None}
-        actions.append(RecordStatus({"snapshot": start}))
+        actions = (RecordStatus({"snapshot": start}),)
     record = world.child("ConfigMap", name)
-    if record is not None and snapshot.progress is None and parse_label(record) != label:
-        # our label on the old record's items would make them look like this copy's
-        actions.append(DeleteObject("ConfigMap", name))
-    try:
-        actions += [ApplyObject(item) for item in snapshot_objects(world.resource.object, label, settings)]
-    except ConfigError as error:
-        return Plan(problem=Problem(Reason.INVALID_SPEC, str(error)), wait=wait, snapshot=snapshot)
-    return Plan(tuple(actions), wait, snapshot.problem, snapshot=snapshot)
+    if record is not None and record_label(record) != label:
+        # applying this copy's label to the old record would make the old items count as this copy's
+        actions = (*actions, DeleteObject(CONFIG_MAP, name))
+    return actions
 
 
-def parse_label(record: Mapping[str, Any]) -> str:
-    """The copy a progress record belongs to, empty where it says none."""
+def record_label(record: Mapping[str, Any]) -> str:
+    """The copy that a progress record belongs to; empty without a label."""
     return str((record["metadata"].get("labels") or {}).get(PROGRESS_LABEL, ""))
 
 
 def snapshot_objects(obj: TablestoreTunnel, label: str, settings: Settings) -> tuple[dict[str, Any], ...]:
-    """Everything a snapshot needs, in the order in which it is needed; the application is last.
+    """Every object of a snapshot in the order of need; the application is last.
 
     Raises:
-        ConfigError: the sink cannot be written by a snapshot.
+        ConfigError: a snapshot cannot write the sink.
     """
     return (
         service_account(obj),
@@ -73,13 +75,12 @@ def snapshot_objects(obj: TablestoreTunnel, label: str, settings: Settings) -> t
     )
 
 
-def suspension(world: World, settings: Settings) -> tuple[Action, ...] | None:
-    """Suspend an application that runs: what is to be done for that, None where none runs."""
-    application = application_of(world)
+def suspend_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> tuple[Action, ...] | None:
+    """The actions that suspend a running application; None where no application runs."""
+    application = snapshot.application
     if application is None or application.state.terminal or application.state is AppState.SUSPENDED:
         return None
-    found = world.child("SparkApplication", names.snapshot_name(world.resource.name)) or {}
-    if (found.get("spec") or {}).get("suspend"):
+    if application.suspend:
         return ()
     manifest = snapshot_application(
         world.resource.object, image=settings.spark_image, pull_policy=settings.image_pull_policy

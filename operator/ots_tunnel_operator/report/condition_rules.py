@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ots_tunnel.model import Credentials
+from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.degradation import find_degradation
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
 from ots_tunnel_operator.plan.actions import Plan
@@ -16,9 +17,10 @@ from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.world import Failure, Pod, Table, Tunnel, Unread, World
 
 
-def decide_conditions(world: World, plan: Plan, lag: Lag | None) -> Mapping[str, ConditionValue]:
+def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mapping[str, ConditionValue]:
     """A value for every condition type."""
-    degraded = _degraded(world, plan, lag)
+    lag = assessment.lag
+    degraded = _degraded(world, assessment, plan)
     return {
         "Ready": _ready(world, plan, lag, degraded),
         "Progressing": _progressing(plan),
@@ -75,8 +77,8 @@ def _stalled(plan: Plan) -> ConditionValue:
     return ConditionValue(False, Reason.AS_EXPECTED)
 
 
-def _degraded(world: World, plan: Plan, lag: Lag | None) -> ConditionValue:
-    problem = plan.problem or find_degradation(world, plan.snapshot, lag)
+def _degraded(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
+    problem = plan.problem or find_degradation(world, assessment.snapshot, assessment.lag)
     if problem is not None:
         return ConditionValue(True, problem.reason, problem.message)
     return ConditionValue(False, Reason.AS_EXPECTED)
@@ -149,7 +151,7 @@ def _rebalancing(world: World, plan: Plan) -> ConditionValue:
 def _suspended(world: World) -> ConditionValue:
     if not world.resource.spec.suspend:
         return ConditionValue(False, Reason.NOT_SUSPENDED)
-    if any(pod.phase in ("Pending", "Running", "Unknown") for pod in world.pods):
+    if any(pod.is_alive for pod in world.pods):
         return ConditionValue(False, Reason.SUSPENDING, "workers are draining")
     return ConditionValue(True, Reason.SUSPEND_REQUESTED, "spec.suspend is true")
 

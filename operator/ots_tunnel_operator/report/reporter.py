@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 from ots_tunnel_operator import API_VERSION, KIND, names
+from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import EVENT, TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -35,14 +36,14 @@ class Reporter:
         self._settings = settings
         self._metrics = metrics
 
-    async def report(self, world: World, plan: Plan, cache: LoopCache) -> None:
+    async def report(self, world: World, assessment: Assessment, plan: Plan, cache: LoopCache) -> None:
         """Write the status if it is worth it, and post an event for every piece of news in it.
 
         Raises:
             KubeError: the API server refuses the status.
         """
         resource, before = world.resource, world.resource.status
-        after = build_status(world, plan)
+        after = build_status(world, assessment, plan)
         self._metrics.observed(resource.namespace, resource.name, after)
         urgent = is_urgent(before, after)
         due = world.now - cache.last_write >= self._settings.status_seconds

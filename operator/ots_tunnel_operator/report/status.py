@@ -6,6 +6,7 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_SLOWEST, MAX_WORKERS
+from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.forecast import base_eta, retention_used
 from ots_tunnel_operator.assess.lag import (
     HELD,
@@ -13,12 +14,11 @@ from ots_tunnel_operator.assess.lag import (
     base_progress,
     count_channels,
     is_initialised,
-    measure,
     percent,
     round_figure,
     round_lag,
 )
-from ots_tunnel_operator.assess.snapshot import COMPLETED, Step, application_of
+from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot, SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report.condition_rules import decide_conditions
@@ -26,32 +26,28 @@ from ots_tunnel_operator.report.conditions import build
 from ots_tunnel_operator.times import parse_time, timestamp
 from ots_tunnel_operator.world import Pod, Table, Tunnel, World
 
-#: Pods in these phases exist as workers.
-_ALIVE = frozenset({"Pending", "Running", "Unknown"})
-
 Status = dict[str, Any]
 
 
-def build_status(world: World, plan: Plan) -> Status:
-    """The whole status, camelCase, without anything that is not known."""
-    lag = measure(world.tunnel.description, world.pods, world.now) if isinstance(world.tunnel, Tunnel) else None
-    pods = alive(world.pods)
+def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
+    """The whole status in camelCase; unknown fields are absent."""
+    lag, pods = assessment.lag, tuple(pod for pod in world.pods if pod.is_alive)
     status: Status = {
         "observedGeneration": world.resource.generation,
-        "phase": phase(world, plan),
+        "phase": phase(world, assessment, plan),
         "replicas": len(pods),
         "readyReplicas": sum(pod.ready for pod in pods),
         "selector": names.selector_text(world.resource.name),
         "tunnel": _tunnel(world),
         "destination": dict(world.resource.recorded_destination) or None,
-        "channels": _channels(world),
-        "base": _base(world, plan),
+        "channels": _channels(world, pods),
+        "base": _base(world, assessment.snapshot),
         "lag": _lag(world, lag),
         "throughput": _throughput(world, pods),
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
-        "snapshot": _snapshot(world, lag),
+        "snapshot": _snapshot(world, assessment),
         "conditions": build(
-            decide_conditions(world, plan, lag),
+            decide_conditions(world, assessment, plan),
             world.resource.status.get("conditions") or (),
             generation=world.resource.generation,
             now=world.now,
@@ -60,13 +56,8 @@ def build_status(world: World, plan: Plan) -> Status:
     return {key: value for key, value in status.items() if value is not None}
 
 
-def alive(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-    """Pods that count as workers: not ended."""
-    return tuple(pod for pod in pods if pod.phase in _ALIVE)
-
-
-def phase(world: World, plan: Plan) -> str:
-    """One word for people."""
+def phase(world: World, assessment: Assessment, plan: Plan) -> str:
+    """status.phase: a one-word summary for people; programs read the conditions."""
     if plan.problem is not None and plan.problem.stalled:
         return "Failed"
     if world.resource.spec.suspend:
@@ -75,8 +66,8 @@ def phase(world: World, plan: Plan) -> str:
         return "Completed"
     if not world.resource.recorded_tunnel.get("id") and not world.resource.recorded_snapshot:
         return "Pending" if plan.problem is not None else "Preparing"
-    if plan.snapshot.step is not Step.NOT_NEEDED:
-        return "Preparing" if plan.snapshot.step is Step.TUNNEL_FIRST else "BaseData"
+    if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
+        return "Preparing" if assessment.snapshot.state is SnapshotState.AWAITING_STREAM else "BaseData"
     if not isinstance(world.tunnel, Tunnel):
         before = world.resource.status.get("phase")
         return str(before) if before in ("BaseData", "Streaming") else "Preparing"
@@ -94,11 +85,11 @@ def _tunnel(world: World) -> Status | None:
     return recorded or None
 
 
-def _channels(world: World) -> Status | None:
+def _channels(world: World, pods: tuple[Pod, ...]) -> Status | None:
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return None
     counts = count_channels(world.tunnel.description)
-    owned = [_held(pod) for pod in alive(world.pods) if pod.ready and pod.report is not None]
+    owned = [_held(pod) for pod in pods if pod.ready and pod.report is not None]
     status: Status = {
         "total": counts.total,
         "base": counts.base,
@@ -119,24 +110,24 @@ def _held(pod: Pod) -> int:
     return sum(channel.state in HELD for channel in report.channels) if report is not None else 0
 
 
-def _base(world: World, plan: Plan) -> Status | None:
+def _base(world: World, snapshot: Snapshot) -> Status | None:
     if world.resource.spec.uses_spark:
-        progress = plan.snapshot.progress
+        progress = snapshot.progress
         if progress is None or progress.total is None:
             return world.resource.status.get("base")
         share = percent(progress.done, progress.total)
-        return {"percent": share, "done": progress.done, "total": progress.total} | _eta(world, plan)
+        return {"percent": share, "done": progress.done, "total": progress.total} | _eta(world, snapshot)
     if world.resource.spec.source.tunnel.type == "Stream" or not isinstance(world.tunnel, Tunnel):
         return None
     found = base_progress(world.tunnel.description)
     if found is None:
         return None
     done, total, rows = found
-    return {"percent": percent(done, total), "rows": rows, "done": done, "total": total} | _eta(world, plan)
+    return {"percent": percent(done, total), "rows": rows, "done": done, "total": total} | _eta(world, snapshot)
 
 
-def _eta(world: World, plan: Plan) -> Status:
-    eta = base_eta(world, plan.snapshot)
+def _eta(world: World, snapshot: Snapshot) -> Status:
+    eta = base_eta(world, snapshot)
     return {} if eta is None else {"etaSeconds": round_figure(eta)}
 
 
@@ -198,12 +189,12 @@ def _worker(pod: Pod) -> Status:
     return status
 
 
-def _snapshot(world: World, lag: Lag | None) -> Status | None:
-    recorded = dict(world.resource.recorded_snapshot)
+def _snapshot(world: World, assessment: Assessment) -> Status | None:
+    recorded, lag = dict(world.resource.recorded_snapshot), assessment.lag
     if not recorded:
         return None
     if recorded.get("state") != COMPLETED:
-        application = application_of(world)
+        application = assessment.snapshot.application
         recorded["state"] = (application.state.value or "NEW") if application is not None else "NEW"
         return recorded
     finished = parse_time(recorded.get("finishedTime"))

@@ -10,7 +10,6 @@ import pytest
 
 from ots_tunnel.errors import AuthFailed, ConnectError, PermissionDenied, ServerUnavailable
 from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, Token, TunnelType
-from ots_tunnel_operator.assess.preflight import find_problem
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -20,6 +19,7 @@ from tests.support.worlds import (
     FRESH,
     NOW,
     SCHEMA,
+    assessed,
     base,
     channel,
     description,
@@ -35,14 +35,14 @@ ELDER = Competitor("elder", "shop", NOW - 5000, "a")
 
 
 def problem_of(found: Any) -> Problem:
-    problem = find_problem(found)
+    problem = assessed(found).problem
     assert problem is not None
     return problem
 
 
 def test_a_world_that_runs_has_no_problem() -> None:
-    assert find_problem(world()) is None
-    assert find_problem(world(resource(), tunnel=Missing(), destination=Missing())) is None
+    assert assessed(world()).problem is None
+    assert assessed(world(resource(), tunnel=Missing(), destination=Missing())).problem is None
 
 
 CASES: list[tuple[str, Any, Reason, str]] = [
@@ -129,21 +129,21 @@ def test_problem(found: Any, reason: Reason, text: str) -> None:
 def test_merge_takes_a_table_with_rows() -> None:
     merging = resource(sink__tablestore__onExisting="Merge")
 
-    assert find_problem(world(merging, tunnel=Missing(), destination=FULL)) is None
+    assert assessed(world(merging, tunnel=Missing(), destination=FULL)).problem is None
 
 
 def test_rows_do_not_matter_once_the_destination_was_accepted() -> None:
-    assert find_problem(world(resource(recorded()), tunnel=UNMOVED, destination=FULL)) is None
+    assert assessed(world(resource(recorded()), tunnel=UNMOVED, destination=FULL)).problem is None
 
 
 def test_a_table_we_meant_to_create_is_ours_although_nobody_saw_the_answer() -> None:
     intended = resource({"destination": {"createIntentTime": "2026-01-01T00:00:00Z"}})
 
-    assert find_problem(world(intended, tunnel=Missing(), destination=FULL)) is None
+    assert assessed(world(intended, tunnel=Missing(), destination=FULL)).problem is None
 
 
 def test_a_moved_tunnel_with_a_filled_destination_is_adopted() -> None:
-    assert find_problem(world(resource(), tunnel=MOVED, destination=FULL)) is None
+    assert assessed(world(resource(), tunnel=MOVED, destination=FULL)).problem is None
 
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -171,7 +171,7 @@ def test_a_tunnel_is_adopted_only_from_the_same_start(wanted: Any, found: Stream
     of = resource(source__tunnel__type="Stream", source__tunnel__stream=wanted or {})
     tunnel = Tunnel(description(channel("c1"), kind=TunnelType.Stream, stream=found), {ChannelId("c1"): FRESH})
 
-    problem = find_problem(world(of, tunnel=tunnel, destination=EMPTY))
+    problem = assessed(world(of, tunnel=tunnel, destination=EMPTY)).problem
 
     assert (problem is None) is equal
     assert problem is None or problem.reason is Reason.SPEC_MISMATCH

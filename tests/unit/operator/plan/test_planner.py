@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, TunnelType
-from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,
     CreateTunnel,
@@ -18,20 +17,27 @@ from ots_tunnel_operator.plan.actions import (
     RecordStatus,
     ScaleDown,
 )
-from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, World
+from tests.support.spark_worlds import (
+    DRIVER,
+    READABLE,
+    SPARK,
+    progress_record,
+    spark_application,
+    spark_world,
+)
 from tests.support.worlds import (
     COPY,
     FRESH,
     NOW,
-    SETTINGS,
     TUNNEL_ID,
     base,
     channel,
     deployment,
     description,
+    planned,
     pod,
     recorded,
     resource,
@@ -46,7 +52,7 @@ def test_a_tunnel_that_goes_after_everything_is_copied_is_no_problem(gone: str) 
     completed = {"conditions": [{"type": "Completed", "status": "True"}]}
     of = resource(recorded(**completed), source__tunnel__type="BaseData")
     ended = description(base("b1", ChannelStatus.TERMINATED), kind=TunnelType.BaseData, expired=True)
-    found = plan(world(of, tunnel=Missing() if gone == "vanished" else Tunnel(ended)), SETTINGS)
+    found = planned(world(of, tunnel=Missing() if gone == "vanished" else Tunnel(ended)))
 
     assert (found.completed, found.problem, found.actions) == (True, None, (ScaleDown(),))
 
@@ -61,12 +67,12 @@ def steps(found: World) -> list[str]:
         f"{action.manifest['kind']}/{action.manifest['metadata']['name']}"
         if isinstance(action, ApplyObject)
         else type(action).__name__
-        for action in plan(found, SETTINGS).actions
+        for action in planned(found).actions
     ]
 
 
 def replicas(found: World) -> int:
-    manifests = [action.manifest for action in plan(found, SETTINGS).actions if isinstance(action, ApplyObject)]
+    manifests = [action.manifest for action in planned(found).actions if isinstance(action, ApplyObject)]
     return int(next(item for item in manifests if item["kind"] == "Deployment")["spec"]["replicas"])
 
 
@@ -83,16 +89,16 @@ def test_a_new_object_records_its_intent_before_each_creating_call() -> None:
 
 def test_an_operator_that_died_after_an_intent_repeats_the_call_and_keeps_the_intent() -> None:
     intended = resource({"destination": {"createIntentTime": "t"}})
-    assert plan(world(intended, tunnel=Missing(), destination=Missing()), SETTINGS).actions == (EnsureDestination(),)
+    assert planned(world(intended, tunnel=Missing(), destination=Missing())).actions == (EnsureDestination(),)
 
     again = resource(ENSURED | {"tunnel": {"createIntentTime": "t"}})
-    (create,) = plan(world(again, tunnel=Missing()), SETTINGS).actions
+    (create,) = planned(world(again, tunnel=Missing())).actions
     assert create == CreateTunnel(TunnelType.BaseAndStream, None)
 
 
 @pytest.mark.parametrize(("tunnel", "ours"), [({"createIntentTime": "t"}, True), ({}, False)])
 def test_a_tunnel_counts_as_created_by_us_only_with_a_recorded_intent(tunnel: dict[str, str], ours: bool) -> None:
-    (record,) = plan(world(resource(ENSURED | {"tunnel": tunnel}), tunnel=INIT), SETTINGS).actions
+    (record,) = planned(world(resource(ENSURED | {"tunnel": tunnel}), tunnel=INIT)).actions
 
     assert isinstance(record, RecordStatus)
     assert record.change["tunnel"]["createdByOperator"] is ours
@@ -100,7 +106,7 @@ def test_a_tunnel_counts_as_created_by_us_only_with_a_recorded_intent(tunnel: di
 
 
 def test_no_worker_starts_before_the_tunnel_lists_its_channels() -> None:
-    found = plan(world(tunnel=INIT, children={}), SETTINGS)
+    found = planned(world(tunnel=INIT, children={}))
 
     assert found.actions == ()
     assert found.wait is not None
@@ -111,7 +117,7 @@ def test_no_worker_starts_before_the_tunnel_lists_its_channels() -> None:
 def test_a_tunnel_that_stays_in_its_first_stage_is_reported() -> None:
     stuck = Tunnel(description(stage=Stage.INIT, create_time_ns=int((NOW - 301) * 1e9)), {})
 
-    problem = plan(world(tunnel=stuck, children={}), SETTINGS).problem
+    problem = planned(world(tunnel=stuck, children={})).problem
 
     assert problem is not None
     assert problem.reason is Reason.TUNNEL_INITIALISING
@@ -124,7 +130,7 @@ def test_workers_are_applied_as_many_as_wanted() -> None:
 
 
 def test_a_running_object_waits_for_nothing() -> None:
-    found = plan(world(), SETTINGS)
+    found = planned(world())
 
     assert (found.wait, found.problem, found.again) == (None, None, False)
 
@@ -140,7 +146,7 @@ def test_a_running_object_waits_for_nothing() -> None:
     ],
 )
 def test_what_is_waited_for_while_workers_change(children: Any, reason: Reason) -> None:
-    wait = plan(world(children=children), SETTINGS).wait
+    wait = planned(world(children=children)).wait
 
     assert wait is not None
     assert wait.reason is reason
@@ -153,9 +159,9 @@ def test_base_data_is_completed_when_every_channel_is_terminated() -> None:
     running = world(of, tunnel=Tunnel(description(*ended, base("b3"), stage=Stage.BASE, kind=TunnelType.BaseData)))
     silent = world(of, tunnel=Tunnel(description(kind=TunnelType.BaseData, stage=Stage.STREAM)))
 
-    assert (plan(done, SETTINGS).completed, replicas(done)) == (True, 0)
-    assert (plan(running, SETTINGS).completed, replicas(running)) == (False, 1)
-    assert not plan(silent, SETTINGS).completed
+    assert (planned(done).completed, replicas(done)) == (True, 0)
+    assert (planned(running).completed, replicas(running)) == (False, 1)
+    assert not planned(silent).completed
 
 
 def test_a_problem_creates_nothing_and_leaves_running_workers_alone() -> None:
@@ -165,7 +171,7 @@ def test_a_problem_creates_nothing_and_leaves_running_workers_alone() -> None:
 
 @pytest.mark.parametrize("tunnel", [Missing(), Tunnel(description(channel("c1"), expired=True))])
 def test_a_tunnel_that_is_gone_is_never_made_anew_and_its_workers_go(tunnel: Any) -> None:
-    found = plan(world(tunnel=tunnel), SETTINGS)
+    found = planned(world(tunnel=tunnel))
 
     assert found.actions == (ScaleDown(),)
     assert found.problem is not None
@@ -184,14 +190,14 @@ def test_suspend_works_from_any_state(tunnel: Any) -> None:
 
 
 def test_an_object_being_deleted_is_left_to_its_deletion() -> None:
-    assert plan(world(resource(recorded(), deleted=True)), SETTINGS).actions == ()
+    assert planned(world(resource(recorded(), deleted=True))).actions == ()
 
 
 def test_an_end_time_in_the_past_goes_to_the_service_and_one_ahead_stays_here() -> None:
     def created(end: float) -> CreateTunnel:
         window = {"startFrom": "Earliest", "endTime": timestamp(end)}
         of = resource(ENSURED, source__tunnel__type="Stream", source__tunnel__stream=window)
-        action = plan(world(of, tunnel=Missing()), SETTINGS).actions[-1]
+        action = planned(world(of, tunnel=Missing())).actions[-1]
         assert isinstance(action, CreateTunnel)
         return action
 
@@ -205,8 +211,6 @@ def test_an_end_time_in_the_past_goes_to_the_service_and_one_ahead_stays_here() 
 
 # A snapshot by Spark before the stream.
 
-SPARK = {"engine__baseData": "Spark"}
-READABLE = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
 OBJECTS = [
     "ServiceAccount/flights-copy-spark",
     "Role/flights-copy-spark",
@@ -215,33 +219,12 @@ OBJECTS = [
     "ConfigMap/flights-copy-snapshot",
     "SparkApplication/flights-copy-snapshot",
 ]
-POD = SparkPod("flights-copy-snapshot-driver", "Succeeded", terminated=True)
-
-
-def progress(done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900) -> dict[tuple[str, str], Any]:
-    items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
-    metadata = {"name": "flights-copy-snapshot", "labels": {PROGRESS_LABEL: label}}
-    data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}
-    return {("ConfigMap", "flights-copy-snapshot"): {"metadata": metadata, "binaryData": items, "data": data}}
-
-
-def application(state: str, *, age: float = 300, ended: float | None = None) -> dict[tuple[str, str], Any]:
-    status: dict[str, Any] = {"applicationState": {"state": state}, "driverInfo": {"podName": POD.name}}
-    if ended is not None:
-        status["terminationTime"] = timestamp(ended)
-    metadata = {"name": "flights-copy-snapshot", "creationTimestamp": timestamp(NOW - age)}
-    return {("SparkApplication", "flights-copy-snapshot"): {"metadata": metadata, "spec": {}, "status": status}}
-
-
-def spark_world(children: Any, status: dict[str, Any] | None = None, **changes: Any) -> World:
-    found = world(resource(status or recorded(), **SPARK), tunnel=READABLE, children=children, pods=())
-    return replace(found, **changes)
 
 
 def test_the_first_row_is_read_only_when_every_channel_of_the_stream_has_a_token() -> None:
     unreadable = replace(READABLE, checkpoints={})
 
-    found = plan(spark_world({}, tunnel=unreadable), SETTINGS)
+    found = planned(spark_world({}, tunnel=unreadable))
 
     assert found.actions == ()
     assert found.wait is not None
@@ -252,17 +235,26 @@ def test_the_first_row_is_read_only_when_every_channel_of_the_stream_has_a_token
 def test_consumers_do_not_start_while_a_snapshot_runs() -> None:
     running = recorded(snapshot={"tunnelId": TUNNEL_ID})
 
-    assert steps(spark_world(progress(1, 2) | application("RUNNING"), running)) == OBJECTS
+    assert steps(spark_world(progress_record(1, 2) | spark_application("RUNNING"), running)) == OBJECTS
 
 
+ENDED = spark_application("COMPLETED", ended=NOW - 900)
 GATES: list[tuple[str, Any, tuple[SparkPod, ...]]] = [
-    ("a split is left", progress(1, 2) | application("COMPLETED", ended=NOW - 900), (POD,)),
-    ("application runs", progress(2, 2) | application("RUNNING"), (POD,)),
-    ("driver runs", progress(2, 2) | application("COMPLETED", ended=NOW - 900), (replace(POD, phase="Running"),)),
-    ("driver unknown", progress(2, 2) | application("COMPLETED", ended=NOW - 900), (replace(POD, phase="Unknown"),)),
-    ("a write may last", progress(2, 2) | application("COMPLETED", ended=NOW - 5), (POD,)),
-    ("a pod vanished", progress(2, 2) | application("COMPLETED", ended=NOW - 500), ()),
-    ("other tunnel", progress(2, 2, "other") | application("COMPLETED", ended=NOW - 900), (POD,)),
+    ("a split is left", progress_record(1, 2) | ENDED, (DRIVER,)),
+    ("application runs", progress_record(2, 2) | spark_application("RUNNING"), (DRIVER,)),
+    (
+        "driver runs",
+        progress_record(2, 2) | spark_application("COMPLETED", ended=NOW - 900),
+        (replace(DRIVER, phase="Running"),),
+    ),
+    (
+        "driver unknown",
+        progress_record(2, 2) | spark_application("COMPLETED", ended=NOW - 900),
+        (replace(DRIVER, phase="Unknown"),),
+    ),
+    ("a write may last", progress_record(2, 2) | spark_application("COMPLETED", ended=NOW - 5), (DRIVER,)),
+    ("a pod vanished", progress_record(2, 2) | spark_application("COMPLETED", ended=NOW - 500), ()),
+    ("other tunnel", progress_record(2, 2, "other") | ENDED, (DRIVER,)),
 ]
 
 
@@ -273,12 +265,12 @@ def test_each_gate_alone_holds_the_consumers_back(children: Any, pods: tuple[Spa
     assert "Deployment/flights-copy" not in steps(found)
     assert not any(
         isinstance(action, RecordStatus) and (action.change.get("snapshot") or {}).get("state") == "Completed"
-        for action in plan(found, SETTINGS).actions
+        for action in planned(found).actions
     )
 
 
 def test_a_split_of_the_stream_does_not_hold_up_a_snapshot_that_has_begun() -> None:
-    children = progress(1, 2) | application("RUNNING")
+    children = progress_record(1, 2) | spark_application("RUNNING")
     begun = spark_world(children, recorded(snapshot={"tunnelId": TUNNEL_ID}), tunnel=replace(READABLE, checkpoints={}))
 
     assert steps(begun) == OBJECTS
@@ -290,7 +282,7 @@ def test_an_object_applied_again_goes_on_after_the_snapshot_of_its_predecessor()
         description(ended, channel("c2", client=""), kind=TunnelType.Stream),
         {ChannelId("c1"): Checkpoint(FINISHED, 7), ChannelId("c2"): FRESH},
     )
-    found = plan(spark_world(progress(2, 2, age=60), tunnel=moved), SETTINGS)
+    found = planned(spark_world(progress_record(2, 2, age=60), tunnel=moved))
 
     (record,) = found.actions
     assert isinstance(record, RecordStatus)
@@ -300,13 +292,13 @@ def test_an_object_applied_again_goes_on_after_the_snapshot_of_its_predecessor()
         "tunnelId": TUNNEL_ID,
     }
     # Nobody has consumed: a task of the predecessor's may still be writing.
-    assert plan(spark_world(progress(2, 2, age=60)), SETTINGS).actions == ()
+    assert planned(spark_world(progress_record(2, 2, age=60))).actions == ()
 
 
 def test_completion_is_recorded_before_workers_start() -> None:
-    children = progress(2, 2) | application("COMPLETED", ended=NOW - 60)
+    children = progress_record(2, 2) | spark_application("COMPLETED", ended=NOW - 60)
     status = recorded(snapshot={"tunnelId": TUNNEL_ID})
-    done = plan(spark_world(children, status, spark_pods=(POD,)), SETTINGS)
+    done = planned(spark_world(children, status, spark_pods=(DRIVER,)))
 
     (record,) = done.actions
     assert isinstance(record, RecordStatus)
@@ -318,42 +310,57 @@ def test_completion_is_recorded_before_workers_start() -> None:
 
 
 def test_an_application_nobody_picks_up_is_reported() -> None:
-    problem = plan(spark_world(application("", age=61)), SETTINGS).problem
+    problem = planned(spark_world(spark_application("", age=61))).problem
 
     assert problem is not None
     assert problem.reason is Reason.SPARK_OPERATOR_MISSING
     assert "spark-operator" in problem.message
-    assert plan(spark_world(application("", age=59)), SETTINGS).problem is None
+    assert planned(spark_world(spark_application("", age=59))).problem is None
 
 
 def test_a_failed_application_stalls_the_object() -> None:
-    problem = plan(spark_world(progress(1, 2) | application("FAILED")), SETTINGS).problem
+    problem = planned(spark_world(progress_record(1, 2) | spark_application("FAILED"))).problem
 
     assert problem is not None
     assert problem.reason is Reason.SNAPSHOT_FAILED
     assert problem.stalled
 
 
-def test_a_record_of_another_tunnel_is_deleted_before_ours_is_applied() -> None:
-    found = plan(spark_world(progress(2, 2, "other")), SETTINGS)
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [("SUSPENDED", None), ("RESUMING", None), ("FAILING", Reason.SNAPSHOT_RETRYING)],
+)
+def test_the_state_decides_whether_an_attempt_failed_and_never_a_foreign_text(
+    state: str, reason: Reason | None
+) -> None:
+    for error in ("", "the driver wrote FAILED_PRECONDITION"):
+        children = progress_record(1, 2) | spark_application(state, error=error)
 
-    assert DeleteObject("ConfigMap", "flights-copy-snapshot") in found.actions
+        problem = planned(spark_world(children)).problem
+
+        assert (problem and problem.reason) is reason
+
+
+def test_a_record_of_another_tunnel_is_deleted_before_ours_is_applied() -> None:
+    found = planned(spark_world(progress_record(2, 2, "other")))
+
+    assert DeleteObject(CONFIG_MAP, "flights-copy-snapshot") in found.actions
 
 
 def test_a_snapshot_without_a_tunnel_completes_the_object() -> None:
     of = resource(ENSURED | {"snapshot": {"state": "Completed", "tunnelId": "0123456789abcdef"}})
     of = replace(of, object=resource(source__tunnel__type="BaseData", **SPARK).object)
 
-    found = plan(world(of, children={}, pods=()), SETTINGS)
+    found = planned(world(of, children={}, pods=()))
 
     assert found.completed
     assert found.actions == ()
 
 
 def test_suspend_takes_a_running_snapshot_with_it() -> None:
-    children = application("RUNNING")
+    children = spark_application("RUNNING")
     of = resource(recorded(), suspend=True, **SPARK)
-    (action,) = plan(world(of, tunnel=READABLE, children=children, pods=()), SETTINGS).actions
+    (action,) = planned(world(of, tunnel=READABLE, children=children, pods=())).actions
 
     assert isinstance(action, ApplyObject)
     assert action.manifest["spec"]["suspend"] is True
@@ -362,7 +369,7 @@ def test_suspend_takes_a_running_snapshot_with_it() -> None:
 def test_pods_that_drain_hold_up_nothing_but_the_message() -> None:
     draining = world(resource(recorded(), suspend=True), children=deployment(0), pods=(pod(deleting=True),))
 
-    wait = plan(draining, SETTINGS).wait
+    wait = planned(draining).wait
 
     assert wait is not None
     assert wait.reason is Reason.SUSPENDING

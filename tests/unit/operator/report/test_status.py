@@ -9,16 +9,13 @@ import pytest
 
 from ots_tunnel.model import ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.api.status import TunnelObjectStatus
-from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, World
 from tests.support.worlds import (
     NOW,
     SCHEMA,
-    SETTINGS,
     base,
     channel,
     deployment,
@@ -26,6 +23,7 @@ from tests.support.worlds import (
     pod,
     recorded,
     report_channel,
+    reported,
     resource,
     world,
 )
@@ -34,7 +32,7 @@ BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 
 
 def status_of(found: World) -> dict[str, Any]:
-    status = build_status(found, plan(found, SETTINGS))
+    status = reported(found)
     TunnelObjectStatus.model_validate(status)
     return status
 
@@ -199,7 +197,7 @@ def rewritten(found: World) -> dict[str, Any]:
     """The status of a world whose object has the status already, one poll later."""
     stored = status_of(found)
     later = replace(found, now=found.now + 15, resource=replace(found.resource, status=stored))
-    return {"before": stored, "after": build_status(later, plan(later, SETTINGS))}
+    return {"before": stored, "after": reported(later)}
 
 
 def test_an_idle_object_is_not_worth_a_write() -> None:

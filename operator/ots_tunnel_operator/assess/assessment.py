@@ -1,0 +1,49 @@
+"""Everything that one pass derives from its world, computed once and read by plan and report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ots_tunnel_operator.assess.completion import is_completed, was_completed
+from ots_tunnel_operator.assess.lag import Lag, measure
+from ots_tunnel_operator.assess.preflight import find_problem
+from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
+from ots_tunnel_operator.reasons import Problem
+from ots_tunnel_operator.world import Tunnel, World
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the observations of one pass mean."""
+
+    problem: Problem | None
+    """The first thing that prevents progress; None where nothing does."""
+    snapshot: Snapshot
+    lag: Lag | None
+    """None before the stream phase, or while the tunnel is unknown."""
+    was_completed: bool
+    """Whether the status already records that everything is delivered."""
+    is_completed: bool
+    """Whether everything that the tunnel has to deliver is delivered now."""
+    deployed_replicas: int
+    """Workers that the Deployment asks for; 0 without a Deployment."""
+
+
+def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
+    """Assess a world.
+
+    Args:
+        world: what was observed.
+        spark_missing_seconds: an application not picked up for so long means that there is no Spark operator.
+    """
+    snapshot = assess_snapshot(world, missing_seconds=spark_missing_seconds)
+    description = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
+    deployment = world.deployment
+    return Assessment(
+        problem=find_problem(world, snapshot),
+        snapshot=snapshot,
+        lag=None if description is None else measure(description, world.pods, world.now),
+        was_completed=was_completed(world),
+        is_completed=is_completed(world),
+        deployed_replicas=0 if deployment is None else int(deployment["spec"].get("replicas", 1)),
+    )

@@ -1,0 +1,70 @@
+"""When the last write of a snapshot can take effect: the gates that consumers of the stream wait for. Pure.
+
+A task sends nothing later than `split deadline - D` after its start, and a request that was sent takes effect within D
+(docs/architecture.md rule 4). `split deadline + D` after the last possible start of a task is therefore always safe.
+D alone is enough after the end of an attempt in which every pod has a terminated container status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ots_tunnel.snapshot.record import SnapshotProgress
+from ots_tunnel_operator.assess.spark_state import Application
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import SparkPod
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Bounds of a snapshot's writes, seconds."""
+
+    split: float
+    """Longest time a task sends: `splits.deadlineSeconds` of the driver's document."""
+    write: float
+    """D: longest time from sending a write to its effect."""
+
+
+def find_open_gate(
+    app: Application | None,
+    progress: SnapshotProgress,
+    pods: Sequence[SparkPod],
+    *,
+    now: float,
+    deadlines: Deadlines,
+) -> str | None:
+    """What could still write an old row; None where nothing can.
+
+    Args:
+        app: the application; None where it was deleted.
+        progress: a complete record.
+        pods: driver and executor pods that exist now.
+        now: seconds since 1970.
+        deadlines: bounds of the writes.
+    """
+    if app is not None and not app.state.terminal:
+        return f"the SparkApplication has not ended ({app.state or 'not picked up'})"
+    alive = sorted(pod.name for pod in pods if pod.is_alive)
+    if alive:
+        return f"{len(alive)} pods have not ended, such as {alive[0]}"
+    safe = last_write(app, progress, pods, deadlines)
+    return f"a write already sent may take effect until {timestamp(safe)}" if now < safe else None
+
+
+def last_write(
+    app: Application | None, progress: SnapshotProgress, pods: Sequence[SparkPod], deadlines: Deadlines
+) -> float:
+    """Time after which no write of the snapshot can take effect, seconds since 1970."""
+    # No task starts after the write that recorded the last split: it replaces an end that was not recorded.
+    recorded = progress.updated or 0.0
+    longest = deadlines.split + deadlines.write
+    if app is None or app.ended is None:
+        return recorded + longest
+    ended = max(recorded, app.ended)
+    terminated = {pod.name for pod in pods if pod.terminated}
+    if not app.pods or not app.pods <= terminated:
+        return ended + longest
+    # Pods of earlier attempts are deleted: their tasks started before the last submission.
+    earlier = app.submitted + longest if app.attempts > 1 and app.submitted is not None else 0.0
+    return max(ended + deadlines.write, earlier)

@@ -1,0 +1,50 @@
+"""Worlds of objects whose existing rows are copied by Spark."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+from ots_tunnel.model import ChannelId, TunnelType
+from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import SparkPod, Tunnel, World
+from tests.support.worlds import FRESH, NOW, TUNNEL_ID, channel, description, recorded, resource, world
+
+NAME = "flights-copy-snapshot"
+SPARK = {"engine__baseData": "Spark"}
+#: A stream of one channel whose first token is there.
+READABLE = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
+DRIVER = SparkPod(f"{NAME}-driver", "Succeeded", terminated=True)
+
+Children = dict[tuple[str, str], Any]
+
+
+def progress_record(done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900) -> Children:
+    """The record of a copy; `age` is the seconds since the driver's last write."""
+    items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
+    metadata = {"name": NAME, "labels": {PROGRESS_LABEL: label}}
+    data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}
+    return {("ConfigMap", NAME): {"metadata": metadata, "binaryData": items, "data": data}}
+
+
+def spark_application(
+    state: str, *, age: float = 300, ended: float | None = None, error: str = "", executors: tuple[str, ...] = ()
+) -> Children:
+    """An application with a driver and executors; `ended` is the end of its last attempt."""
+    status: dict[str, Any] = {
+        "applicationState": {"state": state, "errorMessage": error},
+        "driverInfo": {"podName": DRIVER.name},
+        "executorState": dict.fromkeys(executors, "COMPLETED"),
+    }
+    if ended is not None:
+        status["terminationTime"] = timestamp(ended)
+    metadata = {"name": NAME, "creationTimestamp": timestamp(NOW - age)}
+    return {("SparkApplication", NAME): {"metadata": metadata, "spec": {}, "status": status}}
+
+
+def spark_world(children: Children, status: dict[str, Any] | None = None, **changes: Any) -> World:
+    """An object whose tunnel can be read; `changes` replace what was observed."""
+    found = world(resource(status or recorded(), **SPARK), tunnel=READABLE, children=children, pods=())
+    return replace(found, **changes)

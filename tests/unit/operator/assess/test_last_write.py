@@ -1,0 +1,87 @@
+"""The gates before consumption: no consumer starts while anything could still write an old row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel.snapshot.record import SnapshotProgress
+from ots_tunnel_operator.assess.last_write import Deadlines, find_open_gate, last_write
+from ots_tunnel_operator.assess.spark_state import Application, AppState
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import SparkPod
+
+END = 1_700_000_000.0
+DEADLINE, D = 600.0, 20.0
+DRIVER = SparkPod("orders-snapshot-driver", "Succeeded", terminated=True)
+EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True)
+COPIED = SnapshotProgress("t1", 8, 8, END - 1)
+
+
+def app(state: str = "COMPLETED", **changes: Any) -> Application:
+    fields: dict[str, Any] = {
+        "state": AppState(state),
+        "message": "",
+        "created": END - 100,
+        "ended": END if AppState(state).terminal else None,
+        "submitted": END - 90,
+        "attempts": 1,
+        "pods": frozenset({DRIVER.name, EXECUTOR.name}),
+    }
+    return Application(**{**fields, **changes})
+
+
+def gate(
+    application: Application | None, pods: tuple[SparkPod, ...] = (DRIVER, EXECUTOR), now: float = END + D
+) -> str | None:
+    return find_open_gate(application, COPIED, pods, now=now, deadlines=Deadlines(DEADLINE, D))
+
+
+@pytest.mark.parametrize("state", ["", "RUNNING", "SUCCEEDING", "PENDING_RERUN", "SUSPENDED", "UNKNOWN"])
+def test_an_application_that_may_submit_again_holds_the_consumers_back(state: str) -> None:
+    found = gate(app(state), now=END + 10_000)
+
+    assert found is not None
+    assert (state or "not picked up") in found
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "FAILED"])
+def test_a_terminal_application_holds_nothing_back(state: str) -> None:
+    assert gate(app(state)) is None
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown"])
+def test_a_pod_that_may_write_holds_the_consumers_back(phase: str) -> None:
+    found = gate(app(), (DRIVER, SparkPod("exec-1", phase, terminated=False)), now=END + 10_000)
+
+    assert found is not None
+    assert "exec-1" in found
+
+
+@pytest.mark.parametrize(
+    ("application", "pods", "safe"),
+    [
+        pytest.param(app(), (DRIVER, EXECUTOR), END + D, id="every pod seen to end"),
+        pytest.param(app(), (DRIVER,), END + DEADLINE + D, id="an executor vanished"),
+        pytest.param(
+            app(), (DRIVER, SparkPod("exec-1", "Failed", False)), END + DEADLINE + D, id="no container status"
+        ),
+        pytest.param(app(pods=frozenset()), (), END + DEADLINE + D, id="pods unknown"),
+        pytest.param(app(ended=None), (DRIVER, EXECUTOR), END - 1 + DEADLINE + D, id="end unknown"),
+        pytest.param(None, (), END - 1 + DEADLINE + D, id="application deleted"),
+        pytest.param(app(attempts=2), (DRIVER, EXECUTOR), END - 90 + DEADLINE + D, id="pods of an earlier attempt"),
+        pytest.param(
+            app(attempts=2, submitted=END - 3600), (DRIVER, EXECUTOR), END + D, id="an earlier attempt, long ago"
+        ),
+    ],
+)
+def test_consumers_start_when_no_write_can_be_under_way(
+    application: Application | None, pods: tuple[SparkPod, ...], safe: float
+) -> None:
+    early, late = (gate(application, pods, now) for now in (safe - 0.1, safe))
+
+    assert last_write(application, COPIED, pods, Deadlines(DEADLINE, D)) == safe
+    assert early is not None
+    assert timestamp(safe) in early
+    assert late is None

@@ -1,0 +1,121 @@
+"""The state of a snapshot from its application, its record and its pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
+from ots_tunnel_operator.assess.snapshot import Snapshot, SnapshotState, assess_snapshot
+from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.world import SparkPod, World
+from tests.support.spark_worlds import DRIVER, NAME, progress_record, spark_application, spark_world
+from tests.support.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, world
+
+STARTED = recorded(snapshot={"tunnelId": TUNNEL_ID})
+NONE: dict[tuple[str, str], Any] = {}
+EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True)
+
+
+def assessed(found: World) -> Snapshot:
+    return assess_snapshot(found, missing_seconds=SETTINGS.spark_missing_seconds)
+
+
+def ended(state: str) -> dict[tuple[str, str], Any]:
+    return spark_application(state, ended=NOW - 60)
+
+
+@pytest.mark.parametrize(
+    ("application", "record", "state"),
+    [
+        (NONE, NONE, SnapshotState.STARTING),
+        (spark_application("", age=0), NONE, SnapshotState.STARTING),
+        (spark_application("", age=59), NONE, SnapshotState.STARTING),
+        (spark_application("", age=60), NONE, SnapshotState.OPERATOR_MISSING),
+        (spark_application("SUBMITTED"), NONE, SnapshotState.STARTING),
+        (spark_application("RUNNING"), NONE, SnapshotState.COPYING),
+        (spark_application("RUNNING"), progress_record(1, 2), SnapshotState.COPYING),
+        (spark_application("SUCCEEDING"), progress_record(1, 2), SnapshotState.COPYING),
+        (spark_application("FAILING"), progress_record(1, 2), SnapshotState.RETRYING),
+        (spark_application("SUBMISSION_FAILED"), NONE, SnapshotState.RETRYING),
+        (spark_application("PENDING_RERUN"), progress_record(1, 2), SnapshotState.INTERRUPTED),
+        (spark_application("INVALIDATING"), progress_record(1, 2), SnapshotState.INTERRUPTED),
+        (spark_application("UNKNOWN"), progress_record(1, 2), SnapshotState.INTERRUPTED),
+        (ended("FAILED"), progress_record(1, 2), SnapshotState.FAILED),
+        # the application's state alone is no proof
+        (ended("COMPLETED"), progress_record(1, 2), SnapshotState.FAILED),
+        (ended("COMPLETED"), NONE, SnapshotState.FAILED),
+        (ended("COMPLETED"), progress_record(2, 2, "other"), SnapshotState.FAILED),
+        (spark_application("RUNNING"), progress_record(2, 2), SnapshotState.SETTLING),
+        (spark_application("SUCCEEDING"), progress_record(2, 2), SnapshotState.SETTLING),
+        (spark_application("PENDING_RERUN"), progress_record(2, 2), SnapshotState.SETTLING),
+        (ended("COMPLETED"), progress_record(2, 2), SnapshotState.DONE),
+        # every split was recorded, then the driver failed: the rows are there
+        (ended("FAILED"), progress_record(2, 2), SnapshotState.DONE),
+    ],
+)
+def test_states(application: Any, record: Any, state: SnapshotState) -> None:
+    pods = () if state is SnapshotState.OPERATOR_MISSING else (DRIVER,)
+
+    assert assessed(spark_world(application | record, STARTED, spark_pods=pods)).state is state
+
+
+def test_every_state_of_an_application_has_a_state_of_the_snapshot() -> None:
+    found = {assessed(spark_world(spark_application(state), STARTED, spark_pods=(DRIVER,))).state for state in AppState}
+
+    assert found == {
+        SnapshotState.STARTING,
+        SnapshotState.COPYING,
+        SnapshotState.RETRYING,
+        SnapshotState.INTERRUPTED,
+        SnapshotState.FAILED,
+    }
+
+
+def test_a_missing_spark_operator_is_reported_with_what_to_do() -> None:
+    problem = assessed(spark_world(spark_application("", age=60), STARTED)).problem
+
+    assert problem is not None
+    assert problem.reason is Reason.SPARK_OPERATOR_MISSING
+    assert "spark.jobNamespaces" in problem.message
+
+
+def test_a_pod_shows_that_a_spark_operator_is_there() -> None:
+    running = SparkPod(DRIVER.name, "Running", terminated=False)
+
+    found = assessed(spark_world(spark_application("", age=600), STARTED, spark_pods=(running,)))
+
+    assert found.state is SnapshotState.STARTING
+
+
+def test_the_time_of_the_last_possible_write_is_shown_and_does_not_move() -> None:
+    children = progress_record(2, 2) | spark_application("COMPLETED", ended=NOW - 60, executors=(EXECUTOR.name,))
+    first, second = (assessed(spark_world(children, STARTED, spark_pods=(DRIVER,), now=now)) for now in (NOW, NOW + 15))
+
+    assert first.state is SnapshotState.SETTLING
+    assert first.message == second.message
+
+
+def test_a_record_without_splits_is_unknown_not_zero() -> None:
+    fresh = {("ConfigMap", NAME): {"metadata": {"name": NAME, "labels": {PROGRESS_LABEL: TUNNEL_ID}}}}
+
+    found = assessed(spark_world(fresh | spark_application("RUNNING"), STARTED))
+
+    assert found.progress is not None
+    assert found.progress.total is None
+    assert found.message == "the splits are not listed yet"
+
+
+def test_a_damaged_record_counts_as_none() -> None:
+    damaged = progress_record(2, 2)
+    damaged["ConfigMap", NAME]["data"]["total"] = "many"
+
+    found = assessed(spark_world(damaged | ended("COMPLETED"), STARTED))
+
+    assert (found.state, found.progress, found.is_complete) == (SnapshotState.FAILED, None, False)
+
+
+def test_without_spark_no_snapshot_is_needed() -> None:
+    assert assessed(world()) == Snapshot(SnapshotState.NOT_NEEDED)
