@@ -23,13 +23,13 @@ from rich.table import Table
 
 from ots_tunnel.protocol.plainbuffer.compiled import CODEC, native
 from tests.bench import hot_channel, idle, latency
+from tests.bench.bench_scene import CHANNELS, REQUEST_ROWS, bench_scene_on, record_bytes
 from tests.bench.consumers import Lab
+from tests.bench.contenders import Job, Programs
 from tests.bench.figures import Figure, add_to_file
 from tests.bench.hot_channel import HotChannel
 from tests.bench.idle import Idle
 from tests.bench.latency import Latency
-from tests.bench.sides import Job, Programs
-from tests.bench.stand import CHANNELS, REQUEST_ROWS, record_bytes, stand_on
 from tests.bench.throughput import WORKS, Throughput
 from tests.support.go_program import GoUnavailable
 from tests.support.java_program import JavaUnavailable
@@ -38,7 +38,7 @@ PROFILE_LINES = 25
 #: By how much `--quick` is smaller.
 QUICK = 10
 BEAT = Job("").beat
-#: What all sides are set to, said in the name of every figure.
+#: What all contenders are set to, said in the name of every figure.
 SETTINGS = (
     f"{CHANNELS} stream channels, PUT rows of {record_bytes()} bytes, heartbeat {BEAT.heartbeat} s, "
     f"checkpoint {BEAT.checkpoint} s, {REQUEST_ROWS} rows per write, one write per channel"
@@ -95,8 +95,8 @@ async def _bench(options: argparse.Namespace, programs: Programs, server_core: i
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # the processes are to end, too
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with stand_on(server_core) as stand:
-            lab = Lab(stand, programs, Path(folder), worker_core)
+        async with bench_scene_on(server_core) as scene:
+            lab = Lab(scene, programs, Path(folder), worker_core)
             works = tuple(work for work in WORKS if work.name in options.only)
             throughput = Throughput(lab, works, SETTINGS, _say, QUICK if options.quick else 1)
             hot = HotChannel(lab, HOT_LANES, _say)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tests.bench.marked import Point
-from tests.bench.sides import Job, Programs, Side
-from tests.bench.stand import DEADLINE, POLL, Stand, Tunnel
+from tests.bench.bench_scene import DEADLINE, POLL, BenchScene, Tunnel
+from tests.bench.contenders import Contender, Job, Programs
+from tests.bench.milestone_worker import Point
 
 ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -67,44 +67,46 @@ def _object(line: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """Where runs happen: the stand, the programs, the consumer's core and a folder for what they leave."""
+    """Where runs happen: the scene, the programs, the consumer's core and a folder for what they leave."""
 
-    stand: Stand
+    scene: BenchScene
     programs: Programs
     folder: Path
     core: int
 
-    def consumer(self, side: Side, tunnel: Tunnel, job: Job, *, profile: Path | None = None) -> Consumer:
+    def consumer(self, contender: Contender, tunnel: Tunnel, job: Job, *, profile: Path | None = None) -> Consumer:
         """A worker that is not started yet; `profile` is where cProfile writes."""
-        folder = self.folder / side.name.lower()
+        folder = self.folder / contender.name.lower()
         folder.mkdir(exist_ok=True)
-        command = self.programs.command(side, self.stand.endpoint, tunnel, job, folder)
+        command = self.programs.command(contender, self.scene.endpoint, tunnel, job, folder)
         if profile is not None:
             command[1:2] = ["-m", "cProfile", "-o", str(profile), "-m"]
-        return Consumer(side, ["taskset", "--cpu-list", str(self.core), *command], folder)
+        return Consumer(contender, ["taskset", "--cpu-list", str(self.core), *command], folder)
 
-    async def measure(self, side: Side, table: str, rows: int, job: Job, *, profile: Path | None = None) -> Report:
+    async def measure(
+        self, contender: Contender, table: str, rows: int, job: Job, *, profile: Path | None = None
+    ) -> Report:
         """One run over the first `rows` changes of a table.
 
         Raises:
             RuntimeError: the worker ended by itself, or did not see every row once.
         """
-        tunnel = await self.stand.create_tunnel(table, rows)
-        channels = await self.stand.channels(tunnel)
-        with self.consumer(side, tunnel, job, profile=profile) as consumer:
+        tunnel = await self.scene.create_tunnel(table, rows)
+        channels = await self.scene.channels(tunnel)
+        with self.consumer(contender, tunnel, job, profile=profile) as consumer:
             async with asyncio.timeout(DEADLINE):
-                while not await self.stand.is_finished(tunnel, channels):
+                while not await self.scene.is_finished(tunnel, channels):
                     consumer.check()
                     await asyncio.sleep(POLL)
             resident_mb = consumer.most_resident_mb()
             await consumer.end()
         report = consumer.report()
         report.resident_mb = resident_mb
-        check_count(side, job, rows, report)
+        check_count(contender, job, rows, report)
         return report
 
 
-def check_count(side: Side, job: Job, rows: int, report: Report) -> None:
+def check_count(contender: Contender, job: Job, rows: int, report: Report) -> None:
     """Every row once, and every column of it that the job touches.
 
     Raises:
@@ -113,20 +115,20 @@ def check_count(side: Side, job: Job, rows: int, report: Report) -> None:
     touched = {"column": rows, "all": rows * COLUMNS}.get(job.mode, 0)
     if (report.rows, report.touched) != (rows, touched):
         raise RuntimeError(
-            f"{job.mode}, {side}: {report.rows:,} rows and {report.touched:,} columns came, "
+            f"{job.mode}, {contender}: {report.rows:,} rows and {report.touched:,} columns came, "
             f"there were {rows:,} and {touched:,}"
         )
 
 
-#: Columns of a row of the stand.
+#: Columns of a row of the scene.
 COLUMNS = 8
 
 
 class Consumer:
     """A worker process."""
 
-    def __init__(self, side: Side, command: list[str], folder: Path) -> None:
-        self._side = side
+    def __init__(self, contender: Contender, command: list[str], folder: Path) -> None:
+        self._contender = contender
         self._command = command
         self._folder = folder
         self._outputs = (folder / "output", folder / "errors")
@@ -162,7 +164,7 @@ class Consumer:
         """
         if self.process.poll() is not None:
             status = self.process.returncode
-            raise RuntimeError(f"{self._side} ended by itself with status {status}: {self._text()[-2000:]}")
+            raise RuntimeError(f"{self._contender} ended by itself with status {status}: {self._text()[-2000:]}")
 
     async def end(self) -> None:
         """Let it leave in order.
@@ -174,7 +176,7 @@ class Consumer:
         self.process.send_signal(signal.SIGTERM)
         status = await asyncio.to_thread(self.process.wait, 60)
         if status:
-            raise RuntimeError(f"{self._side} ended with status {status}: {self._text()[-2000:]}")
+            raise RuntimeError(f"{self._contender} ended with status {status}: {self._text()[-2000:]}")
 
     def report(self) -> Report:
         """What it said about its work."""
@@ -197,7 +199,7 @@ class Consumer:
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith(name):
                 return int(line.split()[1]) / 1024
-        raise RuntimeError(f"{self._side} has ended: {self._text()[-2000:]}")
+        raise RuntimeError(f"{self._contender} has ended: {self._text()[-2000:]}")
 
     def _text(self) -> str:
         return "\n".join(path.read_text(errors="replace") for path in self._outputs)

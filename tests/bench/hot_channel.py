@@ -20,17 +20,17 @@ import aiohttp
 from aiohttp import web
 
 from ots_tunnel.protocol import table_pb2
+from tests.bench.bench_scene import KEYS
 from tests.bench.consumers import Lab
+from tests.bench.contenders import Contender, Job
 from tests.bench.figures import Figure
-from tests.bench.sides import Job, Side
-from tests.bench.stand import KEYS
 
 NAME = "hot"
 TABLE, COPY = "hot", "hot_copy"
 ROWS = KEYS
 REQUEST_ROWS, REQUEST_MS = 100, 20
 GOAL = 5.0
-SIDES = (Side.OURS, Side.JAVA, Side.GO)
+CONTENDERS = (Contender.OURS, Contender.JAVA, Contender.GO)
 
 
 @dataclass
@@ -94,38 +94,44 @@ class HotChannel:
     lab: Lab
     lanes: int
     say: Callable[[str], None]
-    _seconds: dict[Side, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _seconds: dict[Contender, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     async def prepare(self) -> None:
         """Fill the table; make the destination, at which only its options are looked."""
-        await self.lab.stand.create_source(TABLE, [ROWS], channels=1)
-        await self.lab.stand.create_copy(COPY)
+        await self.lab.scene.create_source(TABLE, [ROWS], channels=1)
+        await self.lab.scene.create_copy(COPY)
 
     async def round(self, number: int) -> None:
-        """Every side once."""
-        for side in SIDES:
-            seconds = await (self._ours() if side is Side.OURS else self._theirs(side))
-            self._seconds[side].append(seconds)
-            self.say(f"round {number}: hot channel, {side}: {seconds:.2f} s")
+        """Every contender once."""
+        for contender in CONTENDERS:
+            seconds = await (self._ours() if contender is Contender.OURS else self._theirs(contender))
+            self._seconds[contender].append(seconds)
+            self.say(f"round {number}: hot channel, {contender}: {seconds:.2f} s")
 
     def figures(self) -> list[Figure]:
         """Wall time beside both peers."""
         settings = f"{ROWS:,} keys, {REQUEST_MS} ms per request of {REQUEST_ROWS} rows, ours with {self.lanes} lanes"
-        times = {side: median(seconds) for side, seconds in self._seconds.items()}
+        times = {contender: median(seconds) for contender, seconds in self._seconds.items()}
         return [
-            Figure(f"one hot channel, time, beside {side} ({settings})", times[Side.OURS], times[side], "s", GOAL)
-            for side in SIDES[1:]
+            Figure(
+                f"one hot channel, time, beside {contender} ({settings})",
+                times[Contender.OURS],
+                times[contender],
+                "s",
+                GOAL,
+            )
+            for contender in CONTENDERS[1:]
         ]
 
     async def _ours(self) -> float:
-        async with slow_table(self.lab.stand.endpoint) as (table, endpoint):
+        async with slow_table(self.lab.scene.endpoint) as (table, endpoint):
             job = Job("copy", copy=COPY, copy_endpoint=endpoint, request_rows=REQUEST_ROWS, lanes=self.lanes)
-            await self.lab.measure(Side.OURS, TABLE, ROWS, job)
+            await self.lab.measure(Contender.OURS, TABLE, ROWS, job)
             if table.rows != ROWS:
                 raise RuntimeError(f"hot channel: {table.rows:,} rows written, there were {ROWS:,}")
             return table.ended - table.began
 
-    async def _theirs(self, side: Side) -> float:
+    async def _theirs(self, contender: Contender) -> float:
         job = Job("count", delay_ms=REQUEST_MS, delay_rows=REQUEST_ROWS)
-        report = await self.lab.measure(side, TABLE, ROWS, job)
+        report = await self.lab.measure(contender, TABLE, ROWS, job)
         return report.busy_seconds

@@ -15,11 +15,11 @@ from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
+from tests.bench.bench_scene import CHANNELS, DEADLINE, KEYS, POLL, key_of, row_of
 from tests.bench.consumers import Lab
+from tests.bench.contenders import Beat, Contender, Job
 from tests.bench.figures import Figure, quantile, windows
 from tests.bench.processors import SENT_COLUMN
-from tests.bench.sides import Beat, Job, Side
-from tests.bench.stand import CHANNELS, DEADLINE, KEYS, POLL, key_of, row_of
 
 NAME = "latency"
 TABLE = "followed"
@@ -27,29 +27,29 @@ RATE = 1000
 #: Rows that are sent together.
 ROWS_PER_WRITE = 10
 WARM_UP, WINDOW = 10.0, 6.0
-SIDES = (Side.OURS, Side.JAVA, Side.GO)
+CONTENDERS = (Contender.OURS, Contender.JAVA, Contender.GO)
 #: The least that each can be told to wait between pages; ours adapts by itself.
-PAUSES = {Side.OURS: None, Side.JAVA: 0.2, Side.GO: 0.02}
+PAUSES = {Contender.OURS: None, Contender.JAVA: 0.2, Contender.GO: 0.02}
 SHARES = {"p50": (0.5, None), "p99": (0.99, 1.0)}
 MICROSECONDS = 1_000_000
 
 
 @dataclass
 class Latency:
-    """All sides one after the other, each over so many windows of time."""
+    """All contenders one after the other, each over so many windows of time."""
 
     lab: Lab
     windows: int
     say: Callable[[str], None]
-    _found: dict[Side, list[list[int]]] = field(default_factory=dict)
+    _found: dict[Contender, list[list[int]]] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Measure."""
-        await self.lab.stand.create_table(TABLE)
-        for side in SIDES:
-            self._found[side] = await self._side(side)
-            values = ", ".join(f"{name} {self._median(side, share):.1f} ms" for name, (share, _) in SHARES.items())
-            self.say(f"latency, {side}: {values}")
+        await self.lab.scene.create_table(TABLE)
+        for contender in CONTENDERS:
+            self._found[contender] = await self._windows_of(contender)
+            values = ", ".join(f"{name} {self._median(contender, share):.1f} ms" for name, (share, _) in SHARES.items())
+            self.say(f"latency, {contender}: {values}")
 
     def figures(self) -> list[Figure]:
         """The quantiles beside both peers, medians over the windows."""
@@ -60,26 +60,26 @@ class Latency:
         )
         return [
             Figure(
-                f"latency from write to sink, {name}, beside {side} ({settings})",
-                self._median(Side.OURS, share),
-                self._median(side, share),
+                f"latency from write to sink, {name}, beside {contender} ({settings})",
+                self._median(Contender.OURS, share),
+                self._median(contender, share),
                 "ms",
                 goal,
             )
-            for side in SIDES[1:]
+            for contender in CONTENDERS[1:]
             for name, (share, goal) in SHARES.items()
         ]
 
-    def _median(self, side: Side, share: float) -> float:
-        return median(quantile(window, share) for window in self._found[side]) / 1000
+    def _median(self, contender: Contender, share: float) -> float:
+        return median(quantile(window, share) for window in self._found[contender]) / 1000
 
-    async def _side(self, side: Side) -> list[list[int]]:
-        stand = self.lab.stand
-        tunnel = await stand.create_tunnel(TABLE)
-        job = Job("latency", replace(Beat(), longest_pause=PAUSES[side]))
-        with self.lab.consumer(side, tunnel, job) as consumer:
+    async def _windows_of(self, contender: Contender) -> list[list[int]]:
+        scene = self.lab.scene
+        tunnel = await scene.create_tunnel(TABLE)
+        job = Job("latency", replace(Beat(), longest_pause=PAUSES[contender]))
+        with self.lab.consumer(contender, tunnel, job) as consumer:
             async with asyncio.timeout(DEADLINE):
-                while not await stand.are_open(tunnel):
+                while not await scene.are_open(tunnel):
                     consumer.check()
                     await asyncio.sleep(POLL)
             begin = time.time_ns() // 1000 + int(WARM_UP * MICROSECONDS)
@@ -88,7 +88,7 @@ class Latency:
             await consumer.end()
         report = consumer.report()
         if not report.rows == len(report.sent) == written:
-            raise RuntimeError(f"latency, {side}: {report.rows:,} of {written:,} rows came")
+            raise RuntimeError(f"latency, {contender}: {report.rows:,} of {written:,} rows came")
         return windows(report.sent, report.delayed, begin, int(WINDOW * MICROSECONDS), self.windows)
 
     async def _write(self, seconds: float) -> int:
@@ -98,7 +98,7 @@ class Latency:
         total = int(seconds / pause)
         for number in range(total):
             await asyncio.sleep(began + number * pause - time.monotonic())
-            await self.lab.stand.write(TABLE, changes_now(number * ROWS_PER_WRITE))
+            await self.lab.scene.write(TABLE, changes_now(number * ROWS_PER_WRITE))
         return total * ROWS_PER_WRITE
 
 

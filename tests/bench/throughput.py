@@ -1,7 +1,7 @@
 """The four kinds of work: count, one column, every column, copy; CPU between a mark and the end of a run.
 
-Java needs a million rows before its compiler is done, half as many where it also writes them. A side that is cheaper
-per row gets more of them, so that they stand out of the noise.
+Java needs a million rows before its compiler is done, half as many where it also writes them. A contender that is
+cheaper per row gets more of them, so that they stand out of the noise.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 
 from tests.bench.consumers import Lab
+from tests.bench.contenders import Contender, Job
 from tests.bench.figures import Figure, Stretch
-from tests.bench.sides import Job, Side
 
 SOURCE, COPIED = "changes", "copied"
 #: Rows at the mark, rows in all.
@@ -24,12 +24,12 @@ Sizes = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One kind of work: what our side has to be better by, per peer, and how long the runs are."""
+    """One kind of work: what our contender has to be better by, per peer, and how long the runs are."""
 
     job: Job
     words: str
-    goals: dict[Side, float]
-    sizes: dict[Side, Sizes]
+    goals: dict[Contender, float]
+    sizes: dict[Contender, Sizes]
     source: str = SOURCE
 
     @property
@@ -37,33 +37,38 @@ class Work:
         return self.job.mode
 
     @property
-    def sides(self) -> tuple[Side, ...]:
-        return (Side.OURS, *self.goals)
+    def contenders(self) -> tuple[Contender, ...]:
+        return (Contender.OURS, *self.goals)
 
 
-def _goals(java: float, go: float, java_default: float, go_default: float) -> dict[Side, float]:
-    return {Side.JAVA: java, Side.GO: go, Side.JAVA_DEFAULT: java_default, Side.GO_DEFAULT: go_default}
+def _goals(java: float, go: float, java_default: float, go_default: float) -> dict[Contender, float]:
+    return {
+        Contender.JAVA: java,
+        Contender.GO: go,
+        Contender.JAVA_DEFAULT: java_default,
+        Contender.GO_DEFAULT: go_default,
+    }
 
 
 _READ = {
-    Side.OURS: (500_000, 2_000_000),
-    Side.JAVA: (1_000_000, 2_000_000),
-    Side.JAVA_DEFAULT: (1_000_000, 2_000_000),
-    Side.GO: (500_000, 1_000_000),
-    Side.GO_DEFAULT: (250_000, 500_000),
-    Side.GO_UNDECODED: (500_000, 1_000_000),
+    Contender.OURS: (500_000, 2_000_000),
+    Contender.JAVA: (1_000_000, 2_000_000),
+    Contender.JAVA_DEFAULT: (1_000_000, 2_000_000),
+    Contender.GO: (500_000, 1_000_000),
+    Contender.GO_DEFAULT: (250_000, 500_000),
+    Contender.GO_UNDECODED: (500_000, 1_000_000),
 }
 _COPY = {
-    Side.OURS: (100_000, 400_000),
-    Side.JAVA: (500_000, 800_000),
-    Side.JAVA_DEFAULT: (500_000, 800_000),
-    Side.GO: (250_000, 500_000),
-    Side.GO_DEFAULT: (100_000, 250_000),
+    Contender.OURS: (100_000, 400_000),
+    Contender.JAVA: (500_000, 800_000),
+    Contender.JAVA_DEFAULT: (500_000, 800_000),
+    Contender.GO: (250_000, 500_000),
+    Contender.GO_DEFAULT: (100_000, 250_000),
 }
-_COPIES = {side: f"copy_{side.name.lower()}" for side in _COPY}
+_COPIES = {contender: f"copy_{contender.name.lower()}" for contender in _COPY}
 
 WORKS = (
-    Work(Job("count"), "count", _goals(5, 10, 8, 15) | {Side.GO_UNDECODED: 1.3}, _READ),
+    Work(Job("count"), "count", _goals(5, 10, 8, 15) | {Contender.GO_UNDECODED: 1.3}, _READ),
     Work(Job("column"), "one column read", _goals(3.5, 6, 5, 10), _READ),
     Work(Job("all"), "every column touched", _goals(1.3, 2, 1.4, 3), _READ),
     Work(Job("copy"), "copy", _goals(3.5, 5, 4.5, 9), _COPY, COPIED),
@@ -89,32 +94,32 @@ class Throughput:
     settings: str
     say: Callable[[str], None]
     divisor: int = 1
-    _found: dict[tuple[str, Side], list[Stretch]] = field(default_factory=lambda: defaultdict(list))
+    _found: dict[tuple[str, Contender], list[Stretch]] = field(default_factory=lambda: defaultdict(list))
 
     async def prepare(self) -> None:
         """Fill the sources, make the destinations."""
         for source in dict.fromkeys(work.source for work in self.works):
             marks = {
-                scaled(work.sizes[side], self.divisor)[1]
+                scaled(work.sizes[contender], self.divisor)[1]
                 for work in self.works
                 if work.source == source
-                for side in work.sides
+                for contender in work.contenders
             }
             self.say(f"writing {max(marks):,} changes into table {source}")
-            await self.lab.stand.create_source(source, marks)
+            await self.lab.scene.create_source(source, marks)
         for work in self.works:
             if work.job.mode == "copy":
-                for side in work.sides:
-                    await self.lab.stand.create_copy(_COPIES[side])
+                for contender in work.contenders:
+                    await self.lab.scene.create_copy(_COPIES[contender])
 
     async def round(self, number: int) -> None:
-        """Everything once, one side right after the other."""
+        """Everything once, one contender right after the other."""
         for work in self.works:
-            for side in work.sides:
-                stretch = await self._run(work, side)
-                self._found[work.name, side].append(stretch)
+            for contender in work.contenders:
+                stretch = await self._run(work, contender)
+                self._found[work.name, contender].append(stretch)
                 self.say(
-                    f"round {number}: {work.name}, {side}: {stretch.cpu_per_million:.2f} CPU s per million rows, "
+                    f"round {number}: {work.name}, {contender}: {stretch.cpu_per_million:.2f} CPU s per million rows, "
                     f"{stretch.rows_per_second:,.0f} rows/s"
                 )
 
@@ -123,25 +128,27 @@ class Throughput:
         for work in self.works:
             if work.job.mode != "copy":
                 continue
-            whole = max(work.sizes[side][1] for side in work.sides)
-            for side in work.sides:
-                if work.sizes[side][1] == whole:  # the others stopped before the source's last versions
-                    comparison = await self.lab.stand.compare(work.source, _COPIES[side])
+            whole = max(work.sizes[contender][1] for contender in work.contenders)
+            for contender in work.contenders:
+                if work.sizes[contender][1] == whole:  # the others stopped before the source's last versions
+                    comparison = await self.lab.scene.compare(work.source, _COPIES[contender])
                     if not comparison.equal:
-                        raise RuntimeError(f"{_COPIES[side]} is not equal to its source: {comparison}")
+                        raise RuntimeError(f"{_COPIES[contender]} is not equal to its source: {comparison}")
 
     def figures(self) -> list[Figure]:
         """CPU beside every peer; rate and memory beside the peers at their best."""
         found = []
         for work in self.works:
-            ours = self._found[work.name, Side.OURS]
-            for side, goal in work.goals.items():
-                theirs = self._found[work.name, side]
-                found.append(Figure(self._name(work, "CPU", side), *_medians(ours, theirs, _cpu), "CPU s/M rows", goal))
-            for side in (Side.JAVA, Side.GO):
-                theirs, name = self._found[work.name, side], self._name(work, "rate", side)
+            ours = self._found[work.name, Contender.OURS]
+            for contender, goal in work.goals.items():
+                theirs = self._found[work.name, contender]
+                found.append(
+                    Figure(self._name(work, "CPU", contender), *_medians(ours, theirs, _cpu), "CPU s/M rows", goal)
+                )
+            for contender in (Contender.JAVA, Contender.GO):
+                theirs, name = self._found[work.name, contender], self._name(work, "rate", contender)
                 found.append(Figure(name, *_medians(ours, theirs, _rate), "rows/s", less_is_better=False))
-                name = self._name(work, "memory", side)
+                name = self._name(work, "memory", contender)
                 found.append(Figure(name, *_medians(ours, theirs, _memory), "MB resident at most"))
         return found
 
@@ -149,17 +156,17 @@ class Throughput:
         """Print where our worker spends its time, so many lines for each work."""
         for work in self.works:
             output = self.lab.folder / f"{work.name}.profile"
-            await self._run(work, Side.OURS, profile=output)
+            await self._run(work, Contender.OURS, profile=output)
             print(f"\nprofile of our worker, {work.words}: top {lines} by own time")
             pstats.Stats(str(output)).sort_stats("tottime").print_stats(lines)
 
-    def _name(self, work: Work, what: str, side: Side) -> str:
-        return f"{work.words}, {what}, beside {side} ({self.settings})"
+    def _name(self, work: Work, what: str, contender: Contender) -> str:
+        return f"{work.words}, {what}, beside {contender} ({self.settings})"
 
-    async def _run(self, work: Work, side: Side, profile: Path | None = None) -> Stretch:
-        mark, rows = scaled(work.sizes[side], self.divisor)
-        job = replace(work.job, mark=mark, copy=_COPIES[side] if work.job.mode == "copy" else "")
-        return Stretch.of(await self.lab.measure(side, work.source, rows, job, profile=profile))
+    async def _run(self, work: Work, contender: Contender, profile: Path | None = None) -> Stretch:
+        mark, rows = scaled(work.sizes[contender], self.divisor)
+        job = replace(work.job, mark=mark, copy=_COPIES[contender] if work.job.mode == "copy" else "")
+        return Stretch.of(await self.lab.measure(contender, work.source, rows, job, profile=profile))
 
 
 def _cpu(stretch: Stretch) -> float:

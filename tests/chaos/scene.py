@@ -25,10 +25,10 @@ from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.verify.compare import Comparison, compare_tables
 from tests.chaos.changes import VERSIONS, change_of
-from tests.chaos.crew import SOURCE, STARTS, TABLE, TUNNEL, Crew, name_of
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.ledger import COPY, parse
 from tests.chaos.schedule import WORKERS, Blow, Event
+from tests.chaos.worker_processes import SOURCE, STARTS, TABLE, TUNNEL, WorkerProcesses, name_of
 from tests.support.emulator_process import EmulatorProcess
 from tests.support.emulator_scene import create_table_request
 from tests.support.waiting import until
@@ -118,7 +118,7 @@ class Run:
         self._callers = [ServiceCaller(AioTransport(emulator.endpoint), name, credentials) for name in (SOURCE, COPY)]
         self._base_ms = int(time.time() * 1000)
         self._writers: list[Writer] = []
-        self.crew: Crew | None = None
+        self.processes: WorkerProcesses | None = None
 
     async def prepare(self, command: tuple[str, ...] = ()) -> None:
         """Make both tables, fill one, and make the tunnel."""
@@ -138,15 +138,15 @@ class Run:
             Writer(self._tables[SOURCE], changed[number::WRITERS], self._base_ms, self._chance)
             for number in range(WRITERS)
         ]
-        self.crew = Crew(self.emulator.endpoint, tunnel_id, self._folder, command)
+        self.processes = WorkerProcesses(self.emulator.endpoint, tunnel_id, self._folder, command)
 
     async def _has_channels(self) -> bool:
         return (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage != Stage.INIT
 
     async def endure(self, events: tuple[Event, ...], length: float) -> None:
         """Let workers copy and writers write while everything of a schedule happens."""
-        assert self.crew is not None
-        await asyncio.gather(*(self.crew.start(worker) for worker in range(WORKERS)))
+        assert self.processes is not None
+        await asyncio.gather(*(self.processes.start(worker) for worker in range(WORKERS)))
         await self._until_everybody_has_channels()
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
@@ -180,18 +180,18 @@ class Run:
 
     async def judge(self) -> Verdict:
         """Stop the emulator, which ends its ledger, and judge that."""
-        assert self.crew is not None
+        assert self.processes is not None
         await self.emulator.stop()
         acknowledged = {key: number for writer in self._writers for key, number in writer.numbers.items()}
         with self._ledger.open() as lines:
-            verdict = Judge(self.crew.strikes).judge(parse(lines), acknowledged)
+            verdict = Judge(self.processes.strikes).judge(parse(lines), acknowledged)
         verdict.counts["changes acknowledged to writers"] = sum(acknowledged.values()) - len(acknowledged)
         return verdict
 
     async def close(self) -> None:
         """End all workers and connections."""
-        if self.crew is not None:
-            await self.crew.dismiss()
+        if self.processes is not None:
+            await self.processes.dismiss()
         await self._admin.close()
         await self._tunnels.close()
         for client in (*self._tables.values(), *self._callers):
@@ -207,24 +207,24 @@ class Run:
                 await asyncio.sleep(0.1)
 
     async def _happen(self, event: Event) -> None:
-        assert self.crew is not None
+        assert self.processes is not None
         match event.blow:
             case Blow.KILL:
-                await self.crew.kill(event.worker)
+                await self.processes.kill(event.worker)
                 await asyncio.sleep(event.seconds)
-                await self.crew.start(event.worker)
+                await self.processes.start(event.worker)
             case Blow.PAUSE:
-                self.crew.stop(event.worker)
+                self.processes.stop(event.worker)
                 await asyncio.sleep(event.seconds)
                 # It is not told at once that it is no client any more: only its fence can stop it.
                 await self._post(
                     "/faults",
                     operation="Heartbeat",
-                    access_key_id=self.crew.name(event.worker),
+                    access_key_id=self.processes.name(event.worker),
                     count=1,
                     latency=LATE_NEWS,
                 )
-                self.crew.wake(event.worker)
+                self.processes.wake(event.worker)
             case Blow.CUT:
                 self.emulator.cut_connections()
             case Blow.SPLIT | Blow.MERGE as blow:

@@ -27,26 +27,26 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
         await run.prepare()
         assert len((await run.tunnel())["channels"]) >= 2 * CHANNELS
         await run.endure(events, LENGTH)
-        assert run.crew is not None
+        assert run.processes is not None
         stopped = time.monotonic()
         await run.catch_up()
         caught_up = time.monotonic()
         comparison = await run.compare()
-        codes = await run.crew.leave()
+        codes = await run.processes.leave()
         after = await run.compare()
         verdict = await run.judge()
 
-    print(*run.crew.complaints(), sep="\n")
+    print(*run.processes.complaints(), sep="\n")
     print(verdict)
     print(f"caught up in {caught_up - stopped:.1f} s, {time.monotonic() - began:.1f} s in all; {comparison}")
     assert verdict.violations == []
     assert comparison.equal, comparison
     assert after.equal, "something came late"
-    assert run.crew.ended == []
+    assert run.processes.ended == []
     assert codes == [0] * WORKERS
     # It was no idle exercise.
     counts = verdict.counts
-    assert len(run.crew.strikes) == blows[Blow.KILL] + blows[Blow.PAUSE]
+    assert len(run.processes.strikes) == blows[Blow.KILL] + blows[Blow.PAUSE]
     assert counts["rows written"] > ROWS + counts["changes acknowledged to writers"]
     assert counts["rows repeated after a strike"] > 0
     assert counts["strikes with entries read and not written"] > 2

@@ -13,24 +13,24 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.tables import TableAdmin
-from tests.support.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def scene(tmp_path: Path) -> Iterator[VerifyScene]:
     with Emulator(settings=Settings(init_delay=0.01)) as emulator:
         admin = TableAdmin(emulator.endpoint, INSTANCE, KEYS)
         admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
         admin.close()
-        yield Scene(emulator, tmp_path)
+        yield VerifyScene(emulator, tmp_path)
 
 
 class Program:
     """An example that runs; `wait_for` reads on until a line holds a text."""
 
-    def __init__(self, name: str, scene: Scene) -> None:
+    def __init__(self, name: str, scene: VerifyScene) -> None:
         arguments = [scene.emulator.endpoint, INSTANCE, "test-id", "test-secret", SOURCE]
         command = [sys.executable, str(EXAMPLES / name), *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -61,7 +61,7 @@ class Program:
         self.process.stdout.close()
 
 
-def test_the_tunnel_worker(scene: Scene) -> None:
+def test_the_tunnel_worker(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(number) for number in range(20)])
     program = Program("tunnel_worker.py", scene)
     try:
@@ -73,7 +73,7 @@ def test_the_tunnel_worker(scene: Scene) -> None:
         program.close()
 
 
-def test_the_stream_sample(scene: Scene) -> None:
+def test_the_stream_sample(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1)])
     program = Program("stream_sample.py", scene)
     try:

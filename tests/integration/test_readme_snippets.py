@@ -15,7 +15,7 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.config import load_config
 from ots_tunnel.job_file import load_job
 from ots_tunnel.tables import TableAdmin
-from tests.support.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -59,7 +59,7 @@ def test_the_program_consumes(tmp_path: Path) -> None:
         admin = TableAdmin(emulator.endpoint, INSTANCE, KEYS)
         admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
         admin.close()
-        Scene(emulator, tmp_path).put(SOURCE, [row(number) for number in range(3)])
+        VerifyScene(emulator, tmp_path).put(SOURCE, [row(number) for number in range(3)])
         program = tmp_path / "program.py"
         program.write_text(block("### In Python", "python").replace("http://127.0.0.1:8300", emulator.endpoint))
         process = subprocess.Popen(

@@ -20,7 +20,7 @@ from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.message import Origin
 from tests.kafka.broker import Broker
 from tests.kafka.topic import Read, numbers_by_key, read_topic
-from tests.support.emulator_scene import FAST, TABLE, Scene
+from tests.support.emulator_scene import FAST, TABLE, EmulatorScene
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300), pytest.mark.xdist_group("kafka")]
 
@@ -30,9 +30,9 @@ EXPECTED = {json.dumps([key]).encode() for key in KEYS}
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with Emulator(settings=Settings(page_rows=25, init_delay=0.01)) as emulator:
-        scene = Scene(emulator)
+        scene = EmulatorScene(emulator)
         await scene.create_table(partitions=4)
         await scene.put(KEYS, [1])
         await scene.create_tunnel(TunnelType.BaseAndStream)
@@ -63,7 +63,7 @@ def first_times(numbers: list[int]) -> list[int]:
 
 
 async def test_a_tunnel_arrives_complete_and_in_order_though_the_broker_stops_for_seconds(
-    scene: Scene, broker: Broker, topic: str
+    scene: EmulatorScene, broker: Broker, topic: str
 ) -> None:
     config = KafkaSinkConfig(bootstrap_servers=(broker.address(),), topic=topic)
     retry = RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.2)
@@ -89,7 +89,7 @@ async def test_a_tunnel_arrives_complete_and_in_order_though_the_broker_stops_fo
 
 
 async def test_a_killed_process_is_followed_by_one_that_loses_nothing(
-    scene: Scene, broker: Broker, topic: str, tmp_path: Path
+    scene: EmulatorScene, broker: Broker, topic: str, tmp_path: Path
 ) -> None:
     document = worker_document(scene, tmp_path, f"bootstrapServers: ['{broker.address()}'], topic: {topic}")
     process = await start(document)
@@ -110,7 +110,9 @@ async def test_a_killed_process_is_followed_by_one_that_loses_nothing(
         assert first_times(numbers) == list(range(1, 110))
 
 
-async def test_a_missing_topic_ends_the_process_with_code_4(scene: Scene, broker: Broker, tmp_path: Path) -> None:
+async def test_a_missing_topic_ends_the_process_with_code_4(
+    scene: EmulatorScene, broker: Broker, tmp_path: Path
+) -> None:
     document = worker_document(scene, tmp_path, f"bootstrapServers: ['{broker.address()}'], topic: nowhere")
     code, lines = await ended(await start(document))
 
@@ -118,7 +120,7 @@ async def test_a_missing_topic_ends_the_process_with_code_4(scene: Scene, broker
     assert "topic 'nowhere' at 127.0.0.1" in str(lines[-1]["error"])
 
 
-async def test_a_missing_password_ends_the_process_with_code_2(scene: Scene, tmp_path: Path) -> None:
+async def test_a_missing_password_ends_the_process_with_code_2(scene: EmulatorScene, tmp_path: Path) -> None:
     login = f"securityProtocol: SASL_SSL, sasl: {{mechanism: PLAIN, directory: {tmp_path / 'login'}}}"
     document = worker_document(scene, tmp_path, f"bootstrapServers: ['127.0.0.1:1'], topic: changes, {login}")
     code, lines = await ended(await start(document))
@@ -127,7 +129,7 @@ async def test_a_missing_password_ends_the_process_with_code_2(scene: Scene, tmp
     assert "sink.kafka.sasl.directory" in str(lines[-1]["error"])
 
 
-def worker_document(scene: Scene, directory: Path, sink: str) -> Path:
+def worker_document(scene: EmulatorScene, directory: Path, sink: str) -> Path:
     (directory / "accessKeyId").write_text("test-id")
     (directory / "accessKeySecret").write_text("test-secret")
     path = directory / "worker.yaml"

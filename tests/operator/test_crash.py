@@ -82,7 +82,7 @@ STREAM_AFTER_SNAPSHOT = Story("stream", _copied_by_spark, SPARK, _copy_by_spark)
 STORIES = (CREATION, SNAPSHOT, STREAM_AFTER_SNAPSHOT)
 
 
-class Stage:
+class StoryPlayer:
     """Plays stories on one API server, each time in a namespace of its own."""
 
     def __init__(self, api: ApiServer, folder: Path) -> None:
@@ -142,13 +142,13 @@ def _is_past(scene: OperatorScene, story: Story) -> bool:
 
 
 @pytest.fixture(scope="module")
-def stage(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def player(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoryPlayer]:
     folder = cache() / "spark-operator-chart" / "crds"
     definition = folder / "sparkoperator.k8s.io_sparkapplications.yaml"
     if not definition.exists():
         pytest.skip(f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
     api_server.install_definitions(definition)
-    yield Stage(api_server, tmp_path_factory.mktemp("crash"))
+    yield StoryPlayer(api_server, tmp_path_factory.mktemp("crash"))
     # other tests are about a cluster that has no Spark operator
     api_server.must("delete", "-f", str(definition), "--timeout=60s")
 
@@ -163,23 +163,23 @@ def stage(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> It
     ],
     ids=["first-status", "create-table", "create-tunnel", "snapshot-recorded"],
 )
-def test_killed_at_a_write_that_matters(stage: Stage, story: Story, path: str, moment: Moment) -> None:
-    number = stage.undisturbed(story).number(path)
+def test_killed_at_a_write_that_matters(player: StoryPlayer, story: Story, path: str, moment: Moment) -> None:
+    number = player.undisturbed(story).number(path)
 
-    assert stage.difference_after_kill(story, number, moment) == ""
+    assert player.difference_after_kill(story, number, moment) == ""
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("moment", list(Moment))
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_killed_at_every_write(stage: Stage, story: Story, moment: Moment) -> None:
-    writes = stage.undisturbed(story).writes
+def test_killed_at_every_write(player: StoryPlayer, story: Story, moment: Moment) -> None:
+    writes = player.undisturbed(story).writes
     print(f"{story.name}: {len(writes)} writes")
 
     failed: list[str] = []
     for number, write in enumerate(writes, 1):
-        if found := stage.difference_after_kill(story, number, moment):
+        if found := player.difference_after_kill(story, number, moment):
             failed.append(f"killed {moment} the answer of write {number} {write}:\n{found}")
             print(failed[-1])
 

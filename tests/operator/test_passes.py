@@ -12,7 +12,7 @@ from ots_emulator import Emulator
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelType
 from ots_tunnel_operator.kube.kinds import TUNNEL
-from tests.operator.scene import KEYS, SETTINGS, Scene, fill, open_scene, table_admin
+from tests.operator.pass_scene import KEYS, SETTINGS, PassScene, fill, open_scene, table_admin
 from tests.support.api_server import ApiServer
 from tests.support.waiting import until
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.api
 
 
 @pytest.fixture
-async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PassScene]:
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
     with Emulator() as emulator:
         fill(emulator, "flights")
@@ -28,11 +28,11 @@ async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Async
             yield found
 
 
-async def client_of(scene: Scene) -> TunnelClient:
+async def client_of(scene: PassScene) -> TunnelClient:
     return TunnelClient(scene.emulator.endpoint, "demo", lambda: KEYS)
 
 
-async def test_an_object_becomes_destination_tunnel_and_workers(scene: Scene) -> None:
+async def test_an_object_becomes_destination_tunnel_and_workers(scene: PassScene) -> None:
     scene.secret()
     scene.apply(replicas=2)
 
@@ -52,7 +52,7 @@ async def test_an_object_becomes_destination_tunnel_and_workers(scene: Scene) ->
     assert "test-secret" not in str(status)
 
 
-async def test_a_pass_over_a_settled_object_writes_nothing(scene: Scene) -> None:
+async def test_a_pass_over_a_settled_object_writes_nothing(scene: PassScene) -> None:
     scene.secret()
     scene.apply()
     await scene.running()
@@ -71,7 +71,7 @@ async def test_a_pass_over_a_settled_object_writes_nothing(scene: Scene) -> None
 CHILDREN = {"deployment": "flights-copy", "configmap": "flights-copy-config"}
 
 
-async def test_scale_zero_and_suspend_reach_the_workers(scene: Scene) -> None:
+async def test_scale_zero_and_suspend_reach_the_workers(scene: PassScene) -> None:
     scene.secret()
     scene.apply()
     await scene.running()
@@ -97,7 +97,7 @@ async def test_scale_zero_and_suspend_reach_the_workers(scene: Scene) -> None:
 SUSPEND = '{"spec":{"suspend":true}}'
 
 
-async def test_somebody_else_s_change_of_the_deployment_is_taken_back(scene: Scene) -> None:
+async def test_somebody_else_s_change_of_the_deployment_is_taken_back(scene: PassScene) -> None:
     scene.secret()
     scene.apply()
     await scene.running()
@@ -151,7 +151,7 @@ BAD: list[tuple[str, dict[str, Any], tuple[str, str], str, str, str]] = [
     ("changes", "keys", "kind", "reason", "text"), [case[1:] for case in BAD], ids=[c[0] for c in BAD]
 )
 async def test_bad_input_is_named_and_leaves_everything_as_it_was(
-    scene: Scene, changes: dict[str, Any], keys: tuple[str, str], kind: str, reason: str, text: str
+    scene: PassScene, changes: dict[str, Any], keys: tuple[str, str], kind: str, reason: str, text: str
 ) -> None:
     if keys[0]:
         scene.secret(identifier=keys[0], value=keys[1])
@@ -172,7 +172,7 @@ async def test_bad_input_is_named_and_leaves_everything_as_it_was(
     assert after == before
 
 
-async def test_an_object_heals_when_its_secret_comes(scene: Scene) -> None:
+async def test_an_object_heals_when_its_secret_comes(scene: PassScene) -> None:
     scene.apply()
     await scene.step()
     assert scene.condition("CredentialsValid")[:2] == ("False", "SecretNotFound")
@@ -183,7 +183,7 @@ async def test_an_object_heals_when_its_secret_comes(scene: Scene) -> None:
     assert scene.condition("CredentialsValid")[0] == "True"
 
 
-async def test_rows_in_the_destination_are_refused_and_nothing_is_made(scene: Scene) -> None:
+async def test_rows_in_the_destination_are_refused_and_nothing_is_made(scene: PassScene) -> None:
     fill(scene.emulator, "flights_copy", deviation_seconds=9_223_372_036_854)
     scene.secret()
     scene.apply()
@@ -194,7 +194,7 @@ async def test_rows_in_the_destination_are_refused_and_nothing_is_made(scene: Sc
     assert scene.stored()["tunnels"] in ([], {})
 
 
-async def test_delete_with_retain_keeps_the_tunnel_and_a_second_object_adopts_it(scene: Scene) -> None:
+async def test_delete_with_retain_keeps_the_tunnel_and_a_second_object_adopts_it(scene: PassScene) -> None:
     scene.secret()
     scene.apply()
     await scene.running()
@@ -209,7 +209,7 @@ async def test_delete_with_retain_keeps_the_tunnel_and_a_second_object_adopts_it
     assert (tunnel["id"], tunnel["createdByOperator"]) == (first, False)
 
 
-async def test_delete_deletes_the_tunnel_it_created_and_no_other(scene: Scene) -> None:
+async def test_delete_deletes_the_tunnel_it_created_and_no_other(scene: PassScene) -> None:
     scene.secret()
     scene.apply(deletionPolicy="Delete", replicas=0)
     await scene.running()
@@ -222,7 +222,7 @@ async def test_delete_deletes_the_tunnel_it_created_and_no_other(scene: Scene) -
 
 @pytest.mark.parametrize(("kind", "left"), [(TunnelType.BaseAndStream, 0), (TunnelType.Stream, 1)])
 async def test_delete_finds_the_tunnel_of_a_creation_that_was_never_answered(
-    scene: Scene, kind: TunnelType, left: int
+    scene: PassScene, kind: TunnelType, left: int
 ) -> None:
     scene.secret()
     scene.apply(deletionPolicy="Delete", replicas=0)
@@ -237,7 +237,7 @@ async def test_delete_finds_the_tunnel_of_a_creation_that_was_never_answered(
     assert len(scene.stored()["tunnels"]) == left
 
 
-async def test_delete_leaves_an_adopted_tunnel(scene: Scene) -> None:
+async def test_delete_leaves_an_adopted_tunnel(scene: PassScene) -> None:
     scene.secret()
     client = await client_of(scene)
     await client.create_tunnel("flights", "flights-copy", TunnelType.BaseAndStream)
@@ -251,7 +251,7 @@ async def test_delete_leaves_an_adopted_tunnel(scene: Scene) -> None:
     assert len(scene.stored()["tunnels"]) == 1
 
 
-async def test_deletion_gives_up_with_a_warning(scene: Scene) -> None:
+async def test_deletion_gives_up_with_a_warning(scene: PassScene) -> None:
     scene.secret()
     scene.apply(deletionPolicy="Delete", replicas=0)
     await scene.running()
@@ -264,7 +264,7 @@ async def test_deletion_gives_up_with_a_warning(scene: Scene) -> None:
     assert len(scene.stored()["tunnels"]) == 1
 
 
-async def test_a_tunnel_of_another_type_is_not_adopted(scene: Scene) -> None:
+async def test_a_tunnel_of_another_type_is_not_adopted(scene: PassScene) -> None:
     scene.secret()
     client = await client_of(scene)
     await client.create_tunnel("flights", "flights-copy", TunnelType.Stream)
@@ -277,7 +277,7 @@ async def test_a_tunnel_of_another_type_is_not_adopted(scene: Scene) -> None:
     assert scene.stored()["tables"] == ["flights"]
 
 
-async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene: Scene) -> None:
+async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene: PassScene) -> None:
     scene.secret()
     client = await client_of(scene)
     tunnel_id = await client.create_tunnel("flights", "flights-copy", TunnelType.BaseAndStream)
@@ -298,7 +298,7 @@ async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene:
     assert scene.stored()["tables"] == ["flights"]
 
 
-async def test_a_tunnel_that_vanished_is_never_made_anew(scene: Scene) -> None:
+async def test_a_tunnel_that_vanished_is_never_made_anew(scene: PassScene) -> None:
     scene.secret()
     scene.apply()
     await scene.running()
@@ -315,7 +315,7 @@ async def test_a_tunnel_that_vanished_is_never_made_anew(scene: Scene) -> None:
     assert scene.stored()["tunnels"] in ([], {})
 
 
-async def test_the_younger_of_two_objects_waits_and_takes_over(scene: Scene) -> None:
+async def test_the_younger_of_two_objects_waits_and_takes_over(scene: PassScene) -> None:
     scene.secret()
     scene.apply("elder")
     await scene.running("elder")
@@ -337,7 +337,7 @@ async def test_the_younger_of_two_objects_waits_and_takes_over(scene: Scene) -> 
     assert scene.condition("Stalled", "younger")[0] == "False"
 
 
-async def test_a_foreign_deployment_of_our_name_is_not_touched(scene: Scene) -> None:
+async def test_a_foreign_deployment_of_our_name_is_not_touched(scene: PassScene) -> None:
     scene.secret()
     scene.api.must("-n", scene.namespace, "create", "deployment", "flights-copy", "--image=other:1")
     before = scene.read("deployment", "flights-copy")["metadata"]["generation"]
@@ -351,14 +351,14 @@ async def test_a_foreign_deployment_of_our_name_is_not_touched(scene: Scene) -> 
     assert scene.read("deployment", "flights-copy")["metadata"]["generation"] == before
 
 
-async def test_the_admin_sees_what_a_scene_sees(scene: Scene) -> None:
+async def test_the_admin_sees_what_a_scene_sees(scene: PassScene) -> None:
     admin = table_admin(scene.emulator)
 
     assert set(admin.list()) == set(scene.stored()["tables"])
     admin.close()
 
 
-async def test_a_snapshot_is_prepared_and_a_missing_spark_operator_is_named(scene: Scene) -> None:
+async def test_a_snapshot_is_prepared_and_a_missing_spark_operator_is_named(scene: PassScene) -> None:
     scene.secret()
     scene.apply(engine__baseData="Spark")
 

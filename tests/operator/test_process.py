@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ots_emulator import Emulator
-from tests.operator.scene import fill
+from tests.operator.pass_scene import fill
 from tests.support.api_server import ROOT, ApiServer
 from tests.support.objects import tunnel_object
 from tests.support.waiting import wait_until

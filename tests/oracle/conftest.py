@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator, Settings
-from tests.support.emulator_scene import Scene
+from tests.support.emulator_scene import EmulatorScene
 from tests.support.go_program import GoUnavailable, build_go_worker
 from tests.support.java_program import JavaUnavailable, build_java_worker
 
@@ -32,7 +32,7 @@ def java_worker() -> Path:
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     """A table and a tunnel of an emulator that answers over HTTP."""
     async with Emulator(settings=Settings(page_rows=50, init_delay=0.01)) as emulator:
-        yield Scene(emulator)
+        yield EmulatorScene(emulator)

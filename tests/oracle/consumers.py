@@ -30,7 +30,7 @@ from ots_tunnel.config import (
     WorkerConfig,
     dump_config,
 )
-from tests.support.emulator_scene import TABLE, Scene
+from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.go_program import go_command
 
 ROOT = Path(__file__).parents[2]
@@ -148,10 +148,10 @@ def _ours(name: str, line: dict[str, Any]) -> Arrival:
     return Arrival(name, name, line["channel"], line["key"]["pk"], column["value"])
 
 
-class Crew:
+class Consumers:
     """Starts workers on the scene's tunnel."""
 
-    def __init__(self, scene: Scene, program: Path, folder: Path) -> None:
+    def __init__(self, scene: EmulatorScene, program: Path, folder: Path) -> None:
         self.delivered = Delivered()
         self._scene = scene
         self._program = program
@@ -161,7 +161,7 @@ class Crew:
     async def theirs(
         self, name: str = "theirs", endpoint: str | None = None, *, program: Path | None = None, **flags: object
     ) -> Consumer:
-        """Start a worker of the vendor's: the crew's, or another program with the same flags."""
+        """Start a worker of the vendor's: the consumers's, or another program with the same flags."""
         endpoint = endpoint or self._scene.emulator.endpoint
         flags = {"heartbeat": THEIR_BEAT, "timeout": THEIR_TIMEOUT, "reconnect": THEIR_PAUSE, **flags}
         command = go_command(program or self._program, endpoint, self._scene.tunnel_id, "print", **flags)
@@ -213,10 +213,10 @@ class Crew:
 
 
 @asynccontextmanager
-async def crew_of(scene: Scene, program: Path, folder: Path) -> AsyncIterator[Crew]:
+async def consumers_of(scene: EmulatorScene, program: Path, folder: Path) -> AsyncIterator[Consumers]:
     """Workers on the scene's tunnel; those still there at the end are killed."""
-    crew = Crew(scene, program, folder)
+    consumers = Consumers(scene, program, folder)
     try:
-        yield crew
+        yield consumers
     finally:
-        await crew.dismiss()
+        await consumers.dismiss()

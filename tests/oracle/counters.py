@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
-from tests.oracle.consumers import Crew, check_monotonic
-from tests.support.emulator_scene import Scene
+from tests.oracle.consumers import Consumers, check_monotonic
+from tests.support.emulator_scene import EmulatorScene
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]
@@ -18,7 +18,7 @@ KEYS = [f"k{number:03}" for number in range(200)]
 HAND_OVER = 60
 
 
-async def streaming(scene: Scene, partitions: int = 2) -> None:
+async def streaming(scene: EmulatorScene, partitions: int = 2) -> None:
     """A stream tunnel over an empty table."""
     await scene.create_table(partitions=partitions)
     await scene.put(KEYS)
@@ -27,7 +27,7 @@ async def streaming(scene: Scene, partitions: int = 2) -> None:
 
 
 @asynccontextmanager
-async def writing(scene: Scene) -> AsyncIterator[None]:
+async def writing(scene: EmulatorScene) -> AsyncIterator[None]:
     """Inside the block a counter per key goes up."""
     stop = asyncio.Event()
 
@@ -44,48 +44,48 @@ async def writing(scene: Scene) -> AsyncIterator[None]:
         stop.set()
 
 
-async def delivered(crew: Crew, scene: Scene, seconds: float = 30) -> None:
+async def delivered(consumers: Consumers, scene: EmulatorScene, seconds: float = 30) -> None:
     """Wait until everything written has been delivered."""
     expected = set(scene.everything())
-    await until(lambda: expected <= set(crew.delivered.records()), seconds, "everything delivered")
+    await until(lambda: expected <= set(consumers.delivered.records()), seconds, "everything delivered")
 
 
-async def everything_stored(scene: Scene) -> None:
+async def everything_stored(scene: EmulatorScene) -> None:
     """Wait until the checkpoints of all channels are behind everything written so far."""
     now_ns = time.time_ns()
     tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
     await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "checkpoints stored")
 
 
-async def stored_checkpoint(scene: Scene, channel_id: ChannelId) -> Checkpoint:
+async def stored_checkpoint(scene: EmulatorScene, channel_id: ChannelId) -> Checkpoint:
     return await scene.client.get_checkpoint(scene.tunnel_id, ClientId("somebody"), channel_id)
 
 
-def shares(scene: Scene) -> list[int]:
+def shares(scene: EmulatorScene) -> list[int]:
     """How many channels each client holds, the idlest first."""
     return sorted(Counter(scene.owners()).values())
 
 
-def held_by(scene: Scene, tag: str) -> int:
+def held_by(scene: EmulatorScene, tag: str) -> int:
     """Channels of clients whose id names `tag`; the vendor's clients are those that do not."""
     return sum(("ours" in owner) == (tag == "ours") for owner in scene.owners())
 
 
-def check_once_in_order(crew: Crew, scene: Scene) -> None:
+def check_once_in_order(consumers: Consumers, scene: EmulatorScene) -> None:
     """Without a fault: everything exactly once, and in order even across hand-overs and splits."""
-    assert sorted(crew.delivered.records()) == sorted(scene.everything())
-    check_monotonic(crew.delivered.arrivals)
+    assert sorted(consumers.delivered.records()) == sorted(scene.everything())
+    check_monotonic(consumers.delivered.arrivals)
 
 
-def check_in_order_per_hold(crew: Crew) -> None:
+def check_in_order_per_hold(consumers: Consumers) -> None:
     """Every owner is told each change of its time once, in order."""
-    for session in crew.delivered.sessions():
+    for session in consumers.delivered.sessions():
         check_monotonic(session)
 
 
-def check_nothing_skipped(crew: Crew) -> None:
+def check_nothing_skipped(consumers: Consumers) -> None:
     """Per key the numbers, 1, 2, 3 and so on, are told in order: only what was told before may come again."""
     newest: Counter[str] = Counter()
-    for arrival in crew.delivered.arrivals:
+    for arrival in consumers.delivered.arrivals:
         assert arrival.number <= newest[arrival.key] + 1, f"{arrival} after {newest[arrival.key]}"
         newest[arrival.key] = max(arrival.number, newest[arrival.key])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.consumers import Consumer, Crew, check_monotonic, crew_of
+from tests.oracle.consumers import Consumer, Consumers, check_monotonic, consumers_of
 from tests.oracle.counters import (
     HAND_OVER,
     KEYS,
@@ -28,7 +28,7 @@ from tests.oracle.counters import (
     writing,
 )
 from tests.oracle.test_java_worker import BEAT
-from tests.support.emulator_scene import Scene
+from tests.support.emulator_scene import EmulatorScene
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds the vendor's worker
@@ -56,63 +56,67 @@ def vendor(request: pytest.FixtureRequest) -> Vendor:
 
 
 @pytest.fixture
-async def crew(scene: Scene, vendor: Vendor, tmp_path: Path) -> AsyncIterator[Crew]:
-    async with crew_of(scene, vendor.program, tmp_path) as crew:
-        yield crew
+async def consumers(scene: EmulatorScene, vendor: Vendor, tmp_path: Path) -> AsyncIterator[Consumers]:
+    async with consumers_of(scene, vendor.program, tmp_path) as consumers:
+        yield consumers
 
 
 BOTH = pytest.mark.parametrize("vendor", ["go", "java"], indirect=True)
 
 
 @BOTH
-async def test_tunnel_checklist_11_channels_go_to_and_fro(scene: Scene, crew: Crew, vendor: Vendor) -> None:
+async def test_tunnel_checklist_11_channels_go_to_and_fro(
+    scene: EmulatorScene, consumers: Consumers, vendor: Vendor
+) -> None:
     await scene.create_table(partitions=4)
     await scene.put(KEYS)
     await scene.create_tunnel()
 
-    theirs = await crew.theirs(**vendor.flags)
+    theirs = await consumers.theirs(**vendor.flags)
     await until(
-        lambda: held_by(scene, "theirs") == 4 and len(crew.delivered.arrivals) == len(KEYS), HAND_OVER, "stream"
+        lambda: held_by(scene, "theirs") == 4 and len(consumers.delivered.arrivals) == len(KEYS), HAND_OVER, "stream"
     )
     async with writing(scene):
-        await until(lambda: len(crew.delivered.arrivals) > len(KEYS) + 500, HAND_OVER, "theirs delivers the stream")
-        ours = await crew.ours()
+        await until(
+            lambda: len(consumers.delivered.arrivals) > len(KEYS) + 500, HAND_OVER, "theirs delivers the stream"
+        )
+        ours = await consumers.ours()
         await until(lambda: held_by(scene, "ours") == held_by(scene, "theirs") == 2, HAND_OVER, "half is ours")
-        await until(lambda: len(crew.delivered.by("ours")) > 500, HAND_OVER, "ours delivers")
+        await until(lambda: len(consumers.delivered.by("ours")) > 500, HAND_OVER, "ours delivers")
         scene.emulator.split("demo", "events")
         await ours.leave()
         await until(lambda: held_by(scene, "theirs") == 5, HAND_OVER, "all is theirs")
-        ours = await crew.ours("ours again")
-        await until(lambda: len(crew.delivered.by("ours again")) > 500, HAND_OVER, "ours delivers again")
+        ours = await consumers.ours("ours again")
+        await until(lambda: len(consumers.delivered.by("ours again")) > 500, HAND_OVER, "ours delivers again")
     # Theirs waits neither for its callback nor for its last checkpoint when it ends (docs/protocol.md 5.9), so that
     # leaving under load is a fault: see below.
     await everything_stored(scene)
     await theirs.leave()
     await until(lambda: held_by(scene, "ours") == 5, HAND_OVER, "all is ours")
     async with writing(scene):
-        await until(lambda: len(crew.delivered.by("ours again")) > 2000, HAND_OVER, "ours delivers alone")
-    await delivered(crew, scene)
+        await until(lambda: len(consumers.delivered.by("ours again")) > 2000, HAND_OVER, "ours delivers alone")
+    await delivered(consumers, scene)
     await ours.leave()
 
     if vendor.stores_at_the_end:
-        check_once_in_order(crew, scene)
-    check_complete(crew, scene)
-    check_not_repeated(crew, "ours", "ours again")
-    changes = {pair for names in crew.delivered.owners().values() for pair in itertools.pairwise(names)}
+        check_once_in_order(consumers, scene)
+    check_complete(consumers, scene)
+    check_not_repeated(consumers, "ours", "ours again")
+    changes = {pair for names in consumers.delivered.owners().values() for pair in itertools.pairwise(names)}
     assert {("theirs", "ours"), ("ours", "theirs"), ("theirs", "ours again")} <= changes
 
 
-def check_complete(crew: Crew, scene: Scene) -> None:
+def check_complete(consumers: Consumers, scene: EmulatorScene) -> None:
     """Everything was delivered, in order within each hold of a channel, and nothing was left out for a while."""
-    assert set(crew.delivered.records()) == set(scene.everything())
-    check_in_order_per_hold(crew)
-    check_nothing_skipped(crew)
+    assert set(consumers.delivered.records()) == set(scene.everything())
+    check_in_order_per_hold(consumers)
+    check_nothing_skipped(consumers)
 
 
-def check_not_repeated(crew: Crew, *names: str) -> None:
+def check_not_repeated(consumers: Consumers, *names: str) -> None:
     """What these have delivered is delivered by nobody after them."""
     told: dict[tuple[str, int], str] = {}
-    for arrival in crew.delivered.arrivals:
+    for arrival in consumers.delivered.arrivals:
         before = told.get((arrival.key, arrival.number))
         assert before is None, f"{arrival} again after {before}"
         if arrival.consumer in names:
@@ -121,52 +125,58 @@ def check_not_repeated(crew: Crew, *names: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("victim", ["theirs", pytest.param("ours", marks=pytest.mark.long)])
-async def test_one_takes_over_when_the_other_is_killed(scene: Scene, crew: Crew, vendor: Vendor, victim: str) -> None:
-    workers = await one_channel_each(scene, crew, vendor)
+async def test_one_takes_over_when_the_other_is_killed(
+    scene: EmulatorScene, consumers: Consumers, vendor: Vendor, victim: str
+) -> None:
+    workers = await one_channel_each(scene, consumers, vendor)
     survivor = ({*workers} - {victim}).pop()
 
     async with writing(scene):
-        await until(lambda: len(crew.delivered.by(victim)) > 500, HAND_OVER, "the victim delivers")
+        await until(lambda: len(consumers.delivered.by(victim)) > 500, HAND_OVER, "the victim delivers")
         workers[victim].process.kill()
         await until(lambda: held_by(scene, survivor) == 2, HAND_OVER, "taken over")
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     await workers[survivor].leave()
 
-    check_complete(crew, scene)
-    assert len(crew.delivered.by(survivor)) == len(set(crew.delivered.by(survivor))), "the survivor repeats itself"
+    check_complete(consumers, scene)
+    assert len(consumers.delivered.by(survivor)) == len(set(consumers.delivered.by(survivor))), (
+        "the survivor repeats itself"
+    )
 
 
-async def one_channel_each(scene: Scene, crew: Crew, vendor: Vendor) -> dict[str, Consumer]:
+async def one_channel_each(scene: EmulatorScene, consumers: Consumers, vendor: Vendor) -> dict[str, Consumer]:
     """Two workers on a stream of two channels."""
     await streaming(scene)
     # What is numbered 1 was there before the stream.
     await scene.put(KEYS)
-    workers = {"theirs": await crew.theirs(**vendor.flags), "ours": await crew.ours()}
+    workers = {"theirs": await consumers.theirs(**vendor.flags), "ours": await consumers.ours()}
     await until(lambda: held_by(scene, "ours") == held_by(scene, "theirs") == 1, HAND_OVER, "one channel each")
     return workers
 
 
 @pytest.mark.long
 @BOTH
-async def test_ours_delivers_nothing_old_after_a_sleep(scene: Scene, crew: Crew, vendor: Vendor) -> None:
-    workers = await one_channel_each(scene, crew, vendor)
+async def test_ours_delivers_nothing_old_after_a_sleep(
+    scene: EmulatorScene, consumers: Consumers, vendor: Vendor
+) -> None:
+    workers = await one_channel_each(scene, consumers, vendor)
     ours = workers["ours"]
 
     async with writing(scene):
-        await until(lambda: len(crew.delivered.by("ours")) > 500, HAND_OVER, "ours delivers")
+        await until(lambda: len(consumers.delivered.by("ours")) > 500, HAND_OVER, "ours delivers")
         ours.process.send_signal(signal.SIGSTOP)
         await until(lambda: held_by(scene, "theirs") == 2, HAND_OVER, "taken over")
-        asleep = len(crew.delivered.arrivals)
-        await until(lambda: len(crew.delivered.arrivals) > asleep + 1000, HAND_OVER, "theirs delivers both")
-        before = len(crew.delivered.by("ours"))
+        asleep = len(consumers.delivered.arrivals)
+        await until(lambda: len(consumers.delivered.arrivals) > asleep + 1000, HAND_OVER, "theirs delivers both")
+        before = len(consumers.delivered.by("ours"))
         ours.process.send_signal(signal.SIGCONT)
-        await until(lambda: len(crew.delivered.by("ours")) > before + 500, HAND_OVER, "ours delivers again")
-    await delivered(crew, scene)
+        await until(lambda: len(consumers.delivered.by("ours")) > before + 500, HAND_OVER, "ours delivers again")
+    await delivered(consumers, scene)
     await everything_stored(scene)
     for worker in workers.values():
         await worker.leave()
 
-    check_complete(crew, scene)
+    check_complete(consumers, scene)
     if vendor.stores_at_the_end:
-        check_monotonic(crew.delivered.arrivals[asleep:])
+        check_monotonic(consumers.delivered.arrivals[asleep:])

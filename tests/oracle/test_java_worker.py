@@ -17,7 +17,7 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus, ChannelType, Checkpoint, ClientId, Marker
 from ots_tunnel.protocol.http.message import HttpRequest
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows
-from tests.oracle.consumers import Crew, crew_of
+from tests.oracle.consumers import Consumers, consumers_of
 from tests.oracle.counters import (
     HAND_OVER,
     KEYS,
@@ -31,7 +31,7 @@ from tests.oracle.counters import (
     streaming,
     writing,
 )
-from tests.support.emulator_scene import COPY, TABLE, Scene
+from tests.support.emulator_scene import COPY, TABLE, EmulatorScene
 from tests.support.java_program import quickest_command
 from tests.support.waiting import until
 
@@ -42,35 +42,35 @@ BEAT = {"heartbeat": "1s", "timeout": "6s", "idle": "200ms", "checkpoint": "200m
 
 
 @pytest.fixture
-async def crew(scene: Scene, java_worker: Path, tmp_path: Path) -> AsyncIterator[Crew]:
-    async with crew_of(scene, java_worker, tmp_path) as crew:
-        yield crew
+async def consumers(scene: EmulatorScene, java_worker: Path, tmp_path: Path) -> AsyncIterator[Consumers]:
+    async with consumers_of(scene, java_worker, tmp_path) as consumers:
+        yield consumers
 
 
 @pytest.mark.parametrize("compressed", [True, pytest.param(False, marks=pytest.mark.long)])
 async def test_tunnel_checklist_11_java_reads_base_data_splits_and_a_merge_exactly(
-    scene: Scene, crew: Crew, compressed: bool
+    scene: EmulatorScene, consumers: Consumers, compressed: bool
 ) -> None:
     await scene.create_table(partitions=3)
     await scene.put([f"row{number:05}" for number in range(2000)])
     await scene.create_tunnel()
     kinds = [channel.channel_type for channel in (await scene.describe()).channels]
-    theirs = await crew.theirs(**BEAT, compress=str(compressed).lower())
+    theirs = await consumers.theirs(**BEAT, compress=str(compressed).lower())
 
-    await until(lambda: len(crew.delivered.arrivals) >= 100, what="base data under way")
+    await until(lambda: len(consumers.delivered.arrivals) >= 100, what="base data under way")
     scene.emulator.split("demo", TABLE)
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await until(scene.is_streaming, 30, "all base data is done")
     await scene.put(KEYS, range(2, 5))
     scene.emulator.split("demo", TABLE)
     await scene.put(KEYS, range(5, 8))
     scene.emulator.merge("demo", TABLE)
     await scene.put(KEYS, range(8, 10))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     await theirs.leave()
 
-    check_once_in_order(crew, scene)
+    check_once_in_order(consumers, scene)
     assert kinds.count(ChannelType.BASE) >= 3
     assert theirs.summary["rows"] == 2000 + 200 * 8
     channels = scene.channels().values()
@@ -83,34 +83,36 @@ async def test_tunnel_checklist_11_java_reads_base_data_splits_and_a_merge_exact
 @pytest.mark.parametrize(
     "settings", [{"reads": 5}, {"parallel": 1}], ids=["five pages a round", "one channel at a time"]
 )
-async def test_java_reads_exactly_however_it_is_set(scene: Scene, crew: Crew, settings: dict[str, int]) -> None:
+async def test_java_reads_exactly_however_it_is_set(
+    scene: EmulatorScene, consumers: Consumers, settings: dict[str, int]
+) -> None:
     await scene.create_table(partitions=3)
     await scene.put([f"row{number:05}" for number in range(3000)])
     await scene.create_tunnel()
-    theirs = await crew.theirs(**BEAT, **settings)
-    await delivered(crew, scene)
+    theirs = await consumers.theirs(**BEAT, **settings)
+    await delivered(consumers, scene)
     await scene.put(KEYS, range(1, 6))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     await theirs.leave()
 
-    check_once_in_order(crew, scene)
+    check_once_in_order(consumers, scene)
 
 
 async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_over(
-    scene: Scene, crew: Crew, java_worker: Path, go_worker: Path
+    scene: EmulatorScene, consumers: Consumers, java_worker: Path, go_worker: Path
 ) -> None:
     await scene.create_table(partitions=4)
     await scene.put(KEYS)
     await scene.create_tunnel()
 
-    java = await crew.theirs("java", **BEAT)
-    await until(lambda: shares(scene) == [4] and len(crew.delivered.arrivals) == len(KEYS), HAND_OVER, "stream")
+    java = await consumers.theirs("java", **BEAT)
+    await until(lambda: shares(scene) == [4] and len(consumers.delivered.arrivals) == len(KEYS), HAND_OVER, "stream")
     async with writing(scene):
-        await until(lambda: len(crew.delivered.by("java")) > 1000, HAND_OVER, "Java delivers the stream")
-        go = await crew.theirs("go", program=go_worker)
+        await until(lambda: len(consumers.delivered.by("java")) > 1000, HAND_OVER, "Java delivers the stream")
+        go = await consumers.theirs("go", program=go_worker)
         await until(lambda: shares(scene) == [2, 2], HAND_OVER, "half each")
-        await until(lambda: len(crew.delivered.by("go")) > 500, HAND_OVER, "Go delivers")
+        await until(lambda: len(consumers.delivered.by("go")) > 500, HAND_OVER, "Go delivers")
         scene.emulator.split("demo", TABLE)
         await until(lambda: shares(scene) == [2, 3], HAND_OVER, "the split is over")
     # Neither waits for its callback or its last checkpoint when it ends (docs/protocol.md 5.9): not under load.
@@ -118,50 +120,50 @@ async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_
     await java.leave()
     await until(lambda: shares(scene) == [5], HAND_OVER, "all is Go's")
     async with writing(scene):
-        await until(lambda: len(crew.delivered.by("go")) > 2000, HAND_OVER, "Go delivers alone")
-        again = await crew.theirs("java again", **BEAT)
+        await until(lambda: len(consumers.delivered.by("go")) > 2000, HAND_OVER, "Go delivers alone")
+        again = await consumers.theirs("java again", **BEAT)
         await until(lambda: shares(scene) == [2, 3], HAND_OVER, "shared again")
-        await until(lambda: len(crew.delivered.by("java again")) > 500, HAND_OVER, "Java delivers again")
+        await until(lambda: len(consumers.delivered.by("java again")) > 500, HAND_OVER, "Java delivers again")
     await everything_stored(scene)
     await go.leave()
     await until(lambda: shares(scene) == [5], HAND_OVER, "all is Java's")
     await scene.put(KEYS, [max(number for _, number in scene.everything()) + 1])
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     await again.leave()
 
     # Java closes without storing where it stands (docs/protocol.md 6.2, J14): what it held is told again, in order.
-    assert set(crew.delivered.records()) == set(scene.everything())
-    check_in_order_per_hold(crew)
-    check_nothing_skipped(crew)
-    changes = {pair for names in crew.delivered.owners().values() for pair in itertools.pairwise(names)}
+    assert set(consumers.delivered.records()) == set(scene.everything())
+    check_in_order_per_hold(consumers)
+    check_nothing_skipped(consumers)
+    changes = {pair for names in consumers.delivered.owners().values() for pair in itertools.pairwise(names)}
     assert {("java", "go"), ("go", "java again")} <= changes
 
 
-async def test_tunnel_checklist_11_java_skips_a_single_410(scene: Scene, crew: Crew) -> None:
+async def test_tunnel_checklist_11_java_skips_a_single_410(scene: EmulatorScene, consumers: Consumers) -> None:
     await streaming(scene)
-    theirs = await crew.theirs(**BEAT)
+    theirs = await consumers.theirs(**BEAT)
     await scene.put(KEYS, range(2, 4))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     before = scene.owners()
 
     scene.emulator.faults.add(FaultRule(operation="Heartbeat", code="OTSResourceGone", count=1))
     await until(lambda: len(scene.emulator.faults) == 0, what="the 410")
     await scene.put(KEYS, range(4, 6))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     assert scene.owners() == before
     await theirs.leave()
 
-    check_once_in_order(crew, scene)
+    check_once_in_order(consumers, scene)
 
 
 @pytest.mark.long
-async def test_java_connects_again_when_its_client_is_forgotten(scene: Scene, crew: Crew) -> None:
+async def test_java_connects_again_when_its_client_is_forgotten(scene: EmulatorScene, consumers: Consumers) -> None:
     await streaming(scene)
-    theirs = await crew.theirs(**{**BEAT, "timeout": "2s"})
+    theirs = await consumers.theirs(**{**BEAT, "timeout": "2s"})
     await scene.put(KEYS, range(2, 4))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     before = set(scene.owners())
 
@@ -169,20 +171,22 @@ async def test_java_connects_again_when_its_client_is_forgotten(scene: Scene, cr
     # It waits for its own timeout, and then up to 10 s.
     await until(lambda: bool(scene.owners()) and not before & set(scene.owners()), 30, "a new client")
     await scene.put(KEYS, range(4, 6))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     await theirs.leave()
 
-    assert set(crew.delivered.records()) == set(scene.everything())
-    check_in_order_per_hold(crew)
+    assert set(consumers.delivered.records()) == set(scene.everything())
+    check_in_order_per_hold(consumers)
 
 
 @pytest.mark.parametrize("code", ["OTSParameterInvalid", "OTSTunnelExpired"])
-async def test_tunnel_checklist_11_java_halts_after_a_shutdown_call(scene: Scene, crew: Crew, code: str) -> None:
+async def test_tunnel_checklist_11_java_halts_after_a_shutdown_call(
+    scene: EmulatorScene, consumers: Consumers, code: str
+) -> None:
     await streaming(scene)
-    theirs = await crew.theirs(**BEAT)
+    theirs = await consumers.theirs(**BEAT)
     await scene.put(KEYS)
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     assert scene.owners()
 
     scene.emulator.faults.add(FaultRule(operation="Heartbeat", code=code, count=1))
@@ -193,11 +197,13 @@ async def test_tunnel_checklist_11_java_halts_after_a_shutdown_call(scene: Scene
     assert not scene.owners(), "it makes a shutdown call"
 
 
-async def test_tunnel_checklist_11_java_ends_when_the_tunnel_has_expired(scene: Scene, crew: Crew) -> None:
+async def test_tunnel_checklist_11_java_ends_when_the_tunnel_has_expired(
+    scene: EmulatorScene, consumers: Consumers
+) -> None:
     await streaming(scene)
-    theirs = await crew.theirs(**BEAT)
+    theirs = await consumers.theirs(**BEAT)
     await scene.put(KEYS)
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
 
     scene.emulator.expire_tunnel("demo", scene.tunnel_id)
 
@@ -205,11 +211,13 @@ async def test_tunnel_checklist_11_java_ends_when_the_tunnel_has_expired(scene: 
     assert "Code: OTSTunnelExpired" in theirs.errors
 
 
-async def test_tunnel_checklist_11_java_synchronises_after_a_foreign_checkpoint(scene: Scene, crew: Crew) -> None:
+async def test_tunnel_checklist_11_java_synchronises_after_a_foreign_checkpoint(
+    scene: EmulatorScene, consumers: Consumers
+) -> None:
     await streaming(scene, partitions=1)
-    theirs = await crew.theirs(**BEAT)
+    theirs = await consumers.theirs(**BEAT)
     await scene.put(KEYS, range(2, 4))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     (channel_id,) = scene.channels()
 
@@ -217,18 +225,20 @@ async def test_tunnel_checklist_11_java_synchronises_after_a_foreign_checkpoint(
     ids = (scene.tunnel_id, ClientId("somebody"), channel_id)
     await scene.client.checkpoint(*ids, Checkpoint(stored.token, stored.sequence_number + 100))
     await scene.put(KEYS, range(4, 6))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     await theirs.leave()
 
-    check_once_in_order(crew, scene)
+    check_once_in_order(consumers, scene)
     after = await stored_checkpoint(scene, channel_id)
     assert after.sequence_number > stored.sequence_number + 100
     page = await scene.client.read_records(*ids, after.token)
     assert page.records == []
 
 
-async def test_java_outlasts_trouble_that_passes_without_repeating_anything(scene: Scene, crew: Crew) -> None:
+async def test_java_outlasts_trouble_that_passes_without_repeating_anything(
+    scene: EmulatorScene, consumers: Consumers
+) -> None:
     await streaming(scene)
     for rule in (
         FaultRule(operation="GetCheckpoint", code="OTSTunnelServerUnavailable", count=2),
@@ -238,21 +248,21 @@ async def test_java_outlasts_trouble_that_passes_without_repeating_anything(scen
         FaultRule(operation="Heartbeat", code="OTSTunnelServerUnavailable", count=2),
     ):
         scene.emulator.faults.add(rule)
-    theirs = await crew.theirs(**BEAT)
+    theirs = await consumers.theirs(**BEAT)
     await scene.put(KEYS, range(2, 4))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     scene.emulator.faults.add(FaultRule(operation="Checkpoint", drop_response=True, count=1))
     scene.emulator.faults.add(FaultRule(operation="Heartbeat", drop_response=True, count=1))
     await scene.put(KEYS, range(4, 6))
-    await delivered(crew, scene)
+    await delivered(consumers, scene)
     await everything_stored(scene)
     await until(lambda: len(scene.emulator.faults) == 0, what="every rule used")
     await theirs.leave()
 
-    check_once_in_order(crew, scene)
+    check_once_in_order(consumers, scene)
 
 
-async def test_tunnel_checklist_11_java_fails_without_request_ids(scene: Scene, crew: Crew) -> None:
+async def test_tunnel_checklist_11_java_fails_without_request_ids(scene: EmulatorScene, consumers: Consumers) -> None:
     calls: Counter[str] = Counter()
 
     async def handle(request: web.Request) -> web.Response:
@@ -265,7 +275,7 @@ async def test_tunnel_checklist_11_java_fails_without_request_ids(scene: Scene, 
     proxy = web.Application()
     proxy.router.add_post("/{path:.*}", handle)
     async with TestServer(proxy) as server:
-        await crew.theirs(endpoint=str(server.make_url("")), **BEAT)
+        await consumers.theirs(endpoint=str(server.make_url("")), **BEAT)
         # It connects again and again, with up to 10 s between.
         await until(lambda: calls["/tunnel/connect"] >= 2, 30, "a second attempt")
 
@@ -274,7 +284,7 @@ async def test_tunnel_checklist_11_java_fails_without_request_ids(scene: Scene, 
 
 
 async def test_the_java_program_copies_from_a_tunnel_found_by_name_under_v4(
-    scene: Scene, java_worker: Path, tmp_path: Path
+    scene: EmulatorScene, java_worker: Path, tmp_path: Path
 ) -> None:
     await scene.create_table()
     await scene.create_table(table=COPY)

@@ -11,8 +11,8 @@ import pytest
 from ots_tunnel.errors import ProcessorFailed
 from ots_tunnel.model import ChannelId, ChannelStatus
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
-from tests.sharp_edges.book import PAGES, SHORT, Book, patient
-from tests.support.channel_stand import Recorder, Service, Stand
+from tests.sharp_edges.recording_processor import PAGES, SHORT, RecordingProcessor, patient
+from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService
 from tests.support.waiting import until
 
 ERRORS = [RuntimeError("no"), ProcessorFailed("no"), StopIteration(), asyncio.CancelledError(), KeyError("x")]
@@ -22,14 +22,14 @@ ERRORS = [RuntimeError("no"), ProcessorFailed("no"), StopIteration(), asyncio.Ca
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_j03_a_channel_that_cannot_be_set_up_is_given_back(error: BaseException) -> None:
     """Java loses an error of a channel's set-up, and the channel does nothing for ever; ours reports CLOSE and why."""
-    service = Service(PAGES)
-    sink = Recorder(service.events, begin_error=RuntimeError("no") if isinstance(error, StopIteration) else error)
-    stand = Stand(service, sink)
-    stand.open()
+    service = ScriptedService(PAGES)
+    sink = EventSink(service.events, begin_error=RuntimeError("no") if isinstance(error, StopIteration) else error)
+    scene = ChannelScene(service, sink)
+    scene.open()
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
-    assert stand.channel.progress.error
-    await stand.close()
+    assert (await scene.over()).status is ChannelStatus.CLOSE
+    assert scene.channel.progress.error
+    await scene.close()
 
 
 @pytest.mark.parametrize("callback", ["initialize", "process"])
@@ -41,14 +41,14 @@ async def test_j03_whatever_a_function_raises_the_channel_is_given_back(error: B
         raise error
 
     callbacks = {"process": lambda *arguments: None, callback: raises}
-    service = Service(PAGES)
-    stand = Stand(service, patient(SimpleProcessorFactory(**callbacks)), **SHORT)
-    stand.open()
+    service = ScriptedService(PAGES)
+    scene = ChannelScene(service, patient(SimpleProcessorFactory(**callbacks)), **SHORT)
+    scene.open()
 
-    await until(lambda: stand.channel.is_over)
-    assert stand.channel.channel.status is ChannelStatus.CLOSE
-    assert type(error).__name__ in (stand.channel.progress.error or "")
-    await stand.close()
+    await until(lambda: scene.channel.is_over)
+    assert scene.channel.channel.status is ChannelStatus.CLOSE
+    assert type(error).__name__ in (scene.channel.progress.error or "")
+    await scene.close()
 
 
 @pytest.mark.looptime
@@ -65,36 +65,39 @@ async def test_j03_whatever_a_coroutine_raises_the_channel_is_given_back(error: 
         return None
 
     callbacks = {"process": fine, callback: raises}
-    service = Service(PAGES)
-    stand = Stand(service, patient(SimpleProcessorFactory(**callbacks)))
-    stand.open()
+    service = ScriptedService(PAGES)
+    scene = ChannelScene(service, patient(SimpleProcessorFactory(**callbacks)))
+    scene.open()
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
-    await stand.close()
+    assert (await scene.over()).status is ChannelStatus.CLOSE
+    await scene.close()
 
 
 async def test_j06_a_channels_end_is_no_other_channels_business() -> None:
     """Java has one processor for all channels, shut down when any closes; ours has one each, ended with its own."""
-    book, other = Book(), Book()
-    book.gate.set()
+    processor, other = RecordingProcessor(), RecordingProcessor()
+    processor.gate.set()
     made: list[str] = []
 
     class Factory(SimpleProcessorFactory):
         def create(self, context: ChannelContext) -> object:  # type: ignore[override]
             made.append(context.channel_id)
-            mine = book if context.channel_id == "c1" else other
+            mine = processor if context.channel_id == "c1" else other
             return SimpleProcessorFactory(mine.process, initialize=mine.initialize, shutdown=mine.shutdown).create(
                 context
             )
 
-    sink = patient(Factory(book.process))
-    short, long = Stand(Service(PAGES), sink, **SHORT), Stand(Service(PAGES), sink, **SHORT)
+    sink = patient(Factory(processor.process))
+    short, long = (
+        ChannelScene(ScriptedService(PAGES), sink, **SHORT),
+        ChannelScene(ScriptedService(PAGES), sink, **SHORT),
+    )
     short.open(ChannelId("c1"))
     long.open(ChannelId("c2"))
     await until(other.began.is_set)
 
     await until(lambda: short.channel.is_over)
-    assert book.calls == ["initialize", "process", "process", "shutdown"]
+    assert processor.calls == ["initialize", "process", "process", "shutdown"]
     assert other.calls == ["initialize", "process"]
     other.gate.set()
     await until(lambda: long.channel.is_over)
@@ -118,8 +121,8 @@ async def test_j07_what_threads_confirm_changes_a_channel_in_the_loop_alone() ->
             changed_by.add(threading.get_ident())
 
     sink = patient(SimpleProcessorFactory(process, manual_checkpoints=True))
-    stand = Stand(Service(PAGES), sink, **SHORT)
-    stand.open()
+    scene = ChannelScene(ScriptedService(PAGES), sink, **SHORT)
+    scene.open()
     await until(lambda: len(confirms) == 2)
     threading.setprofile(watch)
     sys.setprofile(watch)
@@ -129,11 +132,11 @@ async def test_j07_what_threads_confirm_changes_a_channel_in_the_loop_alone() ->
             thread.start()
         for thread in threads:
             thread.join()
-        await until(lambda: stand.channel.is_over)
+        await until(lambda: scene.channel.is_over)
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
 
-    assert stand.channel.channel.status is ChannelStatus.TERMINATED
+    assert scene.channel.channel.status is ChannelStatus.TERMINATED
     assert changed_by == {threading.get_ident()}
-    await stand.close()
+    await scene.close()

@@ -32,7 +32,7 @@ from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.status import ChannelView, StatusCollector, WorkerStatus, channel_document
 from tests.sharp_edges.virtual import VirtualScene
-from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, page
+from tests.support.channel_scene import CHANNEL, ChannelScene, EventSink, ScriptedService, at, page
 from tests.support.emulator_scene import CREDENTIALS, RecordingSink
 from tests.support.waiting import until
 
@@ -44,15 +44,15 @@ OPEN, CLOSING, CLOSE = ChannelStatus.OPEN, ChannelStatus.CLOSING, ChannelStatus.
 @pytest.mark.parametrize("token", [FINISHED, "", "not a token", at("t0")])
 async def test_g01_a_channel_of_base_data_is_one_wherever_it_is_resumed(token: str) -> None:
     """Go takes a base channel resumed at `finished` for one of the stream; ours goes by the id first."""
-    service = Service({}, stored=Checkpoint(token, 3))  # type: ignore[arg-type]
-    stand = Stand(service, Recorder(service.events))
-    stand.open(ChannelId("BaseData_0"))
+    service = ScriptedService({}, stored=Checkpoint(token, 3))  # type: ignore[arg-type]
+    channel_scene = ChannelScene(service, EventSink(service.events))
+    channel_scene.open(ChannelId("BaseData_0"))
 
-    await stand.over()
+    await channel_scene.over()
 
-    assert stand.channel.progress.channel_type is ChannelType.BASE
+    assert channel_scene.channel.progress.channel_type is ChannelType.BASE
     assert channel_type(ChannelId("4873_1"), FINISHED) is ChannelType.STREAM
-    await stand.close()
+    await channel_scene.close()
 
 
 async def test_g05_a_report_under_way_is_not_changed_by_what_happens_meanwhile() -> None:
@@ -83,16 +83,16 @@ async def test_g13_answers_are_handled_in_the_order_of_their_heartbeats(
     answers: list[tuple[ChannelStatus, int]], ends: Channel
 ) -> None:
     """Go handles each answer in a goroutine of its own, so that CLOSING and OPEN may swap; ours pass one queue."""
-    service = Service({"t0": page(0, "t0", False)}, latency={"get": 5})
-    stand = Stand(service, Recorder(service.events))
-    stand.prepare()
+    service = ScriptedService({"t0": page(0, "t0", False)}, latency={"get": 5})
+    channel_scene = ChannelScene(service, EventSink(service.events))
+    channel_scene.prepare()
 
     for status, version in answers:  # all before the first of them is handled
-        stand.notify(status, version)
+        channel_scene.notify(status, version)
     await asyncio.sleep(20)
 
-    assert stand.channel.channel == ends
-    await stand.close()
+    assert channel_scene.channel.channel == ends
+    await channel_scene.close()
 
 
 async def test_j12_an_answer_without_a_next_token_is_not_the_end() -> None:

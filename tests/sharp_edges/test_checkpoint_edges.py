@@ -12,7 +12,7 @@ from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.sinks.python.sink import ProcessorSink
 from ots_tunnel.worker.checkpointer import Checkpointer
-from tests.support.channel_stand import CursorOf, Recorder, Service, Stand, at, page
+from tests.support.channel_scene import ChannelScene, CursorOf, EventSink, ScriptedService, at, page
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime
@@ -24,35 +24,35 @@ UNAVAILABLE = ServerUnavailable("OTSTunnelServerUnavailable", "later", "", 503)
 @pytest.mark.parametrize("arrival", [0.0, 0.0005, 0.001, 0.0015, 1.0, 2.0])
 async def test_g06_the_end_that_arrives_with_the_close_is_stored_before_it_is_reported(arrival: float) -> None:
     """Go may drop the token `finished` when it arrives with the close, and reports TERMINATED; ours stores it first."""
-    service = Service({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, latency={"put": 2})
-    stand = Stand(service, Recorder(service.events), checkpoint_interval=0.002)
-    stand.open()
+    service = ScriptedService({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, latency={"put": 2})
+    scene = ChannelScene(service, EventSink(service.events), checkpoint_interval=0.002)
+    scene.open()
     await until(lambda: "wrote t1" in service.events)
     await asyncio.sleep(arrival)
 
-    stand.notify(ChannelStatus.CLOSING, 2)
+    scene.notify(ChannelStatus.CLOSING, 2)
 
-    assert (await stand.over()).status is ChannelStatus.TERMINATED
+    assert (await scene.over()).status is ChannelStatus.TERMINATED
     assert service.stored.token == FINISHED
     assert service.events.index("stored finished") < service.events.index("report TERMINATED")
-    await stand.close()
+    await scene.close()
 
 
 async def test_g06_an_end_that_cannot_be_stored_is_no_end() -> None:
     """Go reports TERMINATED whatever became of the token `finished`; ours reports CLOSE when it is not stored."""
-    service = Service({"t0": page(1, FINISHED)}, troubles={"put": [UNAVAILABLE] * 1000})
-    stand = Stand(service, Recorder(service.events))
-    stand.open()
+    service = ScriptedService({"t0": page(1, FINISHED)}, troubles={"put": [UNAVAILABLE] * 1000})
+    scene = ChannelScene(service, EventSink(service.events))
+    scene.open()
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert (await scene.over()).status is ChannelStatus.CLOSE
     assert service.stored == START
-    await stand.close()
+    await scene.close()
 
 
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), UNAVAILABLE])
 async def test_g07_a_token_stays_pending_until_it_is_acknowledged(error: TunnelError) -> None:
     """Go forgets a token when it is handed to the flusher; ours is sent again at the next turn without a new one."""
-    service = Service({}, troubles={"put": [error, error]})
+    service = ScriptedService({}, troubles={"put": [error, error]})
     checkpointer = Checkpointer(CursorOf(service), START, 5)
     running = asyncio.create_task(checkpointer.run())
     checkpointer.confirmed(at("t1"))
@@ -73,28 +73,28 @@ async def test_g11_a_channel_is_finished_when_its_records_are_confirmed_not_when
     async def process(context: ChannelContext, records: object, confirm: Confirm) -> None:
         confirms.append(confirm)
 
-    service = Service({"t0": page(1, "t1", True), "t1": page(1, FINISHED)})
-    stand = Stand(service, ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True)))
-    stand.open()
+    service = ScriptedService({"t0": page(1, "t1", True), "t1": page(1, FINISHED)})
+    scene = ChannelScene(service, ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True)))
+    scene.open()
     await until(lambda: len(confirms) == 2)
     await asyncio.sleep(1000)
-    assert stand.channel.channel.status is ChannelStatus.OPEN
+    assert scene.channel.channel.status is ChannelStatus.OPEN
     assert service.stored == START
 
     confirms[1]()
     await asyncio.sleep(1000)
-    assert stand.channel.channel.status is ChannelStatus.OPEN  # the page before it is not confirmed
+    assert scene.channel.channel.status is ChannelStatus.OPEN  # the page before it is not confirmed
     assert service.stored == START
     confirms[0]()
 
-    assert (await stand.over()).status is ChannelStatus.TERMINATED
+    assert (await scene.over()).status is ChannelStatus.TERMINATED
     assert service.stored.token == FINISHED
-    await stand.close()
+    await scene.close()
 
 
 async def test_j08_a_checkpoint_error_is_logged_and_sent_again(caplog: pytest.LogCaptureFixture) -> None:
     """Java swallows the service's errors at checkpoints; ours logs them with their text, and tries again."""
-    service = Service({}, troubles={"put": [UNAVAILABLE]})
+    service = ScriptedService({}, troubles={"put": [UNAVAILABLE]})
     checkpointer = Checkpointer(CursorOf(service), START, 5)
     checkpointer.confirmed(at("t1"))
     running = asyncio.create_task(checkpointer.run())
@@ -111,18 +111,20 @@ async def test_j08_a_checkpoint_error_is_logged_and_sent_again(caplog: pytest.Lo
 async def test_j08_an_error_that_is_final_closes_the_channel_and_is_shown() -> None:
     """Java goes on reading while no checkpoint can be stored; ours closes the channel and says why."""
     refusal = ServiceError("OTSSomethingNew", "not allowed", "", 400)
-    service = Service({"t0": page(1, "t1", False), "t1": page(0, "t1", False)}, troubles={"put": [refusal] * 99})
-    stand = Stand(service, Recorder(service.events), checkpoint_interval=5)
-    stand.open()
+    service = ScriptedService(
+        {"t0": page(1, "t1", False), "t1": page(0, "t1", False)}, troubles={"put": [refusal] * 99}
+    )
+    scene = ChannelScene(service, EventSink(service.events), checkpoint_interval=5)
+    scene.open()
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
-    assert stand.channel.progress.error == f"ServiceError: {refusal}"
-    await stand.close()
+    assert (await scene.over()).status is ChannelStatus.CLOSE
+    assert scene.channel.progress.error == f"ServiceError: {refusal}"
+    await scene.close()
 
 
 async def test_j08_after_a_mismatch_the_checkpoint_is_sent_again_at_once() -> None:
     """Java adopts the number after a mismatch and drops the token; ours sends it again under the next number."""
-    service = Service({})
+    service = ScriptedService({})
     checkpointer = Checkpointer(CursorOf(service), START, 5)
     service.stored = Checkpoint(at("t0"), 20)
     checkpointer.confirmed(at("t1"))
@@ -135,32 +137,32 @@ async def test_j08_after_a_mismatch_the_checkpoint_is_sent_again_at_once() -> No
 @pytest.mark.parametrize("pages_written", [1, 3])
 async def test_j14_a_close_stores_what_is_confirmed(pages_written: int) -> None:
     """Java stores nothing when a channel closes, so that seconds of records come twice; ours stores all it wrote."""
-    service = Service({f"t{number}": page(1, f"t{number + 1}", True) for number in range(9)})
-    stand = Stand(service, Recorder(service.events, delay=1), checkpoint_interval=60)
-    stand.open()
+    service = ScriptedService({f"t{number}": page(1, f"t{number + 1}", True) for number in range(9)})
+    scene = ChannelScene(service, EventSink(service.events, delay=1), checkpoint_interval=60)
+    scene.open()
     await until(lambda: f"write t{pages_written - 1}" in service.events)
 
-    stand.notify(ChannelStatus.CLOSING, 2)
-    await stand.over()
+    scene.notify(ChannelStatus.CLOSING, 2)
+    await scene.over()
 
     assert service.stored.token == at(f"t{pages_written}")
     assert f"write t{pages_written}" not in service.events
     assert service.events.index(f"stored t{pages_written}") < service.events.index("report CLOSE")
-    await stand.close()
+    await scene.close()
 
 
 async def test_j14_a_channel_that_fails_stores_what_was_confirmed_before() -> None:
     """Java repeats up to an interval of records after a failure; ours repeats the page that failed and nothing else."""
 
-    class SecondFails(Recorder):
+    class SecondFails(EventSink):
         async def write(self, batch: object, guard: object) -> None:
             await super().write(batch, guard)  # type: ignore[arg-type]
             self.error = ServiceError("OTSSomethingNew", "no")
 
-    service = Service({f"t{number}": page(1, f"t{number + 1}", True) for number in range(9)})
-    stand = Stand(service, SecondFails(service.events), checkpoint_interval=60)
-    stand.open()
+    service = ScriptedService({f"t{number}": page(1, f"t{number + 1}", True) for number in range(9)})
+    scene = ChannelScene(service, SecondFails(service.events), checkpoint_interval=60)
+    scene.open()
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert (await scene.over()).status is ChannelStatus.CLOSE
     assert service.stored.token == at("t1")
-    await stand.close()
+    await scene.close()

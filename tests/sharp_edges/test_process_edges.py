@@ -22,7 +22,7 @@ from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Batch
 from tests.sharp_edges.virtual import VirtualScene
-from tests.support.channel_stand import CHANNEL, at, page
+from tests.support.channel_scene import CHANNEL, at, page
 from tests.support.emulator_scene import CREDENTIALS, TABLE, RecordingSink
 from tests.support.waiting import until
 

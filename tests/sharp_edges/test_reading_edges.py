@@ -18,7 +18,7 @@ from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES
-from tests.support.channel_stand import CHANNEL, Recorder, Service, Stand, at, name_of, page
+from tests.support.channel_scene import CHANNEL, ChannelScene, EventSink, ScriptedService, at, name_of, page
 from tests.support.emulator_scene import CREDENTIALS
 from tests.support.guards import open_fence
 from tests.support.waiting import until
@@ -35,39 +35,39 @@ def now() -> float:
 
 async def test_g09_a_channel_that_waits_for_its_turn_closes_at_once() -> None:
     """Go's channel hears of CLOSING only when it got its slot; ours gives up waiting and reports CLOSE at once."""
-    service = Service(ENDLESS)
-    stand = Stand(service, Recorder(service.events), slots=asyncio.Semaphore(0))
-    stand.open()
+    service = ScriptedService(ENDLESS)
+    scene = ChannelScene(service, EventSink(service.events), slots=asyncio.Semaphore(0))
+    scene.open()
     await asyncio.sleep(100)
     began = now()
 
-    stand.notify(ChannelStatus.CLOSING, 2)
+    scene.notify(ChannelStatus.CLOSING, 2)
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert (await scene.over()).status is ChannelStatus.CLOSE
     assert now() - began < 0.1
     assert not [event for event in service.events if event.startswith("read")]
-    await stand.close()
+    await scene.close()
 
 
 async def test_g10_a_pause_is_interrupted_by_the_close() -> None:
     """Go sleeps its back-off of up to 5 s to the end; ours ends with the order to close."""
-    service = Service(IDLE)
-    stand = Stand(service, Recorder(service.events))
-    stand.open()
+    service = ScriptedService(IDLE)
+    scene = ChannelScene(service, EventSink(service.events))
+    scene.open()
     await asyncio.sleep(60)  # by now pauses are 5 s
     began = now()
 
-    stand.notify(ChannelStatus.CLOSING, 2)
+    scene.notify(ChannelStatus.CLOSING, 2)
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert (await scene.over()).status is ChannelStatus.CLOSE
     assert now() - began < 0.1
-    await stand.close()
+    await scene.close()
 
 
 async def test_g10_a_call_that_is_repeated_is_interrupted_by_the_close() -> None:
     """Go repeats a failing read for 75 s, whatever it is told meanwhile; ours ends with the order to close."""
 
-    class Failing(Service):
+    class Failing(ScriptedService):
         async def read_records(self, *ids_and_token: object) -> object:  # type: ignore[override]
             operation = TUNNEL_OPERATIONS["ReadRecords"]
             message = pb.ReadRecordsRequest(tunnel_id="t", client_id="c", channel_id="c", token="t0")
@@ -78,20 +78,20 @@ async def test_g10_a_call_that_is_repeated_is_interrupted_by_the_close() -> None
 
     caller = ServiceCaller(InProcessTransport(lost), "demo", CREDENTIALS)
     service = Failing({})
-    stand = Stand(service, Recorder(service.events))
-    stand.open()
+    scene = ChannelScene(service, EventSink(service.events))
+    scene.open()
     await asyncio.sleep(30)
-    assert not stand.channel.is_over
+    assert not scene.channel.is_over
     began = now()
 
-    stand.notify(ChannelStatus.CLOSING, 2)
+    scene.notify(ChannelStatus.CLOSING, 2)
 
-    await stand.over()
+    await scene.over()
     assert now() - began < 0.1
-    await stand.close()
+    await scene.close()
 
 
-def pipeline(service: Service, sink: Recorder, *, draws: list[float], slept: list[float]) -> Pipeline:
+def pipeline(service: ScriptedService, sink: EventSink, *, draws: list[float], slept: list[float]) -> Pipeline:
     async def read(token: Token) -> object:
         return await service.read_records("", "", "", token)
 
@@ -104,7 +104,7 @@ def pipeline(service: Service, sink: Recorder, *, draws: list[float], slept: lis
         draws.append(0.25 * (len(draws) % 4))
         return draws[-1]
 
-    shared = Stand(service, sink).shared
+    shared = ChannelScene(service, sink).shared
     return Pipeline(
         ChannelProgress(CHANNEL, ChannelType.STREAM),
         at("t0"),
@@ -119,8 +119,8 @@ def pipeline(service: Service, sink: Recorder, *, draws: list[float], slept: lis
 
 async def test_j01_a_pause_is_drawn_once_and_slept_as_drawn() -> None:
     """Java draws its pause twice, so that it sleeps 50, 1250, 2000 ms; ours is one draw per sleep, rounded up once."""
-    service, draws, slept = Service(IDLE), list[float](), list[float]()
-    moving = asyncio.create_task((made := pipeline(service, Recorder(service.events), draws=draws, slept=slept)).run())
+    service, draws, slept = ScriptedService(IDLE), list[float](), list[float]()
+    moving = asyncio.create_task((made := pipeline(service, EventSink(service.events), draws=draws, slept=slept)).run())
     await asyncio.sleep(20)
     made.stop()
     await moving
@@ -154,9 +154,9 @@ async def test_j01_a_repeated_call_pauses_as_it_says() -> None:
 
 async def test_j02_records_are_delivered_before_the_pause() -> None:
     """Java pauses before it delivers what it has read; ours is confirmed before the pause is over."""
-    service = Service({"t0": page(1, "t1", False), "t1": page(0, FINISHED)})
+    service = ScriptedService({"t0": page(1, "t1", False), "t1": page(0, FINISHED)})
 
-    await pipeline(service, Recorder(service.events, delay=0.01), draws=[], slept=[]).run()
+    await pipeline(service, EventSink(service.events, delay=0.01), draws=[], slept=[]).run()
 
     events = service.events
     assert events.index("confirmed t1") < events.index("read t1")
@@ -167,60 +167,63 @@ async def test_j02_records_are_delivered_before_the_pause() -> None:
 async def test_j04_every_permit_that_was_taken_is_given_back_once(moment: float) -> None:
     """Java gives back a permit it never had; ours are as many as before, wherever the channel was stopped."""
     slots = asyncio.Semaphore(2)
-    stands = [Stand(service := Service(ENDLESS), Recorder(service.events, delay=1), slots=slots) for _ in range(4)]
-    for number, stand in enumerate(stands):
-        stand.open(ChannelId(f"c{number}"))
+    scenes = [
+        ChannelScene(service := ScriptedService(ENDLESS), EventSink(service.events, delay=1), slots=slots)
+        for _ in range(4)
+    ]
+    for number, scene in enumerate(scenes):
+        scene.open(ChannelId(f"c{number}"))
     await asyncio.sleep(moment)
 
-    for stand in stands[::2]:
-        stand.notify(ChannelStatus.CLOSING, 2)
-    for stand in stands[1::2]:
-        stand.notify(ChannelStatus.CLOSE, 2)
-    for stand in stands:
-        await stand.over()
-        await stand.close()
+    for scene in scenes[::2]:
+        scene.notify(ChannelStatus.CLOSING, 2)
+    for scene in scenes[1::2]:
+        scene.notify(ChannelStatus.CLOSE, 2)
+    for scene in scenes:
+        await scene.over()
+        await scene.close()
 
     assert slots._value == 2
-    assert [stand.shared.budget.used_bytes for stand in stands] == [0] * 4
+    assert [scene.shared.budget.used_bytes for scene in scenes] == [0] * 4
 
 
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), CodecError("damaged")])
 async def test_j11_a_failed_read_discards_nothing_that_was_read_before(error: Exception) -> None:
     """Java forgets the pages before a failed read; ours are written, confirmed and stored before the channel fails."""
-    service = Service({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, troubles={"read t2": [error]})
-    stand = Stand(service, Recorder(service.events, delay=5))
-    stand.open()
+    service = ScriptedService({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, troubles={"read t2": [error]})
+    scene = ChannelScene(service, EventSink(service.events, delay=5))
+    scene.open()
 
-    assert (await stand.over()).status is ChannelStatus.CLOSE
+    assert (await scene.over()).status is ChannelStatus.CLOSE
     assert "cancelled t0" not in service.events
     assert service.events.count("wrote t1") == 1
     assert service.stored.token == at("t2")
     assert now() < 11  # two writes, and no write in doubt to be waited for
-    assert str(error) in (stand.channel.progress.error or "")
-    await stand.close()
+    assert str(error) in (scene.channel.progress.error or "")
+    await scene.close()
 
 
 async def test_j11_what_may_be_somebody_elses_is_not_written_to_the_end() -> None:
     """Pages read before a failure are ours to write, but not when the failure says that the client is gone."""
     gone = ResourceGone("OTSResourceGone", "client not exist")
-    service = Service({"t0": page(1, "t1", True)}, troubles={"read t1": [gone]})
-    stand = Stand(service, Recorder(service.events, delay=5))
-    stand.open()
+    service = ScriptedService({"t0": page(1, "t1", True)}, troubles={"read t1": [gone]})
+    scene = ChannelScene(service, EventSink(service.events, delay=5))
+    scene.open()
 
-    await stand.over()
+    await scene.over()
 
     assert "wrote t0" not in service.events
     assert service.stored.token == at("t0")
-    await stand.close()
+    await scene.close()
 
 
 async def test_j13_a_slow_sink_holds_reading_back_and_nothing_else() -> None:
     """Java's full pools run reads on the threads around them; ours stop reading when two pages wait."""
-    service = Service(ENDLESS)
-    sink = Recorder(service.events, gate=asyncio.Event())
-    stand = Stand(service, sink)
+    service = ScriptedService(ENDLESS)
+    sink = EventSink(service.events, gate=asyncio.Event())
+    scene = ChannelScene(service, sink)
     began = now()
-    stand.open()
+    scene.open()
 
     await asyncio.sleep(1000)
 
@@ -229,4 +232,4 @@ async def test_j13_a_slow_sink_holds_reading_back_and_nothing_else() -> None:
     assert sink.gate is not None
     sink.gate.set()
     await until(lambda: "wrote t9" in service.events)
-    await stand.close()
+    await scene.close()

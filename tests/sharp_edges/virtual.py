@@ -14,8 +14,8 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Sink
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.channel_stand import SETTINGS
-from tests.support.emulator_scene import CREDENTIALS, TABLE, Scene
+from tests.support.channel_scene import SETTINGS
+from tests.support.emulator_scene import CREDENTIALS, TABLE, EmulatorScene
 
 KEYS = [f"k{number:03}" for number in range(100)]
 
@@ -30,7 +30,7 @@ class LoopClock:
         return self._began + asyncio.get_running_loop().time()
 
 
-class VirtualScene(Scene):
+class VirtualScene(EmulatorScene):
     """A scene in the loop's time, with a record of every call; to be made inside the test, where that time is."""
 
     patience = 100_000

@@ -116,7 +116,7 @@ def check_order(rows: Iterable[tuple[str, int]]) -> None:
         last[key] = number
 
 
-class Scene:
+class EmulatorScene:
     """One table and one tunnel of an emulator, and workers on it."""
 
     #: Seconds that workers may run.
@@ -198,10 +198,10 @@ class Scene:
 
 
 @asynccontextmanager
-async def twenty_rows(tunnel_type: TunnelType) -> AsyncIterator[Scene]:
+async def twenty_rows(tunnel_type: TunnelType) -> AsyncIterator[EmulatorScene]:
     """A table with 20 rows and a tunnel, for one command."""
     async with Emulator() as emulator:
-        scene = Scene(emulator)
+        scene = EmulatorScene(emulator)
         await scene.create_table()
         await scene.put([f"k{number}" for number in range(20)])
         await scene.create_tunnel(tunnel_type)

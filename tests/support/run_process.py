@@ -13,14 +13,16 @@ from typing import Any
 
 import yaml
 
-from tests.support.emulator_scene import TABLE, Scene
+from tests.support.emulator_scene import TABLE, EmulatorScene
 
 ROOT = Path(__file__).parents[2]
 #: Where the command is told to leave its last words.
 TERMINATION_LOG = "termination-log"
 
 
-def document(scene: Scene, directory: Path, sink: str = "count: {}", tunnel_id: str = "", **changes: Any) -> Path:
+def document(
+    scene: EmulatorScene, directory: Path, sink: str = "count: {}", tunnel_id: str = "", **changes: Any
+) -> Path:
     """A worker's document beside its keys.
 
     Args:

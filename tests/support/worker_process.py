@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.support.emulator_scene import Scene
+from tests.support.emulator_scene import EmulatorScene
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests/support/worker_program.py"
@@ -24,7 +24,7 @@ Spawn = Callable[[], Coroutine[None, None, Process]]
 
 
 @asynccontextmanager
-async def worker_processes(scene: Scene, destination: str) -> AsyncIterator[Spawn]:
+async def worker_processes(scene: EmulatorScene, destination: str) -> AsyncIterator[Spawn]:
     """`spawn()` starts a worker; those still alive at the end are killed.
 
     Args:
@@ -55,7 +55,7 @@ async def worker_processes(scene: Scene, destination: str) -> AsyncIterator[Spaw
             await process.wait()
 
 
-async def keep_writing(scene: Scene, stop: asyncio.Event, chance: random.Random) -> None:
+async def keep_writing(scene: EmulatorScene, stop: asyncio.Event, chance: random.Random) -> None:
     """Write rising numbers to some of `KEYS` until `stop` is set."""
     number = 1
     while not stop.is_set():

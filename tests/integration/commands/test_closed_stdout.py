@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import Scene, twenty_rows
+from tests.support.emulator_scene import EmulatorScene, twenty_rows
 from tests.support.run_process import ROOT, TERMINATION_LOG, document, ended, line_with
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with twenty_rows(TunnelType.BaseData) as scene:
         yield scene
 
@@ -36,7 +36,7 @@ async def started(path: Path, output: int) -> Process:
         os.close(output)
 
 
-async def test_a_reader_who_goes_away_ends_the_worker(scene: Scene, tmp_path: Path) -> None:
+async def test_a_reader_who_goes_away_ends_the_worker(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, "stdout: {}")
     gone, output = os.pipe()
     os.close(gone)
@@ -48,7 +48,7 @@ async def test_a_reader_who_goes_away_ends_the_worker(scene: Scene, tmp_path: Pa
     assert left.last_words == f"{left.error}\n"
 
 
-async def test_a_full_disk_is_tried_again_and_said_in_words(scene: Scene, tmp_path: Path) -> None:
+async def test_a_full_disk_is_tried_again_and_said_in_words(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, "stdout: {}")
 
     process = await started(path, os.open("/dev/full", os.O_WRONLY))

@@ -28,27 +28,27 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.verify.compare import Comparison, compare_tables
-from tests.support.verifying import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.verify_scene import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 from tests.support.waiting import until
 
 FAST = replace(SETTINGS, interval=0.3, timeout=3, checkpoint_interval=0.2, early_spacing=0.05, reconnect=(0.01, 0.05))
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def scene(tmp_path: Path) -> Iterator[VerifyScene]:
     with Emulator(settings=Settings(init_delay=0.01, page_rows=100)) as emulator:
-        made = Scene(emulator, tmp_path)
+        made = VerifyScene(emulator, tmp_path)
         yield made
 
 
-def create_source(scene: Scene, rows: int) -> None:
+def create_source(scene: VerifyScene, rows: int) -> None:
     admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
     admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
     admin.close()
     scene.put(SOURCE, [row(number) for number in range(rows)])
 
 
-def job_file(scene: Scene, end: datetime, **changes: Any) -> Path:
+def job_file(scene: VerifyScene, end: datetime, **changes: Any) -> Path:
     common = {
         "endpoint": scene.emulator.endpoint,
         "instanceName": INSTANCE,
@@ -71,13 +71,13 @@ def in_seconds(seconds: float) -> datetime:
     return datetime.now(UTC) + timedelta(seconds=seconds)
 
 
-def job(scene: Scene, end: datetime, said: list[str] | None = None, *, merge: bool = False) -> ReplicationJob:
+def job(scene: VerifyScene, end: datetime, said: list[str] | None = None, *, merge: bool = False) -> ReplicationJob:
     said = [] if said is None else said
     file = load_job(job_file(scene, end))
     return ReplicationJob(file, end, (KEYS, KEYS), merge=merge, say=said.append, stream=io.StringIO(), settings=FAST)
 
 
-async def compared(scene: Scene) -> Comparison:
+async def compared(scene: VerifyScene) -> Comparison:
     client = TableClient(scene.emulator.endpoint, INSTANCE, KEYS)
     try:
         return await compare_tables(client, SOURCE, client, COPY)
@@ -85,7 +85,7 @@ async def compared(scene: Scene) -> Comparison:
         await client.close()
 
 
-async def test_a_table_is_copied_up_to_the_end_time(scene: Scene) -> None:
+async def test_a_table_is_copied_up_to_the_end_time(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 1000)
     end = in_seconds(4)
     said: list[str] = []
@@ -102,7 +102,7 @@ async def test_a_table_is_copied_up_to_the_end_time(scene: Scene) -> None:
     assert [line[:3] for line in said] == ["1/4", "2/4", "3/4", "4/4"]
 
 
-async def test_what_comes_after_the_end_time_is_not_copied(scene: Scene) -> None:
+async def test_what_comes_after_the_end_time_is_not_copied(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 10)
     end = in_seconds(3)
     running = asyncio.create_task(job(scene, end).run())
@@ -118,7 +118,7 @@ async def test_what_comes_after_the_end_time_is_not_copied(scene: Scene) -> None
     assert (await compared(scene)).equal
 
 
-async def test_a_job_that_was_stopped_goes_on(scene: Scene) -> None:
+async def test_a_job_that_was_stopped_goes_on(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 3000)
     first = job(scene, in_seconds(3600))
     running = asyncio.create_task(first.run())
@@ -134,7 +134,7 @@ async def test_a_job_that_was_stopped_goes_on(scene: Scene) -> None:
     assert (await compared(scene)).equal
 
 
-async def test_two_runs_of_one_job_share_the_work(scene: Scene) -> None:
+async def test_two_runs_of_one_job_share_the_work(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 1000)
     end = in_seconds(3)
     both = await asyncio.wait_for(asyncio.gather(job(scene, end).run(), job(scene, end).run()), 60)
@@ -143,7 +143,7 @@ async def test_two_runs_of_one_job_share_the_work(scene: Scene) -> None:
     assert (await compared(scene)).equal
 
 
-async def test_two_runs_with_channels_each_end(scene: Scene) -> None:
+async def test_two_runs_with_channels_each_end(scene: VerifyScene) -> None:
     scene.emulator.call("set_partitions", INSTANCE, SOURCE, 2)
     await asyncio.to_thread(create_source, scene, 200)
     end = in_seconds(3)
@@ -154,7 +154,7 @@ async def test_two_runs_with_channels_each_end(scene: Scene) -> None:
     assert (await compared(scene)).equal
 
 
-def test_the_command_itself(scene: Scene) -> None:
+def test_the_command_itself(scene: VerifyScene) -> None:
     create_source(scene, 300)
     end = in_seconds(3)
     file = job_file(scene, end, reader_endTime=end.strftime("%Y-%m-%d %H:%M:%S"))
@@ -170,7 +170,7 @@ def test_the_command_itself(scene: Scene) -> None:
     assert again.exit_code == 0, again.output
 
 
-def test_ctrl_c_stops_in_good_order(scene: Scene) -> None:
+def test_ctrl_c_stops_in_good_order(scene: VerifyScene) -> None:
     create_source(scene, 300)
     command = [sys.executable, "-m", "ots_tunnel", "replicate", str(job_file(scene, in_seconds(3600)))]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -198,14 +198,14 @@ def exception_of(result: Result) -> BaseException:
     return result.exception
 
 
-def test_a_missing_source_is_named(scene: Scene) -> None:
+def test_a_missing_source_is_named(scene: VerifyScene) -> None:
     result = invoke(job_file(scene, in_seconds(5)))
     assert "there is no table 'orders' in instance 'demo' at http" in str(result.exception)
     assert exit_code(exception_of(result)) == 11
 
 
 @pytest.mark.parametrize(("section", "code"), [("reader", 12), ("writer", 4)])
-def test_whose_keys_are_denied_is_said(scene: Scene, section: str, code: int) -> None:
+def test_whose_keys_are_denied_is_said(scene: VerifyScene, section: str, code: int) -> None:
     create_source(scene, 1)
     refused = exception_of(invoke(job_file(scene, in_seconds(5), **{f"{section}_accessKey": "hush"})))
 
@@ -216,7 +216,7 @@ def test_whose_keys_are_denied_is_said(scene: Scene, section: str, code: int) ->
 
 
 @pytest.mark.parametrize("section", ["reader", "writer"])
-def test_who_does_not_answer_is_said(scene: Scene, section: str) -> None:
+def test_who_does_not_answer_is_said(scene: VerifyScene, section: str) -> None:
     create_source(scene, 1)
     refused = exception_of(invoke(job_file(scene, in_seconds(5), **{f"{section}_endpoint": "http://127.0.0.1:9"})))
 
@@ -224,7 +224,7 @@ def test_who_does_not_answer_is_said(scene: Scene, section: str) -> None:
     assert exit_code(refused) == 5
 
 
-async def test_a_tunnel_that_is_deleted_meanwhile_is_named(scene: Scene) -> None:
+async def test_a_tunnel_that_is_deleted_meanwhile_is_named(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 1)
     running = asyncio.create_task(job(scene, in_seconds(3600)).run())
     client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
@@ -241,7 +241,7 @@ async def test_a_tunnel_that_is_deleted_meanwhile_is_named(scene: Scene) -> None
     assert exit_code(no.value) == 10
 
 
-def test_a_destination_with_rows_is_left_alone(scene: Scene) -> None:
+def test_a_destination_with_rows_is_left_alone(scene: VerifyScene) -> None:
     create_source(scene, 5)
     scene_copy = replace(SCHEMA, name=COPY, deviation_seconds=9_223_372_036_854)
     admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
@@ -253,7 +253,7 @@ def test_a_destination_with_rows_is_left_alone(scene: Scene) -> None:
     assert "holds rows" in str(result.exception)
 
 
-def test_a_wrong_end_time_is_found_before_anybody_is_called(scene: Scene) -> None:
+def test_a_wrong_end_time_is_found_before_anybody_is_called(scene: VerifyScene) -> None:
     nobody = "http://127.0.0.1:9"
     file = job_file(scene, in_seconds(5), reader_endTime="soon", reader_endpoint=nobody, writer_endpoint=nobody)
     assert "ots-reader.endTime: found 'soon'" in str(invoke(file).exception)

@@ -11,18 +11,18 @@ import aiohttp
 import pytest
 
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import Scene, twenty_rows
+from tests.support.emulator_scene import EmulatorScene, twenty_rows
 from tests.support.run_process import document, ended, line_with, start
 from tests.support.waiting import until
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with twenty_rows(TunnelType.BaseAndStream) as scene:
         yield scene
 
 
-async def test_serves_its_state_and_drains_on_sigterm(scene: Scene, tmp_path: Path) -> None:
+async def test_serves_its_state_and_drains_on_sigterm(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path)
     process = await start(path)
     url = (await line_with(process, "started"))["url"]

@@ -12,15 +12,15 @@ import pytest
 from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import TABLE, Scene
+from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.run_process import TERMINATION_LOG, Left, command, document, ended, said, start
 from tests.support.waiting import until
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with Emulator() as emulator:
-        scene = Scene(emulator)
+        scene = EmulatorScene(emulator)
         await scene.create_table()
         await scene.create_tunnel(TunnelType.BaseAndStream)
         yield scene
@@ -123,7 +123,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 async def test_a_mistake_ends_with_code_2_before_anything_is_touched(
-    scene: Scene, tmp_path: Path, mistake: str
+    scene: EmulatorScene, tmp_path: Path, mistake: str
 ) -> None:
     sink, changes, words = MISTAKES[mistake]
     path = document(scene, tmp_path, sink.replace("DIR", str(tmp_path)), **changes)
@@ -168,7 +168,7 @@ async def test_a_mistake_ends_with_code_2_before_anything_is_touched(
     ],
 )
 async def test_a_library_that_is_not_installed_is_named_with_its_extra(
-    scene: Scene, tmp_path: Path, library: str, sink: str, changes: dict[str, Any], words: str
+    scene: EmulatorScene, tmp_path: Path, library: str, sink: str, changes: dict[str, Any], words: str
 ) -> None:
     path = document(scene, tmp_path, sink.replace("DIR", str(tmp_path)), **changes)
     calls = scene.emulator.calls
@@ -180,7 +180,7 @@ async def test_a_library_that_is_not_installed_is_named_with_its_extra(
     assert scene.emulator.calls == calls
 
 
-async def test_skipping_needs_no_library(scene: Scene, tmp_path: Path) -> None:
+async def test_skipping_needs_no_library(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, "http: {url: 'http://127.0.0.1:1'}", delivery__onPermanentError="Skip")
 
     checked = await command("config", "check", str(path), environment=without("pyarrow", tmp_path))
@@ -188,7 +188,7 @@ async def test_skipping_needs_no_library(scene: Scene, tmp_path: Path) -> None:
     assert await said(checked) == (0, f"{path}: ok\n", "")
 
 
-async def test_a_port_that_is_taken_is_a_mistake(scene: Scene, tmp_path: Path) -> None:
+async def test_a_port_that_is_taken_is_a_mistake(scene: EmulatorScene, tmp_path: Path) -> None:
     port = int(scene.emulator.endpoint.rpartition(":")[2])
     path = document(scene, tmp_path, http__port=port)
     calls = scene.emulator.calls
@@ -200,19 +200,19 @@ async def test_a_port_that_is_taken_is_a_mistake(scene: Scene, tmp_path: Path) -
     assert scene.emulator.calls == calls
 
 
-async def test_what_is_beside_the_document_may_be_left_out_of_a_check(scene: Scene, tmp_path: Path) -> None:
+async def test_what_is_beside_the_document_may_be_left_out_of_a_check(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, source__credentials__directory="/nowhere")
 
     assert await said(await command("config", "check", "--document-only", str(path))) == (0, f"{path}: ok\n", "")
 
 
-async def run_with(scene: Scene, directory: Path, sink: str = "count: {}", **changes: Any) -> Left:
+async def run_with(scene: EmulatorScene, directory: Path, sink: str = "count: {}", **changes: Any) -> Left:
     path = document(scene, directory, sink, **changes)
     return await ended(await start(path), path)
 
 
 #: What the service refuses: what is done first, settings that are changed, exit code, words.
-REFUSALS: dict[str, tuple[Callable[[Scene], Any], dict[str, Any], int, tuple[str, ...]]] = {
+REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, tuple[str, ...]]] = {
     "missing tunnel": (
         lambda scene: None,
         {"source__tunnelId": "no-such-tunnel"},
@@ -278,7 +278,7 @@ REFUSALS: dict[str, tuple[Callable[[Scene], Any], dict[str, Any], int, tuple[str
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-async def test_every_refusal_has_its_own_code_and_words(scene: Scene, tmp_path: Path, refusal: str) -> None:
+async def test_every_refusal_has_its_own_code_and_words(scene: EmulatorScene, tmp_path: Path, refusal: str) -> None:
     prepare, changes, code, words = REFUSALS[refusal]
     done = prepare(scene)
     if asyncio.iscoroutine(done):
@@ -294,7 +294,7 @@ async def test_every_refusal_has_its_own_code_and_words(scene: Scene, tmp_path: 
 
 
 @pytest.mark.parametrize(("name", "value"), [("accessKeyId", "unknown"), ("accessKeySecret", "hush")])
-async def test_a_key_that_is_wrong_is_denied(scene: Scene, tmp_path: Path, name: str, value: str) -> None:
+async def test_a_key_that_is_wrong_is_denied(scene: EmulatorScene, tmp_path: Path, name: str, value: str) -> None:
     path = document(scene, tmp_path)
     (tmp_path / name).write_text(value)
 
@@ -306,14 +306,16 @@ async def test_a_key_that_is_wrong_is_denied(scene: Scene, tmp_path: Path, name:
     assert left.last_words == f"{left.error}\n"
 
 
-async def test_a_tunnel_that_is_not_there_is_said_before_the_sink_is_opened(scene: Scene, tmp_path: Path) -> None:
+async def test_a_tunnel_that_is_not_there_is_said_before_the_sink_is_opened(
+    scene: EmulatorScene, tmp_path: Path
+) -> None:
     left = await run_with(scene, tmp_path, f"files: {{url: 'file://{tmp_path}/out'}}", source__tunnelId="nothing")
 
     assert left.code == 10
     assert "out" not in names_in(tmp_path)
 
 
-async def test_who_may_not_describe_a_tunnel_can_consume_it(scene: Scene, tmp_path: Path) -> None:
+async def test_who_may_not_describe_a_tunnel_can_consume_it(scene: EmulatorScene, tmp_path: Path) -> None:
     scene.emulator.faults.add(FaultRule("DescribeTunnel", code="OTSNoPermissionAccess"))
     await scene.put(["k"])
     path = document(scene, tmp_path)
@@ -333,7 +335,7 @@ async def test_who_may_not_describe_a_tunnel_can_consume_it(scene: Scene, tmp_pa
     ],
 )
 async def test_a_destination_that_cannot_be_written_ends_with_code_4(
-    scene: Scene, tmp_path: Path, table: str, secret: str, words: tuple[str, ...]
+    scene: EmulatorScene, tmp_path: Path, table: str, secret: str, words: tuple[str, ...]
 ) -> None:
     keys = tmp_path / "sink"
     keys.mkdir()
@@ -358,7 +360,7 @@ COMMANDS = [("channels",), ("tunnel", "describe"), ("tunnel", "delete", "--yes")
 
 
 @pytest.mark.parametrize("asked", COMMANDS, ids=" ".join)
-async def test_commands_say_what_is_missing(scene: Scene, tmp_path: Path, asked: tuple[str, ...]) -> None:
+async def test_commands_say_what_is_missing(scene: EmulatorScene, tmp_path: Path, asked: tuple[str, ...]) -> None:
     document(scene, tmp_path)
     place = ["--endpoint", scene.emulator.endpoint, "--instance", "demo", "--credentials", str(tmp_path)]
 
@@ -379,7 +381,7 @@ async def test_commands_say_what_is_missing(scene: Scene, tmp_path: Path, asked:
         assert "hush" not in errors
 
 
-async def test_a_tunnel_cannot_be_created_on_a_missing_table(scene: Scene, tmp_path: Path) -> None:
+async def test_a_tunnel_cannot_be_created_on_a_missing_table(scene: EmulatorScene, tmp_path: Path) -> None:
     document(scene, tmp_path)
     place = ["--endpoint", scene.emulator.endpoint, "--instance", "demo", "--credentials", str(tmp_path)]
 

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import Scene, twenty_rows
+from tests.support.emulator_scene import EmulatorScene, twenty_rows
 from tests.support.run_process import Left, document, ended, line_with, start
 from tests.support.waiting import until
 
@@ -48,7 +48,7 @@ METRICS: dict[str, tuple[str, set[str]]] = {
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with twenty_rows(TunnelType.BaseAndStream) as scene:
         yield scene
 
@@ -93,7 +93,9 @@ async def stopped(process: Process, path: Path) -> Left:
     return left
 
 
-async def test_it_is_alive_at_once_and_ready_after_the_first_heartbeat_answer(scene: Scene, tmp_path: Path) -> None:
+async def test_it_is_alive_at_once_and_ready_after_the_first_heartbeat_answer(
+    scene: EmulatorScene, tmp_path: Path
+) -> None:
     scene.emulator.faults.add(FaultRule("Heartbeat", code="OTSTunnelServerUnavailable", status=503))
     path = document(scene, tmp_path)
     process = await start(path)
@@ -108,7 +110,7 @@ async def test_it_is_alive_at_once_and_ready_after_the_first_heartbeat_answer(sc
     await stopped(process, path)
 
 
-async def test_the_metrics_page_has_every_name_with_its_labels(scene: Scene, tmp_path: Path) -> None:
+async def test_the_metrics_page_has_every_name_with_its_labels(scene: EmulatorScene, tmp_path: Path) -> None:
     # one call is repeated, one record is left out, one cell is not wanted
     scene.emulator.faults.add(FaultRule("ReadRecords", count=1, code="OTSTunnelServerUnavailable", status=503))
     path = document(
@@ -148,7 +150,7 @@ async def test_the_metrics_page_has_every_name_with_its_labels(scene: Scene, tmp
     assert values["ots_tunnel_refused_records_total", "skip", "t"] == 0
 
 
-async def test_the_log_is_json_with_known_actions_and_no_rows(scene: Scene, tmp_path: Path) -> None:
+async def test_the_log_is_json_with_known_actions_and_no_rows(scene: EmulatorScene, tmp_path: Path) -> None:
     await scene.put(["a-row-nobody-may-see"])
     path = document(scene, tmp_path)
     process = await start(path, "--log-level", "debug")
@@ -195,7 +197,7 @@ class Hanging:
         return web.Response()
 
 
-async def test_sigterm_drains_within_its_time_though_the_sink_hangs(scene: Scene, tmp_path: Path) -> None:
+async def test_sigterm_drains_within_its_time_though_the_sink_hangs(scene: EmulatorScene, tmp_path: Path) -> None:
     service = Hanging()
     async with service.serving():
         path = document(scene, tmp_path, f"http: {{url: '{service.url}'}}", client__drainSeconds=2)
@@ -214,7 +216,7 @@ async def test_sigterm_drains_within_its_time_though_the_sink_hangs(scene: Scene
     assert left.lines[-1]["rows"] == 0
 
 
-async def test_a_second_sigterm_closes_at_once(scene: Scene, tmp_path: Path) -> None:
+async def test_a_second_sigterm_closes_at_once(scene: EmulatorScene, tmp_path: Path) -> None:
     service = Hanging()
     async with service.serving():
         path = document(scene, tmp_path, f"http: {{url: '{service.url}'}}", client__drainSeconds=60)
@@ -231,7 +233,7 @@ async def test_a_second_sigterm_closes_at_once(scene: Scene, tmp_path: Path) -> 
     assert "closing_at_once" in {line.get("action") for line in left.lines}
 
 
-async def test_sigterm_ends_it_while_the_service_does_not_answer(scene: Scene, tmp_path: Path) -> None:
+async def test_sigterm_ends_it_while_the_service_does_not_answer(scene: EmulatorScene, tmp_path: Path) -> None:
     scene.emulator.faults.add(FaultRule("DescribeTunnel", latency=25))
     path = document(scene, tmp_path)
     process = await start(path)

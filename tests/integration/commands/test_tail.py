@@ -24,35 +24,34 @@ from ots_tunnel.errors import ConnectError
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
-from tests.support.verifying import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
-from tests.support.verifying import scene as make_scene
+from tests.support.verify_scene import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row, verify_scene
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with make_scene(tmp_path) as scene:
+def scene(tmp_path: Path) -> Iterator[VerifyScene]:
+    with verify_scene(tmp_path) as scene:
         scene.create()
         yield scene
 
 
-def arguments(scene: Scene, *more: str) -> list[str]:
+def arguments(scene: VerifyScene, *more: str) -> list[str]:
     places = ["--endpoint", scene.emulator.endpoint, "--instance", INSTANCE, "--credentials", str(scene.folder)]
     return ["tail", SOURCE, *more, *places]
 
 
-def tail(scene: Scene, *more: str) -> Result:
+def tail(scene: VerifyScene, *more: str) -> Result:
     result = CliRunner().invoke(cli, arguments(scene, *more))
     assert result.exit_code == 0, (result.output, result.exception)
     return result
 
 
-def create_table(scene: Scene, schema: TableSchema) -> None:
+def create_table(scene: VerifyScene, schema: TableSchema) -> None:
     admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
     admin.create(schema)
     admin.close()
 
 
-async def delete_tunnel(scene: Scene, name: str) -> None:
+async def delete_tunnel(scene: VerifyScene, name: str) -> None:
     client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
     try:
         await client.delete_tunnel(SOURCE, name)
@@ -60,7 +59,7 @@ async def delete_tunnel(scene: Scene, name: str) -> None:
         await client.close()
 
 
-async def ask_tunnels(scene: Scene, create: str | None = None) -> list[str]:
+async def ask_tunnels(scene: VerifyScene, create: str | None = None) -> list[str]:
     client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
     try:
         if create is not None:
@@ -70,7 +69,7 @@ async def ask_tunnels(scene: Scene, create: str | None = None) -> list[str]:
         await client.close()
 
 
-def test_what_a_tunnels_clients_get_next_is_shown_again_and_again(scene: Scene) -> None:
+def test_what_a_tunnels_clients_get_next_is_shown_again_and_again(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1), row(2)])
     asyncio.run(ask_tunnels(scene, create="copy"))
 
@@ -79,7 +78,7 @@ def test_what_a_tunnels_clients_get_next_is_shown_again_and_again(scene: Scene) 
         assert [json.loads(line)["key"]["pk"] for line in lines] == ["k00001", "k00002"]
 
 
-def test_lines_for_people(scene: Scene) -> None:
+def test_lines_for_people(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1, Column("x", "v" * 100, BASE), Column("y", 5, BASE))])
     asyncio.run(ask_tunnels(scene, create="copy"))
 
@@ -91,7 +90,7 @@ def test_lines_for_people(scene: Scene) -> None:
     assert "v" * 50 not in line
 
 
-def test_changes_of_a_table_are_shown_as_they_come(scene: Scene) -> None:
+def test_changes_of_a_table_are_shown_as_they_come(scene: VerifyScene) -> None:
     command = [sys.executable, "-m", "ots_tunnel", *arguments(scene, "-n", "3", "-o", "json")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -108,7 +107,7 @@ def test_changes_of_a_table_are_shown_as_they_come(scene: Scene) -> None:
     assert asyncio.run(ask_tunnels(scene)) == []
 
 
-def test_it_is_stopped_by_ctrl_c_and_leaves_no_tunnel(scene: Scene) -> None:
+def test_it_is_stopped_by_ctrl_c_and_leaves_no_tunnel(scene: VerifyScene) -> None:
     command = [sys.executable, "-m", "ots_tunnel", *arguments(scene)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -125,7 +124,7 @@ def test_it_is_stopped_by_ctrl_c_and_leaves_no_tunnel(scene: Scene) -> None:
 
 
 @contextmanager
-def tailing(scene: Scene, *more: str) -> Iterator[subprocess.Popen[str]]:
+def tailing(scene: VerifyScene, *more: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "ots_tunnel", *arguments(scene, *more)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -138,7 +137,7 @@ def tailing(scene: Scene, *more: str) -> Iterator[subprocess.Popen[str]]:
                 stream.close()
 
 
-async def test_no_channel_shows_more_than_was_asked_for(scene: Scene) -> None:
+async def test_no_channel_shows_more_than_was_asked_for(scene: VerifyScene) -> None:
     scene.emulator.call("set_partitions", INSTANCE, "many", 8)
     many = replace(SCHEMA, name="many", deviation_seconds=9_223_372_036_854)
     await asyncio.to_thread(create_table, scene, many)
@@ -158,7 +157,7 @@ async def test_no_channel_shows_more_than_was_asked_for(scene: Scene) -> None:
     assert taken == 1
 
 
-def test_it_ends_in_good_order_when_nobody_reads_it_any_more(scene: Scene) -> None:
+def test_it_ends_in_good_order_when_nobody_reads_it_any_more(scene: VerifyScene) -> None:
     with tailing(scene, "-o", "json") as process:
         assert process.stderr is not None
         assert process.stdout is not None
@@ -172,7 +171,7 @@ def test_it_ends_in_good_order_when_nobody_reads_it_any_more(scene: Scene) -> No
     assert asyncio.run(ask_tunnels(scene)) == []
 
 
-def test_a_tunnel_that_vanishes_is_one_line(scene: Scene) -> None:
+def test_a_tunnel_that_vanishes_is_one_line(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1)])
     asyncio.run(ask_tunnels(scene, create="copy"))
     with tailing(scene, "copy") as process:
@@ -186,7 +185,7 @@ def test_a_tunnel_that_vanishes_is_one_line(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_it_leaves_no_tunnel_whatever_stops_it(scene: Scene, number: signal.Signals) -> None:
+def test_it_leaves_no_tunnel_whatever_stops_it(scene: VerifyScene, number: signal.Signals) -> None:
     with tailing(scene) as process:
         assert process.stderr is not None
         assert "for the time being" in process.stderr.readline()
@@ -232,7 +231,7 @@ async def test_a_tunnel_that_cannot_be_deleted_is_named(capsys: pytest.CaptureFi
     assert f"tunnel {tailed.tunnel_name} is left: nobody answers" in err
 
 
-def test_earliest_is_for_a_table(scene: Scene) -> None:
+def test_earliest_is_for_a_table(scene: VerifyScene) -> None:
     result = CliRunner().invoke(cli, arguments(scene, "copy", "--earliest"))
     assert result.exit_code == 2
     assert "--earliest" in result.output

@@ -16,13 +16,13 @@ from ots_emulator import Settings
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ConfigError, ServiceError
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.verifying import BASE, COPY, SCHEMA, SOURCE, Scene, row, scene
+from tests.support.verify_scene import BASE, COPY, SCHEMA, SOURCE, VerifyScene, row, verify_scene
 from tests.support.waiting import wait_until
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Scene]:
-    with scene(tmp_path, Settings(range_rows=7)) as made:
+def tables(tmp_path: Path) -> Iterator[VerifyScene]:
+    with verify_scene(tmp_path, Settings(range_rows=7)) as made:
         made.create()
         yield made
 
@@ -41,11 +41,11 @@ def wait_while_running(process: subprocess.Popen[str], reached: Callable[[], boo
     wait_until(is_reached, 30)
 
 
-def slices_done(tables: Scene) -> int:
+def slices_done(tables: VerifyScene) -> int:
     return len(json.loads(tables.state.read_text())["done"]) if tables.state.exists() else 0
 
 
-def test_equal_tables(tables: Scene) -> None:
+def test_equal_tables(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(100))
 
     done = tables.verify()
@@ -57,7 +57,7 @@ def test_equal_tables(tables: Scene) -> None:
     assert not tables.state.exists()
 
 
-def test_every_kind_of_difference_is_shown(tables: Scene) -> None:
+def test_every_kind_of_difference_is_shown(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(30))
     tables.put(SOURCE, [row(100)])
     tables.put(COPY, [row(200)])
@@ -92,7 +92,7 @@ def test_every_kind_of_difference_is_shown(tables: Scene) -> None:
     assert "extra: pk='k00200', n=200\n" in text
 
 
-def test_a_version_alone_is_a_difference(tables: Scene) -> None:
+def test_a_version_alone_is_a_difference(tables: VerifyScene) -> None:
     tables.put(SOURCE, [row(1, Column("x", 1, BASE), Column("x", 2, BASE + 5))])
     tables.put(COPY, [row(1, Column("x", 2, BASE + 5), Column("x", 1, BASE + 1))])
 
@@ -102,7 +102,7 @@ def test_a_version_alone_is_a_difference(tables: Scene) -> None:
     assert [cell["version"] for cell in report["first"][0]["cells"]] == [BASE + 1, BASE]
 
 
-def test_doubles_are_compared_by_their_bits(tables: Scene) -> None:
+def test_doubles_are_compared_by_their_bits(tables: VerifyScene) -> None:
     tables.put(SOURCE, [row(1, Column("x", 0.0, BASE)), row(2, Column("x", -0.0, BASE))])
     tables.put(COPY, [row(1, Column("x", -0.0, BASE)), row(2, Column("x", -0.0, BASE))])
 
@@ -113,7 +113,7 @@ def test_doubles_are_compared_by_their_bits(tables: Scene) -> None:
     assert report["first"][0]["cells"][0]["destination"] == {"type": "DOUBLE", "value": "-0.0"}
 
 
-def test_a_busy_service_is_asked_again_and_that_is_said(tables: Scene) -> None:
+def test_a_busy_service_is_asked_again_and_that_is_said(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(30))
     tables.emulator.call("add_fault", FaultRule("GetRange", count=4, code="OTSServerBusy"))
 
@@ -123,7 +123,7 @@ def test_a_busy_service_is_asked_again_and_that_is_said(tables: Scene) -> None:
     assert "GetRange is repeated: OTSServerBusy" in done.stderr
 
 
-def test_only_so_many_are_shown_and_all_are_counted(tables: Scene) -> None:
+def test_only_so_many_are_shown_and_all_are_counted(tables: VerifyScene) -> None:
     tables.put(SOURCE, (row(number) for number in range(60)))
 
     done = tables.verify("--show", "2")
@@ -134,7 +134,7 @@ def test_only_so_many_are_shown_and_all_are_counted(tables: Scene) -> None:
     assert done.stdout.endswith("and 58 more\n")
 
 
-def test_a_killed_run_goes_on_and_counts_the_same(tables: Scene) -> None:
+def test_a_killed_run_goes_on_and_counts_the_same(tables: VerifyScene) -> None:
     rows = [row(number, wide(number)) for number in range(200)]
     tables.fill(rows)
     tables.put(SOURCE, [row(number, wide(number)) for number in (1000, 2000)])
@@ -162,7 +162,7 @@ def test_a_killed_run_goes_on_and_counts_the_same(tables: Scene) -> None:
     assert not tables.state.exists()
 
 
-def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: Scene) -> None:
+def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: VerifyScene) -> None:
     tables.fill(row(number, wide(number)) for number in range(100))
     tables.emulator.call("add_fault", FaultRule("GetRange", latency=0.1))
     process = tables.start("--sample", "100", "--parallel", "1")
@@ -179,7 +179,7 @@ def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: Scene
     assert tables.report("--sample", "100")["rows"] == 100
 
 
-def test_a_sample_is_a_part_that_can_be_taken_again(tables: Scene) -> None:
+def test_a_sample_is_a_part_that_can_be_taken_again(tables: VerifyScene) -> None:
     tables.fill(row(number, wide(number)) for number in range(200))
 
     first = tables.report("--sample", "30")
@@ -195,7 +195,7 @@ def test_a_sample_is_a_part_that_can_be_taken_again(tables: Scene) -> None:
     assert done.stderr == f"sample: {first['slices']['compared']} of {first['slices']['total']} slices, seed {seed}\n"
 
 
-def test_the_state_of_another_comparison_is_refused(tables: Scene) -> None:
+def test_the_state_of_another_comparison_is_refused(tables: VerifyScene) -> None:
     tables.fill([row(1)])
     tables.emulator.call("add_fault", FaultRule("GetRange", code="OTSParameterInvalid"))
     stopped = tables.verify()
@@ -214,7 +214,7 @@ def test_the_state_of_another_comparison_is_refused(tables: Scene) -> None:
     assert tables.report("--sample", "50", "--restart")["rows"] == 1
 
 
-def test_the_state_of_other_tables_names_both(tables: Scene) -> None:
+def test_the_state_of_other_tables_names_both(tables: VerifyScene) -> None:
     tables.fill([row(1)])
     tables.emulator.call("add_fault", FaultRule("GetRange", code="OTSParameterInvalid"))
     tables.verify()
@@ -230,7 +230,7 @@ def test_the_state_of_other_tables_names_both(tables: Scene) -> None:
     assert f"asked for is demo/{COPY} at" in str(refused.exception)
 
 
-def test_a_file_that_is_no_state_is_refused_and_kept(tables: Scene) -> None:
+def test_a_file_that_is_no_state_is_refused_and_kept(tables: VerifyScene) -> None:
     tables.state.write_text("precious")
 
     refused = tables.verify()
@@ -240,7 +240,7 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tables: Scene) -> None:
     assert tables.state.read_text() == "precious"
 
 
-def test_a_place_without_room_for_the_state_is_refused(tables: Scene) -> None:
+def test_a_place_without_room_for_the_state_is_refused(tables: VerifyScene) -> None:
     refused = tables.verify("--state", str(tables.folder / "nowhere" / "state.json"))
 
     assert isinstance(refused.exception, ConfigError)
@@ -248,7 +248,7 @@ def test_a_place_without_room_for_the_state_is_refused(tables: Scene) -> None:
 
 
 def test_fewer_versions_in_the_destination_are_noted_and_differ(tmp_path: Path) -> None:
-    with scene(tmp_path) as tables:
+    with verify_scene(tmp_path) as tables:
         tables.create(replace(SCHEMA, name=COPY, max_versions=1))
         tables.fill([row(1, Column("x", 1, BASE), Column("x", 2, BASE + 1))])
 
@@ -261,7 +261,7 @@ def test_fewer_versions_in_the_destination_are_noted_and_differ(tmp_path: Path) 
 
 
 def test_more_versions_in_the_destination_are_no_difference(tmp_path: Path) -> None:
-    with scene(tmp_path) as tables:
+    with verify_scene(tmp_path) as tables:
         tables.create(replace(SCHEMA, name=COPY), source=replace(SCHEMA, max_versions=1))
         tables.put(SOURCE, [row(1, Column("x", 2, BASE + 1))])
         tables.put(COPY, [row(1, Column("x", 1, BASE), Column("x", 2, BASE + 1))])
@@ -279,7 +279,7 @@ def test_cells_at_the_end_of_their_life_are_left_out(tmp_path: Path) -> None:
     now = int(time.time() * 1000)
     old, young = now - day * 1000 + 60_000, now
     schema = replace(SCHEMA, ttl_seconds=day)
-    with scene(tmp_path) as tables:
+    with verify_scene(tmp_path) as tables:
         tables.create(replace(schema, name=COPY), source=schema)
         tables.fill([row(number, Column("x", number, young)) for number in range(10)])
         tables.put(SOURCE, [row(3, Column("x", 3, young), Column("y", 1, old)), row(20, Column("x", 1, old))])
@@ -295,7 +295,7 @@ def test_cells_at_the_end_of_their_life_are_left_out(tmp_path: Path) -> None:
     assert [cell["column"] for cell in different["first"][0]["cells"]] == ["x"]
 
 
-def test_rows_that_are_equal_later_are_settled(tables: Scene) -> None:
+def test_rows_that_are_equal_later_are_settled(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(60))
     tables.put(SOURCE, [row(number) for number in range(100, 140)])
     tables.put(SOURCE, [row(200)])

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from ots_tunnel.cli import cli
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn, KeyType
-from tests.support.verifying import COPY, ROOT, SCHEMA, SOURCE, Scene, row, scene
+from tests.support.verify_scene import COPY, ROOT, SCHEMA, SOURCE, VerifyScene, row, verify_scene
 
 DOCUMENT = """
 source:
@@ -37,13 +37,13 @@ TABLESTORE = "tablestore: {{endpoint: {0}, instance: demo, table: {1}, credentia
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Iterator[Scene]:
-    with scene(tmp_path) as made:
+def tables(tmp_path: Path) -> Iterator[VerifyScene]:
+    with verify_scene(tmp_path) as made:
         made.create()
         yield made
 
 
-def test_the_same_table_is_refused(tables: Scene) -> None:
+def test_the_same_table_is_refused(tables: VerifyScene) -> None:
     refused = tables.verify("--to-table", SOURCE)
 
     assert isinstance(refused.exception, ConfigError)
@@ -51,7 +51,7 @@ def test_the_same_table_is_refused(tables: Scene) -> None:
 
 
 def test_other_keys_are_refused_and_named(tmp_path: Path) -> None:
-    with scene(tmp_path) as tables:
+    with verify_scene(tmp_path) as tables:
         tables.create(replace(SCHEMA, name=COPY, keys=(SCHEMA.keys[0], KeyColumn("n", KeyType.STRING))))
 
         refused = tables.verify()
@@ -61,7 +61,7 @@ def test_other_keys_are_refused_and_named(tmp_path: Path) -> None:
     assert "needed pk STRING, n INTEGER" in str(refused.exception)
 
 
-def test_a_missing_table_is_named(tables: Scene) -> None:
+def test_a_missing_table_is_named(tables: VerifyScene) -> None:
     refused = tables.verify("--to-table", "nowhere")
 
     assert "there is no table 'nowhere' in instance 'demo' at http" in str(refused.exception)
@@ -69,7 +69,7 @@ def test_a_missing_table_is_named(tables: Scene) -> None:
 
 
 @pytest.mark.parametrize("option", ["--credentials", "--to-credentials"])
-def test_whose_keys_are_denied_is_said_in_one_line(tables: Scene, tmp_path: Path, option: str) -> None:
+def test_whose_keys_are_denied_is_said_in_one_line(tables: VerifyScene, tmp_path: Path, option: str) -> None:
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     (wrong / "accessKeyId").write_text("test-id")
@@ -88,7 +88,7 @@ def test_whose_keys_are_denied_is_said_in_one_line(tables: Scene, tmp_path: Path
 
 
 def test_missing_options_are_named(tmp_path: Path) -> None:
-    with scene(tmp_path) as tables:
+    with verify_scene(tmp_path) as tables:
         arguments = tables.arguments()
         del arguments[arguments.index("--to-table") : arguments.index("--to-table") + 2]
         done = CliRunner().invoke(cli, arguments)
@@ -97,14 +97,14 @@ def test_missing_options_are_named(tmp_path: Path) -> None:
     assert "missing FILE, or --to-table" in done.stderr
 
 
-def document(tables: Scene, more: str = "", sink: str = "") -> Path:
+def document(tables: VerifyScene, more: str = "", sink: str = "") -> Path:
     endpoint, path = tables.emulator.endpoint, tables.folder / "worker.yaml"
     sink = sink or TABLESTORE.format(endpoint, COPY, tables.folder)
     path.write_text(DOCUMENT.format(endpoint=endpoint, source=SOURCE, folder=tables.folder, sink=sink, more=more))
     return path
 
 
-def test_a_workers_document_names_both_tables(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workers_document_names_both_tables(tables: VerifyScene, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.fill([row(1)])
     monkeypatch.chdir(tables.folder)
     before = set(tables.folder.iterdir())
@@ -117,7 +117,7 @@ def test_a_workers_document_names_both_tables(tables: Scene, monkeypatch: pytest
     assert set(tables.folder.iterdir()) == before | {path}, "the state's default place is this folder"
 
 
-def job_file(tables: Scene, **keys: str) -> Path:
+def job_file(tables: VerifyScene, **keys: str) -> Path:
     common = {"endpoint": tables.emulator.endpoint, "instanceName": "demo", **keys}
     reader = {**common, "tableName": SOURCE, "tunnelName": "copy", "endTime": "2026-06-19 17:00:00"}
     path = tables.folder / "job.json"
@@ -125,7 +125,7 @@ def job_file(tables: Scene, **keys: str) -> Path:
     return path
 
 
-def test_a_replication_jobs_file_names_both_tables(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replication_jobs_file_names_both_tables(tables: VerifyScene, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.fill([row(1)])
     monkeypatch.chdir(tables.folder)
 
@@ -138,7 +138,7 @@ def test_a_replication_jobs_file_names_both_tables(tables: Scene, monkeypatch: p
     assert (report["source"]["table"], report["destination"]["table"], report["rows"]) == (SOURCE, COPY, 1)
 
 
-def test_the_keys_of_a_job_may_be_in_folders(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keys_of_a_job_may_be_in_folders(tables: VerifyScene, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.fill([row(1)])
     monkeypatch.chdir(tables.folder)
     path, folder = str(job_file(tables)), str(tables.folder)
@@ -151,7 +151,7 @@ def test_the_keys_of_a_job_may_be_in_folders(tables: Scene, monkeypatch: pytest.
     assert done.exit_code == 0, (done.output, done.exception)
 
 
-def test_folders_of_keys_are_for_a_job_alone(tables: Scene) -> None:
+def test_folders_of_keys_are_for_a_job_alone(tables: VerifyScene) -> None:
     arguments = ["--reader-credentials", str(tables.folder)]
 
     refused = CliRunner().invoke(cli, ["verify", str(document(tables)), *arguments])
@@ -170,7 +170,7 @@ def test_folders_of_keys_are_for_a_job_alone(tables: Scene) -> None:
         ("", "tablestore: {table: x}", "worker.yaml: sink.tablestore.endpoint: missing, allowed is http(s)://"),
     ],
 )
-def test_a_document_of_another_kind_of_copy_is_refused(tables: Scene, more: str, sink: str, message: str) -> None:
+def test_a_document_of_another_kind_of_copy_is_refused(tables: VerifyScene, more: str, sink: str, message: str) -> None:
     done = CliRunner().invoke(cli, ["verify", str(document(tables, more, sink))])
 
     assert isinstance(done.exception, ConfigError)
@@ -178,7 +178,7 @@ def test_a_document_of_another_kind_of_copy_is_refused(tables: Scene, more: str,
     assert tables.emulator.calls == 2, "nothing has been asked but what made the tables"
 
 
-def test_a_document_and_options_exclude_each_other(tables: Scene) -> None:
+def test_a_document_and_options_exclude_each_other(tables: VerifyScene) -> None:
     done = CliRunner().invoke(
         cli,
         ["verify", str(document(tables)), "--to-table", "x"],
@@ -198,7 +198,7 @@ def test_a_document_and_options_exclude_each_other(tables: Scene) -> None:
         (["--to-credentials", "/nowhere"], "/nowhere/accessKeyId: missing or empty"),
     ],
 )
-def test_wrong_options_are_named(tables: Scene, arguments: list[str], message: str) -> None:
+def test_wrong_options_are_named(tables: VerifyScene, arguments: list[str], message: str) -> None:
     done = tables.verify(*arguments)
 
     assert isinstance(done.exception, ConfigError)
@@ -207,11 +207,11 @@ def test_wrong_options_are_named(tables: Scene, arguments: list[str], message: s
 
 
 @pytest.mark.parametrize("arguments", [["--sample", "0"], ["--sample", "101"], ["--parallel", "0"], ["--seed", "1"]])
-def test_options_out_of_range_are_usage_errors(tables: Scene, arguments: list[str]) -> None:
+def test_options_out_of_range_are_usage_errors(tables: VerifyScene, arguments: list[str]) -> None:
     assert tables.verify(*arguments).exit_code == 2
 
 
-def test_a_folder_that_takes_no_state_is_noted(tables: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_takes_no_state_is_noted(tables: VerifyScene, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.fill([row(1)])
     monkeypatch.setattr("ots_tunnel.verify.verification.default_name", lambda *_: "nowhere/state.json")
 
@@ -229,7 +229,7 @@ def test_a_folder_that_takes_no_state_is_noted(tables: Scene, monkeypatch: pytes
         (("--to-table", SOURCE), 2, "is the source itself"),
     ],
 )
-def test_exit_codes_of_the_process(tables: Scene, arguments: tuple[str, ...], code: int, message: str) -> None:
+def test_exit_codes_of_the_process(tables: VerifyScene, arguments: tuple[str, ...], code: int, message: str) -> None:
     tables.fill([row(1)])
     process = tables.start(*arguments)
     _, err = process.communicate(timeout=50)
@@ -239,7 +239,7 @@ def test_exit_codes_of_the_process(tables: Scene, arguments: tuple[str, ...], co
     assert "Traceback" not in err
 
 
-def test_a_terminal_sees_a_bar(tables: Scene) -> None:
+def test_a_terminal_sees_a_bar(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(50))
     ours, its = pty.openpty()
     process = subprocess.Popen(

@@ -18,7 +18,7 @@ from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp, StreamConfig, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_scene import TABLE, Scene
+from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.run_process import ended, start
 
 #: Milliseconds; versions are given, so that every one of them can be looked for.
@@ -31,16 +31,16 @@ Change = tuple[str, str, tuple[tuple[str, str, int | None, object], ...]]
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     # Pages are small, so that the one in which the end lies is not the only one.
     async with Emulator(settings=Settings(page_rows=30, init_delay=0.01)) as emulator:
-        scene = Scene(emulator)
+        scene = EmulatorScene(emulator)
         await scene.create_table(partitions=2)
         await scene.client.create_tunnel(TABLE, "another", TunnelType.Stream)  # the table keeps its changes from now on
         yield scene
 
 
-async def write(scene: Scene, changes: list[RowChange]) -> None:
+async def write(scene: EmulatorScene, changes: list[RowChange]) -> None:
     for at in range(0, len(changes), 100):
         outcomes = await scene.table.batch_write(TABLE, changes[at : at + 100])
         assert all(outcome.code is None for outcome in outcomes), outcomes
@@ -59,7 +59,7 @@ def delete(key: str) -> RowChange:
     return RowChange(Action.DELETE, encode_row((("pk", key),), (), delete=True))
 
 
-async def write_what_is_asked_for(scene: Scene) -> list[Change]:
+async def write_what_is_asked_for(scene: EmulatorScene) -> list[Change]:
     """Changes of every kind to all keys; those that the export must hold, per key in their order."""
     expected: list[Change] = []
     for key in KEYS:
@@ -81,7 +81,7 @@ async def write_what_is_asked_for(scene: Scene) -> list[Change]:
     return expected
 
 
-def document(scene: Scene, folder: Path, end: datetime) -> Path:
+def document(scene: EmulatorScene, folder: Path, end: datetime) -> Path:
     (folder / "keys").mkdir()
     (folder / "keys" / "accessKeyId").write_text("test-id")
     (folder / "keys" / "accessKeySecret").write_text("test-secret")
@@ -135,7 +135,7 @@ def per_key(changes: list[Change]) -> dict[str, list[Change]]:
 
 
 @pytest.mark.timeout(120)
-async def test_exactly_what_was_asked_for_is_in_the_files(scene: Scene, tmp_path: Path) -> None:
+async def test_exactly_what_was_asked_for_is_in_the_files(scene: EmulatorScene, tmp_path: Path) -> None:
     await write(scene, [put(key, 100) for key in KEYS])
     await asyncio.sleep(0.02)
     begin_ns = time.time_ns()

@@ -13,7 +13,7 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import TABLE, Scene
+from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.run_process import ended, start
 from tests.support.s3_store import BUCKET, S3Store, s3_store
 from tests.support.waiting import until
@@ -23,9 +23,9 @@ KEYS = [f"k{number:03}" for number in range(50)]
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with Emulator(settings=Settings(page_rows=30, init_delay=0.01)) as emulator:
-        yield Scene(emulator)
+        yield EmulatorScene(emulator)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def s3() -> Iterator[S3Store]:
         yield store
 
 
-def document(scene: Scene, s3: S3Store, folder: Path, end: datetime) -> Path:
+def document(scene: EmulatorScene, s3: S3Store, folder: Path, end: datetime) -> Path:
     for name in ("keys", "spool"):
         (folder / name).mkdir()
     (folder / "keys" / "accessKeyId").write_text("test-id")
@@ -66,7 +66,7 @@ def document(scene: Scene, s3: S3Store, folder: Path, end: datetime) -> Path:
 
 @pytest.mark.timeout(150)
 async def test_a_killed_worker_leaves_every_record_once_in_the_bucket(
-    scene: Scene, s3: S3Store, tmp_path: Path
+    scene: EmulatorScene, s3: S3Store, tmp_path: Path
 ) -> None:
     await scene.create_table(partitions=2)
     await scene.put(BASE)

@@ -27,7 +27,7 @@ from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
-from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, Scene, create_table_request
+from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, EmulatorScene, create_table_request
 from tests.support.waiting import until
 
 #: Versions older than a day are refused by the copy, which was created without a large deviation.
@@ -35,9 +35,9 @@ OLD_MS = 1_500_000_000_000
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with Emulator() as emulator:
-        scene = Scene(emulator)
+        scene = EmulatorScene(emulator)
         await scene.create_table()
         await scene.create_table(table=COPY)
         request = pb.UpdateTableRequest(table_name=TABLE)
@@ -47,7 +47,7 @@ async def scene() -> AsyncIterator[Scene]:
         yield scene
 
 
-async def write_rows(scene: Scene, old: set[int]) -> None:
+async def write_rows(scene: EmulatorScene, old: set[int]) -> None:
     rows = [
         RowChange(Action.PUT, encode_row((("pk", f"k{n:03}"),), (Column("n", n, OLD_MS if n in old else None),)))
         for n in range(150)
@@ -56,17 +56,17 @@ async def write_rows(scene: Scene, old: set[int]) -> None:
     assert all(outcome.code is None for outcome in outcomes)
 
 
-def sink_of(scene: Scene) -> TablestoreSink:
+def sink_of(scene: EmulatorScene) -> TablestoreSink:
     table = TableClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(scene.emulator.handle))
     return TablestoreSink(table, COPY, delivery=DeliveryConfig(), lanes=4, deadline=5)
 
 
-async def keys_of(scene: Scene) -> set[str]:
+async def keys_of(scene: EmulatorScene) -> set[str]:
     page = await scene.table.get_range(COPY, (("pk", Marker.INF_MIN),), (("pk", Marker.INF_MAX),), max_versions=1)
     return {str(row.primary_key[0][1]) for row in decode_rows(page.rows)} if page.rows else set()
 
 
-async def test_only_the_refused_records_are_missing(scene: Scene, tmp_path: Path) -> None:
+async def test_only_the_refused_records_are_missing(scene: EmulatorScene, tmp_path: Path) -> None:
     old = {0, 7, 77, 149}
     files = FileSettings(FolderStore(tmp_path), JsonLines(letter_form), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
     sink = ToleratingSink(sink_of(scene), DeadLetters(scene.tunnel_id, files))
@@ -86,7 +86,7 @@ async def test_only_the_refused_records_are_missing(scene: Scene, tmp_path: Path
     assert sink.tally().records_dead_lettered == len(old)
 
 
-async def test_more_refusals_than_an_error_names_are_skipped(scene: Scene) -> None:
+async def test_more_refusals_than_an_error_names_are_skipped(scene: EmulatorScene) -> None:
     old = set(range(0, 150, 3))
     sink = ToleratingSink(sink_of(scene))
     async with scene.running(scene.worker(sink)):
@@ -96,7 +96,7 @@ async def test_more_refusals_than_an_error_names_are_skipped(scene: Scene) -> No
     assert await keys_of(scene) == {f"k{n:03}" for n in range(150) if n not in old}
 
 
-async def test_a_table_that_is_gone_is_about_no_record(scene: Scene) -> None:
+async def test_a_table_that_is_gone_is_about_no_record(scene: EmulatorScene) -> None:
     sink = ToleratingSink(sink_of(scene))
     worker = scene.worker(sink)
     running = asyncio.create_task(worker.run())
@@ -109,7 +109,7 @@ async def test_a_table_that_is_gone_is_about_no_record(scene: Scene) -> None:
     assert sink.tally().records_skipped == 0
 
 
-async def test_a_table_with_another_key_is_about_no_record(scene: Scene) -> None:
+async def test_a_table_with_another_key_is_about_no_record(scene: EmulatorScene) -> None:
     await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=COPY))
     other = create_table_request(COPY)
     other.table_meta.primary_key[0].type = pb.INTEGER

@@ -13,15 +13,15 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import Scene
+from tests.support.emulator_scene import EmulatorScene
 from tests.support.waiting import until
 from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with Emulator(settings=Settings(page_rows=50, init_delay=0.01)) as emulator:
-        yield Scene(emulator)
+        yield EmulatorScene(emulator)
 
 
 def records_of(folder: Path) -> dict[str, list[dict[str, object]]]:
@@ -45,7 +45,7 @@ def left_over(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 11))])
 @pytest.mark.timeout(180)
-async def test_files_of_a_killed_worker_hold_every_record_once(scene: Scene, tmp_path: Path, seed: int) -> None:
+async def test_files_of_a_killed_worker_hold_every_record_once(scene: EmulatorScene, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     await scene.create_table(partitions=2)
     await scene.put([f"base{number:05}" for number in range(3000)])

@@ -13,18 +13,18 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.python.sink import ProcessorSink
-from tests.support.emulator_scene import Scene, check_order
+from tests.support.emulator_scene import EmulatorScene, check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
+def scene() -> EmulatorScene:
+    return EmulatorScene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
 
 
-class Book:
+class CallLog:
     """What processors were called with, in order."""
 
     def __init__(self) -> None:
@@ -49,93 +49,93 @@ class Book:
         self.events.append(("close", context.channel_id))
 
 
-async def test_functions_run_in_a_thread_of_their_channel(scene: Scene) -> None:
+async def test_functions_run_in_a_thread_of_their_channel(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.put(KEYS)
     await scene.create_tunnel()
-    book = Book()
-    sink = ProcessorSink(SimpleProcessorFactory(book.take, initialize=book.opened, shutdown=book.closed))
+    log = CallLog()
+    sink = ProcessorSink(SimpleProcessorFactory(log.take, initialize=log.opened, shutdown=log.closed))
 
     async with scene.running(scene.worker(sink)):
-        await until(lambda: len(book.rows) >= 200, what="base")
+        await until(lambda: len(log.rows) >= 200, what="base")
         await scene.put(KEYS, [2, 3])
-        await until(lambda: len(book.rows) >= 600, what="stream")
+        await until(lambda: len(log.rows) >= 600, what="stream")
 
-    assert sorted(book.rows) == sorted(scene.everything())
-    check_order(book.rows)
-    assert threading.current_thread().name not in book.threads
-    for channel in {channel for _, channel in book.events}:
-        calls = [event for event, name in book.events if name == channel]
+    assert sorted(log.rows) == sorted(scene.everything())
+    check_order(log.rows)
+    assert threading.current_thread().name not in log.threads
+    for channel in {channel for _, channel in log.events}:
+        calls = [event for event, name in log.events if name == channel]
         assert calls[0] == "open"
         assert calls[-1] == "close"
         assert calls.count("open") == calls.count("close") == 1
 
 
-async def test_coroutines_run_in_the_loop(scene: Scene) -> None:
+async def test_coroutines_run_in_the_loop(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel()
-    book = Book()
+    log = CallLog()
     seen: list[object] = []
 
     async def process(context: ChannelContext, records: Sequence[Record]) -> None:
         await asyncio.sleep(0)
         seen.append(context.custom_value)
-        book.take(context, records)
+        log.take(context, records)
 
     async with scene.running(scene.worker(ProcessorSink(SimpleProcessorFactory(process, custom_value="anything")))):
-        await until(lambda: len(book.rows) >= 200)
+        await until(lambda: len(log.rows) >= 200)
 
     assert set(seen) == {"anything"}
-    assert book.threads == {threading.current_thread().name}
+    assert log.threads == {threading.current_thread().name}
 
 
-async def test_a_function_that_blocks_holds_up_neither_heartbeat_nor_other_channels(scene: Scene) -> None:
+async def test_a_function_that_blocks_holds_up_neither_heartbeat_nor_other_channels(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
-    release, book = threading.Event(), Book()
+    release, log = threading.Event(), CallLog()
 
     def process(context: ChannelContext, records: Sequence[Record]) -> None:
         if context.channel_id == "BaseData_0":
             assert release.wait(20)
-        book.take(context, records)
+        log.take(context, records)
 
     try:
         async with scene.running(worker := scene.worker(ProcessorSink(SimpleProcessorFactory(process)))):
-            await until(lambda: len(book.rows) >= 100, what="the other channel")
+            await until(lambda: len(log.rows) >= 100, what="the other channel")
             beat = worker.status.last_heartbeat
             await until(lambda: worker.status.last_heartbeat != beat, what="a heartbeat")
             release.set()
-            await until(lambda: len(book.rows) >= 200, what="the slow channel")
+            await until(lambda: len(log.rows) >= 200, what="the slow channel")
     finally:
         release.set()
 
-    assert sorted(book.rows) == sorted(scene.everything())
+    assert sorted(log.rows) == sorted(scene.everything())
 
 
-async def test_what_raises_comes_again_from_the_checkpoint(scene: Scene) -> None:
+async def test_what_raises_comes_again_from_the_checkpoint(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
-    book, troubles = Book(), [ValueError("not today")]
+    log, troubles = CallLog(), [ValueError("not today")]
 
     def process(context: ChannelContext, records: Sequence[Record]) -> None:
-        if len(book.rows) >= 100 and troubles:
+        if len(log.rows) >= 100 and troubles:
             raise troubles.pop()
-        book.take(context, records)
+        log.take(context, records)
 
-    sink = ProcessorSink(SimpleProcessorFactory(process, initialize=book.opened, shutdown=book.closed))
+    sink = ProcessorSink(SimpleProcessorFactory(process, initialize=log.opened, shutdown=log.closed))
     async with scene.running(worker := scene.worker(sink)):
-        await until(lambda: len(set(book.rows)) >= 200, what="everything in spite of the error")
+        await until(lambda: len(set(log.rows)) >= 200, what="everything in spite of the error")
 
-    assert sorted(set(book.rows)) == sorted(scene.everything())
+    assert sorted(set(log.rows)) == sorted(scene.everything())
     assert not troubles
-    assert [event for event, _ in book.events if event != "process"] == ["open", "close", "open", "close"]
+    assert [event for event, _ in log.events if event != "process"] == ["open", "close", "open", "close"]
     assert worker.status.error is None
 
 
-async def test_a_processor_that_fails_is_named_in_the_channel_list(scene: Scene) -> None:
+async def test_a_processor_that_fails_is_named_in_the_channel_list(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
@@ -150,15 +150,15 @@ async def test_a_processor_that_fails_is_named_in_the_channel_list(scene: Scene)
     assert error == "ProcessorFailed: process raised KeyError: 'price'"
 
 
-async def test_nothing_is_checkpointed_before_the_user_confirms(scene: Scene) -> None:
+async def test_nothing_is_checkpointed_before_the_user_confirms(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
-    book = Book()
+    log = CallLog()
     confirms: list[Confirm] = []
 
     def process(context: ChannelContext, records: Sequence[Record], confirm: Confirm) -> None:
-        book.take(context, records)
+        log.take(context, records)
         confirms.append(confirm)
 
     sink = ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
@@ -174,10 +174,10 @@ async def test_nothing_is_checkpointed_before_the_user_confirms(scene: Scene) ->
             threading.Thread(target=confirm).start()  # from any thread, more than once
         await until(lambda: len(scene.owners()) == 0, what="the end of the channel")
 
-    assert sorted(book.rows) == sorted(scene.everything())
+    assert sorted(log.rows) == sorted(scene.everything())
 
 
-async def test_a_callback_that_never_returns_ends_the_process(scene: Scene) -> None:
+async def test_a_callback_that_never_returns_ends_the_process(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)

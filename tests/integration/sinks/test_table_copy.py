@@ -20,7 +20,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.tables import RowWrite
 from ots_tunnel.verify.compare import Difference
-from tests.support.copying import COPY, SOURCE, Pair, flight_key, pair_of_tables, row_change
+from tests.support.copy_scene import COPY, SOURCE, TablePair, flight_key, pair_of_tables, row_change
 from tests.support.guards import OpenGuard
 
 ROWS = 120
@@ -29,7 +29,7 @@ SMALL = DeliveryConfig(
 )
 
 
-async def filled(pair: Pair) -> int:
+async def filled(pair: TablePair) -> int:
     """Load rows as the demo does; returns the version of their cells."""
     base = int(pair.emulator.clock.now() * 1000)
     await pair.create(flights_schema(SOURCE))

@@ -9,7 +9,7 @@ from ots_tunnel.model import Action, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableSchema
 from ots_tunnel.verify.compare import compare_tables
-from tests.support.copying import COPY, SOURCE, Pair, pair_of_tables, row_change
+from tests.support.copy_scene import COPY, SOURCE, TablePair, pair_of_tables, row_change
 
 SCHEMA = TableSchema(SOURCE, (KeyColumn("pk", KeyType.STRING), KeyColumn("n", KeyType.INTEGER)), max_versions=3)
 ROWS = 400
@@ -27,7 +27,7 @@ def rows(base: int) -> list[RowWrite]:
     ]
 
 
-async def fill(pair: Pair, table: str, content: list[RowWrite]) -> None:
+async def fill(pair: TablePair, table: str, content: list[RowWrite]) -> None:
     for start in range(0, len(content), 100):
         outcomes = await pair.table.batch_write(table, [row_change(row) for row in content[start : start + 100]])
         assert all(outcome.code is None for outcome in outcomes)

@@ -23,8 +23,8 @@ from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import COPY, CREDENTIALS, FAST, TABLE, Scene
-from tests.support.interposed import Between
+from tests.support.emulator_scene import COPY, CREDENTIALS, FAST, TABLE, EmulatorScene
+from tests.support.interceptor import Interceptor
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(60)]
@@ -34,7 +34,7 @@ DELIVERY = DeliveryConfig(batch_max_rows=7, retry=RetryConfig(backoff_seconds=0.
 class LateTransport(InProcessTransport):
     """Breaks some connections at once, though the request still takes effect before its deadline is over."""
 
-    def __init__(self, scene: Scene, chance: random.Random) -> None:
+    def __init__(self, scene: EmulatorScene, chance: random.Random) -> None:
         super().__init__(scene.emulator.handle)
         self.chance = chance
         self.late: set[asyncio.Task[None]] = set()
@@ -57,12 +57,12 @@ class LateTransport(InProcessTransport):
 class Chaos:
     """A scene with two workers, and what can befall them."""
 
-    def __init__(self, scene: Scene, seed: int) -> None:
+    def __init__(self, scene: EmulatorScene, seed: int) -> None:
         self.scene = scene
         self.chance = random.Random(seed)
         self.transport = LateTransport(scene, self.chance)
         self.workers = [self.worker(tag) for tag in ("a", "b")]
-        self.between = [Between(scene).put_before(worker) for worker in self.workers]
+        self.interceptors = [Interceptor(scene).put_before(worker) for worker in self.workers]
         fault = scene.emulator.faults.add
         self.troubles: list[Callable[[], object]] = [
             lambda: fault(FaultRule("Checkpoint", count=2, drop_response=True)),
@@ -94,10 +94,10 @@ class Chaos:
         return TunnelWorker(client, sink, settings)
 
     def hide_channels(self) -> None:
-        self.chance.choice(self.between).hidden = 1
+        self.chance.choice(self.interceptors).hidden = 1
 
     def spoil_a_heartbeat(self) -> None:
-        self.chance.choice(self.between).spoiled["heartbeat"] = 1
+        self.chance.choice(self.interceptors).spoiled["heartbeat"] = 1
 
     async def write(self, seconds: float) -> None:
         """Change rows, and let something happen now and then."""
@@ -124,7 +124,7 @@ async def _stay_open() -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 9))])
 async def test_the_copy_is_equal_and_nothing_is_held_in_the_end(seed: int) -> None:
-    scene = Scene(Emulator(settings=Settings(page_rows=40, init_delay=0.01)))
+    scene = EmulatorScene(Emulator(settings=Settings(page_rows=40, init_delay=0.01)))
     await scene.create_table(partitions=3)
     await scene.create_table(table=COPY)
     await scene.put(KEYS)

@@ -9,20 +9,20 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import InvalidTransition, TunnelNotFound
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.sinks.count import CountSink
-from tests.support.emulator_scene import TABLE, Scene
+from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.waiting import until
 
 
 @pytest.fixture
-async def scene() -> Scene:
-    scene = Scene(Emulator(settings=Settings(init_delay=0.0)))
+async def scene() -> EmulatorScene:
+    scene = EmulatorScene(Emulator(settings=Settings(init_delay=0.0)))
     await scene.create_table()
     await scene.create_tunnel()
     return scene
 
 
 async def test_it_is_ready_again_without_its_client_and_ended_when_drained(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: EmulatorScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = scene.worker(CountSink())
     seen = [worker.status.state]
@@ -42,7 +42,7 @@ async def test_it_is_ready_again_without_its_client_and_ended_when_drained(
     assert [state.value for state in seen] == ["ready", "started", "ready", "started", "ended"]
 
 
-async def test_what_keeps_heartbeats_from_being_answered_is_shown_meanwhile(scene: Scene) -> None:
+async def test_what_keeps_heartbeats_from_being_answered_is_shown_meanwhile(scene: EmulatorScene) -> None:
     async with scene.running(worker := scene.worker(CountSink())):
         await until(lambda: worker.status.is_ready, what="the first heartbeat")
         scene.emulator.faults.add(FaultRule("Heartbeat", code="OTSAuthFailed", message="Signature mismatch."))
@@ -52,7 +52,7 @@ async def test_what_keeps_heartbeats_from_being_answered_is_shown_meanwhile(scen
         await until(lambda: worker.status.document()["error"] is None, what="the answer")
 
 
-async def test_it_ends_when_it_is_refused_and_is_not_run_again(scene: Scene) -> None:
+async def test_it_ends_when_it_is_refused_and_is_not_run_again(scene: EmulatorScene) -> None:
     worker = scene.worker(CountSink())
     await scene.client.delete_tunnel(TABLE, "t")
 

@@ -12,14 +12,14 @@ from ots_emulator import Emulator
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.verify.compare import compare_tables
-from tests.support.emulator_scene import COPY, TABLE, Scene
+from tests.support.emulator_scene import COPY, TABLE, EmulatorScene
 from tests.support.run_process import command, document, ended, line_with, said, start
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     async with Emulator() as emulator:
-        scene = Scene(emulator)
+        scene = EmulatorScene(emulator)
         await scene.create_table()
         await scene.create_table(table=COPY)
         await scene.put([f"k{number}" for number in range(300)], [1, 2])
@@ -36,7 +36,9 @@ def not_built(directory: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("codec", ["Python", "compiled", "not built"])
-async def test_tables_are_copied_with_either_and_the_log_says_which(scene: Scene, tmp_path: Path, codec: str) -> None:
+async def test_tables_are_copied_with_either_and_the_log_says_which(
+    scene: EmulatorScene, tmp_path: Path, codec: str
+) -> None:
     if native is None and codec == "compiled":
         pytest.skip("the package was built without a compiler")
     sink = (
@@ -59,7 +61,7 @@ async def test_tables_are_copied_with_either_and_the_log_says_which(scene: Scene
 
 
 @pytest.mark.parametrize("asked", [("run", "--config"), ("config", "check")])
-async def test_a_wrong_choice_is_named(scene: Scene, tmp_path: Path, asked: tuple[str, ...]) -> None:
+async def test_a_wrong_choice_is_named(scene: EmulatorScene, tmp_path: Path, asked: tuple[str, ...]) -> None:
     path = document(scene, tmp_path)
 
     code, _, errors = await said(await command(*asked, str(path), environment={"OTS_TUNNEL_CODEC": "fast"}))
@@ -69,7 +71,7 @@ async def test_a_wrong_choice_is_named(scene: Scene, tmp_path: Path, asked: tupl
     assert "Traceback" not in errors
 
 
-async def test_a_twin_that_is_asked_for_and_missing_is_no_fall_back(scene: Scene, tmp_path: Path) -> None:
+async def test_a_twin_that_is_asked_for_and_missing_is_no_fall_back(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path)
     environment = {**not_built(tmp_path), "OTS_TUNNEL_CODEC": "compiled"}
 

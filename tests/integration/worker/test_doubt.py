@@ -11,47 +11,47 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import ChannelStatus, TunnelType
-from tests.support.emulator_scene import RecordingSink, Scene, check_order
-from tests.support.interposed import Between
+from tests.support.emulator_scene import EmulatorScene, RecordingSink, check_order
+from tests.support.interceptor import Interceptor
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(100)]
 
 
 @pytest.fixture
-async def scene() -> Scene:
-    scene = Scene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
+async def scene() -> EmulatorScene:
+    scene = EmulatorScene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     return scene
 
 
 async def test_a_channel_that_vanishes_in_the_middle_of_a_write_and_returns_is_not_read_beside_it(
-    scene: Scene,
+    scene: EmulatorScene,
 ) -> None:
     sink = RecordingSink(gate=asyncio.Event())
     worker = scene.worker(sink, timeout=2)
     deadline = worker._settings.write_deadline
-    between = Between(scene).put_before(worker)
+    interceptor = Interceptor(scene).put_before(worker)
 
     async with scene.running(worker):
         await scene.put(KEYS)
         await sink.arrived.wait()
-        opened = len(between.times("getcheckpoint"))
-        between.hidden = 1
-        await until(lambda: between.hidden == 0 and sink.writing == 0, what="write abandoned")
+        opened = len(interceptor.times("getcheckpoint"))
+        interceptor.hidden = 1
+        await until(lambda: interceptor.hidden == 0 and sink.writing == 0, what="write abandoned")
         assert sink.gate is not None
         sink.gate.set()
         await until(lambda: len(sink.written) >= 100, what="read again")
-        assert min(between.times("getcheckpoint")[opened:]) - between.hidden_at >= deadline - 0.02
+        assert min(interceptor.times("getcheckpoint")[opened:]) - interceptor.hidden_at >= deadline - 0.02
         assert worker.status.channels
 
         # The doubt is over: going and coming once more costs nothing.
-        between.hidden = 1
-        await until(lambda: between.hidden == 0)
-        opened = len(between.times("getcheckpoint"))
-        await until(lambda: len(between.times("getcheckpoint")) > opened, what="opened a third time")
-        assert between.times("getcheckpoint")[-1] - between.hidden_at < deadline
+        interceptor.hidden = 1
+        await until(lambda: interceptor.hidden == 0)
+        opened = len(interceptor.times("getcheckpoint"))
+        await until(lambda: len(interceptor.times("getcheckpoint")) > opened, what="opened a third time")
+        assert interceptor.times("getcheckpoint")[-1] - interceptor.hidden_at < deadline
         await scene.put(KEYS, [2])
         await until(lambda: set(scene.everything()) <= set(sink.written), what="all")
 
@@ -60,29 +60,29 @@ async def test_a_channel_that_vanishes_in_the_middle_of_a_write_and_returns_is_n
 
 
 async def test_a_channel_that_returned_is_not_handed_back_while_the_abandoned_write_may_take_effect(
-    scene: Scene,
+    scene: EmulatorScene,
 ) -> None:
     sink = RecordingSink(gate=asyncio.Event())
     worker = scene.worker(sink, timeout=3)
     deadline = worker._settings.write_deadline
-    between = Between(scene).put_before(worker)
+    interceptor = Interceptor(scene).put_before(worker)
 
     async with scene.running(worker):
         await scene.put(KEYS)
         await sink.arrived.wait()
         before = worker.status.channels.copy()
-        between.hidden = 1
-        await until(lambda: between.hidden == 0 and worker.status.channels not in ({}, before), what="returned")
+        interceptor.hidden = 1
+        await until(lambda: interceptor.hidden == 0 and worker.status.channels not in ({}, before), what="returned")
         worker.drain()
 
-    assert min(between.closed_at) - between.hidden_at >= deadline - 0.02
+    assert min(interceptor.closed_at) - interceptor.hidden_at >= deadline - 0.02
     assert scene.owners() == []
 
 
-async def test_a_drain_hands_back_what_a_hanging_write_held(scene: Scene) -> None:
+async def test_a_drain_hands_back_what_a_hanging_write_held(scene: EmulatorScene) -> None:
     hanging = RecordingSink(gate=asyncio.Event())
     worker = scene.worker(hanging, drain=2)
-    between = Between(scene).put_before(worker)
+    interceptor = Interceptor(scene).put_before(worker)
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -92,40 +92,40 @@ async def test_a_drain_hands_back_what_a_hanging_write_held(scene: Scene) -> Non
 
     assert hanging.written == []
     assert time.monotonic() - began < 2
-    assert min(between.closed_at) - began >= worker._settings.abandon_after + worker._settings.write_deadline - 0.02
+    assert min(interceptor.closed_at) - began >= worker._settings.abandon_after + worker._settings.write_deadline - 0.02
     assert {channel.status for channel in scene.channels().values()} == {ChannelStatus.CLOSE}
     assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
 
 
-async def test_an_answer_that_makes_no_sense_is_a_hiccup(scene: Scene) -> None:
+async def test_an_answer_that_makes_no_sense_is_a_hiccup(scene: EmulatorScene) -> None:
     sink = RecordingSink()
     worker = scene.worker(sink)
-    between = Between(scene, spoiled={"connect": 1, "heartbeat": 2, "shutdown": 1}).put_before(worker)
+    interceptor = Interceptor(scene, spoiled={"connect": 1, "heartbeat": 2, "shutdown": 1}).put_before(worker)
 
     async with scene.running(worker):
         await scene.put(KEYS)
         await until(lambda: len(sink.written) >= 100, what="all")
 
-    assert between.spoiled == {"connect": 0, "heartbeat": 0, "shutdown": 0}
+    assert interceptor.spoiled == {"connect": 0, "heartbeat": 0, "shutdown": 0}
     assert sorted(sink.written) == sorted(scene.everything())
 
 
 @pytest.mark.parametrize("delay", [0, 0.001, 0.004])
-async def test_channels_that_come_and_go_lose_nothing(scene: Scene, delay: float) -> None:
+async def test_channels_that_come_and_go_lose_nothing(scene: EmulatorScene, delay: float) -> None:
     sink = RecordingSink(delay=delay)
     worker = scene.worker(sink, interval=0.05, timeout=1)
-    between = Between(scene).put_before(worker)
+    interceptor = Interceptor(scene).put_before(worker)
 
     async with scene.running(worker):
         for number in range(1, 8):
             await scene.put(KEYS, [number])
-            between.hidden = 1
-            await until(_none_hidden(between))
+            interceptor.hidden = 1
+            await until(_none_hidden(interceptor))
         await until(lambda: set(scene.everything()) <= set(sink.written), 20, what="all")
 
     for key, group in itertools.groupby(sorted(set(sink.written)), key=lambda row: row[0]):
         assert [number for _, number in group] == list(range(1, 8)), key
 
 
-def _none_hidden(between: Between) -> Callable[[], bool]:
-    return lambda: between.hidden == 0
+def _none_hidden(interceptor: Interceptor) -> Callable[[], bool]:
+    return lambda: interceptor.hidden == 0

@@ -9,22 +9,22 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import TABLE, RecordingSink, Scene, check_order
+from tests.support.emulator_scene import TABLE, EmulatorScene, RecordingSink, check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(100)]
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(Emulator(settings=Settings(page_rows=30, init_delay=0.01)))
+def scene() -> EmulatorScene:
+    return EmulatorScene(Emulator(settings=Settings(page_rows=30, init_delay=0.01)))
 
 
 def now_us() -> int:
     return time.time_ns() // 1000
 
 
-async def test_what_is_later_is_not_written_and_not_checkpointed(scene: Scene) -> None:
+async def test_what_is_later_is_not_written_and_not_checkpointed(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.create_tunnel(TunnelType.Stream)
     await scene.put(KEYS, [1, 2, 3])
@@ -48,7 +48,7 @@ async def test_what_is_later_is_not_written_and_not_checkpointed(scene: Scene) -
     assert {row for row in second.written if row[1] > 3} == {(key, number) for key in KEYS for number in (4, 5)}
 
 
-async def test_a_silent_stream_ends_by_the_services_clock(scene: Scene) -> None:
+async def test_a_silent_stream_ends_by_the_services_clock(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     await scene.put(KEYS)
@@ -60,7 +60,7 @@ async def test_a_silent_stream_ends_by_the_services_clock(scene: Scene) -> None:
     assert sorted(sink.written) == sorted(scene.everything())
 
 
-async def test_children_of_a_channel_that_stopped_are_not_waited_for(scene: Scene) -> None:
+async def test_children_of_a_channel_that_stopped_are_not_waited_for(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     await scene.put(KEYS)
@@ -77,7 +77,7 @@ async def test_children_of_a_channel_that_stopped_are_not_waited_for(scene: Scen
     assert sorted(sink.written) == [(key, 1) for key in KEYS]
 
 
-async def test_a_resume_reads_the_boundary_page_again(scene: Scene) -> None:
+async def test_a_resume_reads_the_boundary_page_again(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     await scene.put(KEYS)
@@ -93,7 +93,7 @@ async def test_a_resume_reads_the_boundary_page_again(scene: Scene) -> None:
     assert second.written == first.written[90:]
 
 
-async def test_workers_that_are_done_do_not_wait_for_each_other(scene: Scene) -> None:
+async def test_workers_that_are_done_do_not_wait_for_each_other(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=4)
     await scene.create_tunnel(TunnelType.Stream)
     await scene.put(KEYS, [1, 2])

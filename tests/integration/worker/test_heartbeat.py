@@ -17,18 +17,18 @@ from ots_tunnel.model import FINISHED, ChannelStatus, TunnelType
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import CREDENTIALS, RecordingSink, Scene
+from tests.support.emulator_scene import CREDENTIALS, EmulatorScene, RecordingSink
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(100)]
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
+def scene() -> EmulatorScene:
+    return EmulatorScene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
 
 
-def watched(scene: Scene, worker: TunnelWorker) -> list[tuple[float, str]]:
+def watched(scene: EmulatorScene, worker: TunnelWorker) -> list[tuple[float, str]]:
     """From now on, when the worker calls what."""
     calls: list[tuple[float, str]] = []
 
@@ -45,7 +45,7 @@ def beats(calls: list[tuple[float, str]]) -> list[float]:
 
 
 @pytest.mark.parametrize("operation", ["Checkpoint", "GetCheckpoint", "ReadRecords"])
-async def test_beats_go_on_while_other_calls_hang(scene: Scene, operation: str) -> None:  # G12
+async def test_beats_go_on_while_other_calls_hang(scene: EmulatorScene, operation: str) -> None:  # G12
     await scene.create_table(partitions=2)
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule(operation=operation, latency=1.2, count=4))
@@ -63,7 +63,7 @@ async def test_beats_go_on_while_other_calls_hang(scene: Scene, operation: str) 
     assert sorted(sink.written) == sorted(scene.everything())
 
 
-async def test_beats_go_on_while_the_sink_hangs(scene: Scene) -> None:
+async def test_beats_go_on_while_the_sink_hangs(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     gate = asyncio.Event()
@@ -85,7 +85,7 @@ async def test_beats_go_on_while_the_sink_hangs(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("code", ["OTSTunnelServerUnavailable", "OTSAuthFailed", "OTSServerBusy"])
-async def test_a_hiccup_is_survived_by_the_same_client(scene: Scene, code: str) -> None:  # G14
+async def test_a_hiccup_is_survived_by_the_same_client(scene: EmulatorScene, code: str) -> None:  # G14
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()
@@ -102,7 +102,7 @@ async def test_a_hiccup_is_survived_by_the_same_client(scene: Scene, code: str) 
     assert sorted(sink.written) == sorted(scene.everything())
 
 
-async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_before_it(scene: Scene) -> None:
+async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_before_it(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()
@@ -138,7 +138,7 @@ async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_befo
     ids=["expired", "denied", "expired at a read"],
 )
 async def test_what_no_new_client_can_mend_ends_the_worker(
-    scene: Scene, trouble: Callable[[Scene], None], error: type[Exception]
+    scene: EmulatorScene, trouble: Callable[[EmulatorScene], None], error: type[Exception]
 ) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
@@ -153,7 +153,7 @@ async def test_what_no_new_client_can_mend_ends_the_worker(
     assert worker.status.error is not None
 
 
-async def test_an_end_that_cannot_be_stored_is_reported_as_close(scene: Scene) -> None:  # G6
+async def test_an_end_that_cannot_be_stored_is_reported_as_close(scene: EmulatorScene) -> None:  # G6
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
@@ -171,7 +171,7 @@ async def test_an_end_that_cannot_be_stored_is_reported_as_close(scene: Scene) -
     assert set(sink.written) == set(scene.everything())
 
 
-async def test_an_ended_channel_is_reported_early(scene: Scene) -> None:
+async def test_an_ended_channel_is_reported_early(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseAndStream)
@@ -188,7 +188,7 @@ async def test_an_ended_channel_is_reported_early(scene: Scene) -> None:
         )
 
 
-async def test_a_failing_channel_is_retried_at_the_pace_of_the_heartbeat(scene: Scene) -> None:
+async def test_a_failing_channel_is_retried_at_the_pace_of_the_heartbeat(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule(operation="ReadRecords", code="OTSInternalFailure", count=4))

@@ -14,7 +14,7 @@ from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.model import TunnelType
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import FAST, RecordingSink, Scene
+from tests.support.emulator_scene import FAST, EmulatorScene, RecordingSink
 from tests.support.waiting import until
 
 PAIRS = {"test-id": "test-secret", "old": "stale", "new": "fresh"}
@@ -26,7 +26,7 @@ def write(folder: Path, key: str) -> None:
 
 
 async def test_the_next_call_is_signed_with_the_new_pair(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene(Emulator({"demo": PAIRS}, settings=Settings(init_delay=0.0)))
+    scene = EmulatorScene(Emulator({"demo": PAIRS}, settings=Settings(init_delay=0.0)))
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     write(tmp_path, "old")

@@ -16,21 +16,21 @@ from ots_emulator import Emulator, Settings
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import FINISHED, Token, TunnelId, TunnelType
 from ots_tunnel.verify.compare import compare_tables
-from tests.support.emulator_scene import COPY, TABLE, Scene
+from tests.support.emulator_scene import COPY, TABLE, EmulatorScene
 from tests.support.waiting import until
 from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def scene() -> AsyncIterator[EmulatorScene]:
     emulator = Emulator(settings=Settings(page_rows=50, init_delay=0.01))
     # Writes take a while, so that one is always under way.
     emulator.faults.add(FaultRule(operation="BatchWriteRow", latency=0.02))
     async with emulator:
-        yield Scene(emulator)
+        yield EmulatorScene(emulator)
 
 
-async def wait_for_copy(scene: Scene) -> None:
+async def wait_for_copy(scene: EmulatorScene) -> None:
     """Wait until everything written so far was consumed; then the tables must be equal, cell by cell."""
     now_ns = time.time_ns()
     tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
@@ -42,7 +42,7 @@ async def wait_for_copy(scene: Scene) -> None:
 class CopyLog:
     """Every change of the copy, in order, read from its own stream."""
 
-    def __init__(self, scene: Scene, tunnel_id: TunnelId) -> None:
+    def __init__(self, scene: EmulatorScene, tunnel_id: TunnelId) -> None:
         self._scene = scene
         self._tunnel_id = tunnel_id
         self._tokens: dict[str, Token] = {}
@@ -64,7 +64,7 @@ class CopyLog:
         return self.changes
 
 
-async def prepare(scene: Scene, kind: TunnelType) -> CopyLog:
+async def prepare(scene: EmulatorScene, kind: TunnelType) -> CopyLog:
     await scene.create_table(partitions=2)
     await scene.create_table(table=COPY)
     log = CopyLog(scene, await scene.client.create_tunnel(COPY, "log", TunnelType.Stream))
@@ -122,7 +122,7 @@ RUNS = [
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.timeout(120)
-async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, run: Run) -> None:
+async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: EmulatorScene, run: Run) -> None:
     log = await prepare(scene, run.kind)
     stop = asyncio.Event()
 
@@ -143,7 +143,7 @@ async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: Scene, run
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.timeout(120)
-async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: Scene, run: Run) -> None:
+async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: EmulatorScene, run: Run) -> None:
     log = await prepare(scene, run.kind)
     stop = asyncio.Event()
 

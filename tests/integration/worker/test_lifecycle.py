@@ -11,18 +11,18 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ParameterInvalid, SinkRejected
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint, ClientId, TunnelType
 from ots_tunnel.sinks import Batch, Guard
-from tests.support.emulator_scene import TABLE, RecordingSink, Scene, check_order
+from tests.support.emulator_scene import TABLE, EmulatorScene, RecordingSink, check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
+def scene() -> EmulatorScene:
+    return EmulatorScene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
 
 
-async def test_base_then_stream_is_complete_ordered_and_without_repeats(scene: Scene) -> None:
+async def test_base_then_stream_is_complete_ordered_and_without_repeats(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=3)
     await scene.put(KEYS)
     await scene.create_tunnel()
@@ -44,7 +44,7 @@ async def test_base_then_stream_is_complete_ordered_and_without_repeats(scene: S
     assert sink.closed
 
 
-async def test_children_of_a_split_come_after_their_parent(scene: Scene) -> None:
+async def test_children_of_a_split_come_after_their_parent(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()
@@ -60,7 +60,7 @@ async def test_children_of_a_split_come_after_their_parent(scene: Scene) -> None
     assert len(sink.by_channel) == 3
 
 
-async def test_a_base_data_tunnel_completes_and_the_worker_ends_by_itself(scene: Scene) -> None:
+async def test_a_base_data_tunnel_completes_and_the_worker_ends_by_itself(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
@@ -74,7 +74,7 @@ async def test_a_base_data_tunnel_completes_and_the_worker_ends_by_itself(scene:
     assert {channel.status for channel in scene.channels().values()} == {ChannelStatus.TERMINATED}
 
 
-async def test_a_second_worker_takes_half_of_the_channels_without_repeats(scene: Scene) -> None:
+async def test_a_second_worker_takes_half_of_the_channels_without_repeats(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=4)
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.Stream)
@@ -99,7 +99,7 @@ async def test_a_second_worker_takes_half_of_the_channels_without_repeats(scene:
     assert two.status.hand_overs >= 1
 
 
-async def test_an_expired_client_connects_again_and_nothing_is_lost(scene: Scene) -> None:
+async def test_an_expired_client_connects_again_and_nothing_is_lost(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()
@@ -114,7 +114,7 @@ async def test_an_expired_client_connects_again_and_nothing_is_lost(scene: Scene
         await until(lambda: set(scene.everything()) <= set(sink.written), what="all")
 
 
-async def test_a_drained_worker_leaves_nothing_behind(scene: Scene) -> None:
+async def test_a_drained_worker_leaves_nothing_behind(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.create_tunnel(TunnelType.Stream)
     gate = asyncio.Event()
@@ -138,7 +138,7 @@ async def test_a_drained_worker_leaves_nothing_behind(scene: Scene) -> None:
     assert sorted(first.written + second.written) == sorted(scene.everything())
 
 
-async def test_a_write_that_hangs_is_abandoned_unconfirmed_by_the_drain(scene: Scene) -> None:
+async def test_a_write_that_hangs_is_abandoned_unconfirmed_by_the_drain(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     hanging, second = RecordingSink(gate=asyncio.Event()), RecordingSink()
@@ -155,7 +155,7 @@ async def test_a_write_that_hangs_is_abandoned_unconfirmed_by_the_drain(scene: S
     assert sorted(second.written) == sorted(scene.everything())
 
 
-async def test_closing_at_once_does_not_wait_for_the_sink(scene: Scene) -> None:
+async def test_closing_at_once_does_not_wait_for_the_sink(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     hanging = RecordingSink(gate=asyncio.Event())
@@ -170,7 +170,7 @@ async def test_closing_at_once_does_not_wait_for_the_sink(scene: Scene) -> None:
     assert scene.owners()  # the write may still take effect: the service's timeout frees the channel
 
 
-async def test_a_worker_whose_sink_does_not_open_ends_when_told(scene: Scene) -> None:
+async def test_a_worker_whose_sink_does_not_open_ends_when_told(scene: EmulatorScene) -> None:
     class Closed(RecordingSink):
         async def open(self) -> None:
             self.arrived.set()
@@ -187,7 +187,7 @@ async def test_a_worker_whose_sink_does_not_open_ends_when_told(scene: Scene) ->
     assert sink.closed
 
 
-async def test_a_worker_that_cannot_connect_ends_when_told_twice(scene: Scene) -> None:
+async def test_a_worker_that_cannot_connect_ends_when_told_twice(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule("Connect", latency=30, count=1))
@@ -204,7 +204,7 @@ async def test_a_worker_that_cannot_connect_ends_when_told_twice(scene: Scene) -
     assert sink.closed
 
 
-async def test_a_stale_sequence_number_of_our_own_is_adopted(scene: Scene) -> None:
+async def test_a_stale_sequence_number_of_our_own_is_adopted(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()
@@ -219,7 +219,7 @@ async def test_a_stale_sequence_number_of_our_own_is_adopted(scene: Scene) -> No
     assert sorted(sink.written) == sorted(scene.everything())
 
 
-async def test_a_foreign_checkpoint_means_ownership_is_lost(scene: Scene) -> None:
+async def test_a_foreign_checkpoint_means_ownership_is_lost(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()
@@ -239,7 +239,7 @@ async def test_a_foreign_checkpoint_means_ownership_is_lost(scene: Scene) -> Non
         await until(lambda: len(sink.written) >= 20, what="read again")
 
 
-async def test_a_refusing_sink_ends_the_worker_and_drops_nothing(scene: Scene) -> None:
+async def test_a_refusing_sink_ends_the_worker_and_drops_nothing(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink(error=SinkRejected("OTSInvalidPK", "no such key"))
@@ -258,7 +258,7 @@ async def test_a_refusing_sink_ends_the_worker_and_drops_nothing(scene: Scene) -
     assert sorted(second.written) == sorted(scene.everything())
 
 
-async def test_a_refused_record_costs_the_other_channels_nothing(scene: Scene) -> None:
+async def test_a_refused_record_costs_the_other_channels_nothing(scene: EmulatorScene) -> None:
     class Choosy(RecordingSink):
         async def write(self, batch: Batch, guard: Guard) -> None:
             if any(record.primary_key == (("pk", "bad"),) for record in batch.records):
@@ -288,7 +288,7 @@ async def test_a_refused_record_costs_the_other_channels_nothing(scene: Scene) -
     assert second.written == [("bad", 1)]  # everything else had become durable
 
 
-async def test_a_deleted_tunnel_ends_the_worker(scene: Scene) -> None:
+async def test_a_deleted_tunnel_ends_the_worker(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     running = asyncio.create_task(scene.worker(RecordingSink()).run())
@@ -300,7 +300,7 @@ async def test_a_deleted_tunnel_ends_the_worker(scene: Scene) -> None:
         await asyncio.wait_for(running, 10)
 
 
-async def test_one_channel_at_a_time_still_reads_all(scene: Scene) -> None:
+async def test_one_channel_at_a_time_still_reads_all(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=4)
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseAndStream)
@@ -316,7 +316,7 @@ async def test_one_channel_at_a_time_still_reads_all(scene: Scene) -> None:
     assert sorted(sink.written) == sorted(scene.everything())
 
 
-async def test_finished_is_durable_before_terminated_is_reported(scene: Scene) -> None:
+async def test_finished_is_durable_before_terminated_is_reported(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.bench.consumers import Report, check_count, report_of
-from tests.bench.marked import Marks, Point
-from tests.bench.sides import Job, Side
+from tests.bench.contenders import Contender, Job
+from tests.bench.milestone_worker import Milestone, Point
 
 
 def test_the_last_line_of_a_vendors_program() -> None:
@@ -22,7 +22,7 @@ def test_how_far_a_vendors_program_was() -> None:
 
 
 def test_ours_says_it_likewise() -> None:
-    marks = Marks(3)
+    marks = Milestone(3)
     for rows in (2, 4, 7):
         marks.confirmed(rows)
     report = report_of([marks.line()])
@@ -34,7 +34,7 @@ def test_ours_says_it_likewise() -> None:
 
 
 def test_a_mark_that_was_not_reached_is_not_said() -> None:
-    marks = Marks(3)
+    marks = Milestone(3)
     marks.confirmed(2)
 
     assert marks.line() == ""
@@ -54,8 +54,8 @@ def test_the_lines_of_ours_are_added_up() -> None:
 
 @pytest.mark.parametrize(("mode", "touched"), [("count", 0), ("copy", 0), ("column", 10), ("all", 80)])
 def test_every_row_and_column_is_counted(mode: str, touched: int) -> None:
-    check_count(Side.JAVA, Job(mode), 10, Report(10, touched))
+    check_count(Contender.JAVA, Job(mode), 10, Report(10, touched))
 
     for report in (Report(9, touched), Report(11, touched), Report(10, touched + 1)):
         with pytest.raises(RuntimeError, match="rows"):
-            check_count(Side.JAVA, Job(mode), 10, report)
+            check_count(Contender.JAVA, Job(mode), 10, report)

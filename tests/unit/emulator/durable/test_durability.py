@@ -19,7 +19,7 @@ from ots_tunnel.model import Action, Marker, TunnelId
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from tests.support.emulator_driver import Driver, delete_one, increment, put
-from tests.support.kept import crashed, picture_of, reopened
+from tests.support.emulator_state import crashed, picture_of, reopened
 
 MakeDriver = Callable[..., Driver]
 

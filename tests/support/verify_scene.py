@@ -43,7 +43,7 @@ def row(number: int, *columns: Column) -> Row:
 
 
 @dataclass
-class Scene:
+class VerifyScene:
     """Emulator, credentials folder and both tables."""
 
     emulator: Emulator
@@ -108,9 +108,9 @@ class Scene:
 
 
 @contextmanager
-def scene(folder: Path, settings: Settings | None = None) -> Iterator[Scene]:
+def verify_scene(folder: Path, settings: Settings | None = None) -> Iterator[VerifyScene]:
     """A scene without tables."""
     (folder / "accessKeyId").write_text("test-id")
     (folder / "accessKeySecret").write_text("test-secret")
     with Emulator(settings=settings or Settings()) as emulator:
-        yield Scene(emulator, folder)
+        yield VerifyScene(emulator, folder)

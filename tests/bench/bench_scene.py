@@ -83,7 +83,7 @@ def record_bytes() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Tunnel:
-    """A tunnel of a table of the stand."""
+    """A tunnel of a table of the scene."""
 
     table: str
     name: str
@@ -91,7 +91,7 @@ class Tunnel:
 
 
 @dataclass
-class Stand:
+class BenchScene:
     """The emulator with its tables.
 
     A tunnel can end after as many changes of a table as stand in its `marks`, with the time at which they were there.
@@ -195,14 +195,14 @@ def _schema(name: str) -> TableSchema:
 
 
 @asynccontextmanager
-async def stand_on(core: int) -> AsyncIterator[Stand]:
+async def bench_scene_on(core: int) -> AsyncIterator[BenchScene]:
     """An emulator process that runs on one core only."""
     command = [sys.executable, "-m", "ots_emulator", "serve", "--port", "0", "--admin-port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220 - starts at once
         try:
             os.sched_setaffinity(process.pid, {core})
             endpoint, admin_url = await asyncio.to_thread(_addresses, process)
-            stand = Stand(
+            scene = BenchScene(
                 endpoint,
                 admin_url,
                 TunnelClient(endpoint, "demo", CREDENTIALS),
@@ -210,11 +210,11 @@ async def stand_on(core: int) -> AsyncIterator[Stand]:
                 AsyncTableAdmin.connect(endpoint, "demo", CREDENTIALS),
             )
             try:
-                yield stand
+                yield scene
             finally:
-                await stand.client.close()
-                await stand.table.close()
-                await stand.admin.close()
+                await scene.client.close()
+                await scene.table.close()
+                await scene.admin.close()
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=30)

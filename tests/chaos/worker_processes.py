@@ -48,7 +48,7 @@ def name_of(worker: int, start: int) -> str:
     return f"w{worker}-{start}"
 
 
-class Crew:
+class WorkerProcesses:
     """The worker processes of one run.
 
     Args:

@@ -47,7 +47,7 @@ def page(rows: int, following: str, may_more: bool | None = None) -> Page:
 
 
 @dataclass
-class Service:
+class ScriptedService:
     """The service as one channel sees it: pages by position, one cursor, troubles by call or by call and position."""
 
     pages: dict[str, Page]
@@ -91,7 +91,7 @@ class Service:
 class CursorOf:
     """The service's cursor alone, for a checkpointer without its channel."""
 
-    service: Service
+    service: ScriptedService
 
     async def get(self) -> Checkpoint:
         return await self.service.get_checkpoint()
@@ -101,7 +101,7 @@ class CursorOf:
 
 
 @dataclass
-class Recorder(Immediate):
+class EventSink(Immediate):
     """A sink that takes its time, or waits for a gate."""
 
     events: list[str]
@@ -133,11 +133,11 @@ class Recorder(Immediate):
     async def close(self) -> None: ...
 
 
-class Stand:
+class ChannelScene:
     """One `ChannelTask` between a scripted service and a sink, fed with heartbeat answers by hand."""
 
     def __init__(
-        self, service: Service, sink: Sink, *, slots: asyncio.Semaphore | None = None, **settings: object
+        self, service: ScriptedService, sink: Sink, *, slots: asyncio.Semaphore | None = None, **settings: object
     ) -> None:
         clock = asyncio.get_running_loop().time
         self.service = service

@@ -1,4 +1,4 @@
-"""What stands between a worker and the service in tests."""
+"""An interceptor between a worker and the service."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import CREDENTIALS, Scene
+from tests.support.emulator_scene import CREDENTIALS, EmulatorScene
 
 
 @dataclass
-class Between:
+class Interceptor:
     """Hides channels from a worker, spoils answers, and remembers the calls."""
 
-    scene: Scene
+    scene: EmulatorScene
     hidden: int = 0
     """Heartbeat answers that are to list no channel."""
     spoiled: dict[str, int] = field(default_factory=dict)
@@ -45,6 +45,6 @@ class Between:
             return HttpResponse(200, answer.headers, b"")
         return answer
 
-    def put_before(self, worker: TunnelWorker) -> Between:
+    def put_before(self, worker: TunnelWorker) -> Interceptor:
         worker._client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
         return self

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ots_tunnel.model import FINISHED
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.sinks.python.sink import ProcessorSink
-from tests.support.channel_stand import page
+from tests.support.channel_scene import page
 
 PAGES = {"t0": page(1, "t1", True), "t1": page(1, FINISHED)}
 #: Short times for tests with threads, which no virtual time can move: D is 0.1 s.
@@ -16,7 +16,7 @@ SHORT = {"interval": 0.1, "timeout": 0.4, "drain": 20}
 
 
 @dataclass
-class Book:
+class RecordingProcessor:
     """Notes when a callback begins and ends, and finds two at the same time."""
 
     gate: threading.Event = field(default_factory=threading.Event)

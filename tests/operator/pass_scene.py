@@ -49,7 +49,7 @@ def fill(emulator: Emulator, table: str, rows: int = 10, **options: Any) -> None
 
 
 @dataclass
-class Scene:
+class PassScene:
     """One namespace, one emulator, one operator."""
 
     api: ApiServer
@@ -144,14 +144,14 @@ NO_FINALIZER = json.dumps({"metadata": {"finalizers": None}})
 
 
 @asynccontextmanager
-async def open_scene(api: ApiServer, emulator: Emulator) -> AsyncIterator[Scene]:
+async def open_scene(api: ApiServer, emulator: Emulator) -> AsyncIterator[PassScene]:
     """A scene in a namespace of its own, with a Secret and a table `flights`."""
     namespace = f"t-{uuid.uuid4().hex[:8]}"
     api.must("create", "namespace", namespace)
     kube = await Kube.connect()
     runtime = Runtime(SETTINGS, OperatorMetrics())
     await runtime.open(kube)
-    scene = Scene(api, emulator, kube, runtime, namespace)
+    scene = PassScene(api, emulator, kube, runtime, namespace)
     try:
         yield scene
     finally:

@@ -1,4 +1,4 @@
-"""Who is measured, and with which command line: our worker and the vendor's two, by default and at their best.
+"""The workers that are measured, with their command lines: ours and the vendor's two, by default and at their best.
 
 What makes the vendor's workers best is in the command lines here: the settings that were quickest of all that were
 tried.
@@ -25,7 +25,7 @@ from ots_tunnel.config import (
     WorkerConfig,
     dump_config,
 )
-from tests.bench.stand import Tunnel
+from tests.bench.bench_scene import Tunnel
 from tests.support.go_program import build_go_worker, go_command
 from tests.support.java_program import build_java_worker, quickest_command
 
@@ -35,7 +35,7 @@ QUICKEST_GO = ("GOGC=off", "GOMEMLIMIT=1GiB")
 DEFAULT_JVM = "-Xmx1g"
 
 
-class Side(StrEnum):
+class Contender(StrEnum):
     """A worker with its configuration."""
 
     OURS = "ours"
@@ -48,13 +48,13 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The settings all sides share, in seconds."""
+    """The settings all contenders share, in seconds."""
 
     heartbeat: int = 5
     timeout: int = 16
     checkpoint: int = 1
     longest_pause: float | None = None
-    """Between pages while nothing more is there; None is the side's default. Ours cannot be told: it adapts."""
+    """Between pages while nothing more is there; None is the contender's default. Ours cannot be told: it adapts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +97,25 @@ class Programs:
         """
         return cls(build_go_worker(), build_java_worker())
 
-    def command(self, side: Side, endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[str]:
-        """The command line of one side; our document goes into `folder`."""
-        if side is Side.OURS:
+    def command(self, contender: Contender, endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[str]:
+        """The command line of one contender; our document goes into `folder`."""
+        if contender is Contender.OURS:
             return our_command(endpoint, tunnel, job, folder)
-        flags, tunnel_id = their_flags(side, job), tunnel.tunnel_id
-        if side in (Side.JAVA, Side.JAVA_DEFAULT):
-            if side is Side.JAVA:
+        flags, tunnel_id = their_flags(contender, job), tunnel.tunnel_id
+        if contender in (Contender.JAVA, Contender.JAVA_DEFAULT):
+            if contender is Contender.JAVA:
                 return quickest_command(self.java, endpoint, tunnel_id, job.mode, **flags)
             return [
                 "env",
                 f"JAVA_OPTIONS={DEFAULT_JVM}",
                 *go_command(self.java, endpoint, tunnel_id, job.mode, **flags),
             ]
-        mode = "undecoded" if side is Side.GO_UNDECODED else job.mode
+        mode = "undecoded" if contender is Contender.GO_UNDECODED else job.mode
         command = go_command(self.go, endpoint, tunnel_id, mode, **flags)
-        return command if side is Side.GO_DEFAULT else ["env", *QUICKEST_GO, *command]
+        return command if contender is Contender.GO_DEFAULT else ["env", *QUICKEST_GO, *command]
 
 
-def their_flags(side: Side, job: Job) -> dict[str, object]:
+def their_flags(contender: Contender, job: Job) -> dict[str, object]:
     """Flags of the vendor's workers."""
     beat = job.beat
     flags: dict[str, object] = {
@@ -138,7 +138,7 @@ def our_command(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[s
     """`ots-tunnel run` with the settings of the comparison."""
     document = folder / "worker.yaml"
     document.write_text(dump_config(our_document(endpoint, tunnel, job, folder)))
-    program = ["tests.bench.marked", str(job.mark)] if job.mark else ["ots_tunnel"]
+    program = ["tests.bench.milestone_worker", str(job.mark)] if job.mark else ["ots_tunnel"]
     return [sys.executable, "-m", *program, "run", "--config", str(document)]
 
 

@@ -1,6 +1,6 @@
 """Our worker's command, which says in the end how far it was after so many rows, as the vendor's programs do.
 
-python -m tests.bench.marked ROWS run --config worker.yaml
+python -m tests.bench.milestone_worker ROWS run --config worker.yaml
 
 Nothing is imported here that the worker does not import itself: its memory is measured, too.
 """
@@ -26,7 +26,7 @@ class Point(NamedTuple):
     cpu_seconds: float
 
 
-class Marks:
+class Milestone:
     """The moment at which `rows` were confirmed, and the last one."""
 
     def __init__(self, rows: int) -> None:
@@ -48,7 +48,7 @@ class Marks:
         return "" if self.marked is None else json.dumps({"marked": self.marked, "last": self.last})
 
 
-def watch(marks: Marks) -> None:
+def watch(marks: Milestone) -> None:
     """Tell `marks` of every page that a worker of this process confirms."""
 
     class Watched(metrics.WorkerMetrics):
@@ -61,7 +61,7 @@ def watch(marks: Marks) -> None:
 
 
 if __name__ == "__main__":
-    found = Marks(int(sys.argv.pop(1)))
+    found = Milestone(int(sys.argv.pop(1)))
     watch(found)
     try:
         cli.main()

@@ -65,7 +65,7 @@ class FlakyTableClient(TableClient):
         return [next(answered) if luck else RowOutcome("OTSServerBusy", "busy") for luck in lucky]
 
 
-class Pair:
+class TablePair:
     """Source and copy in one instance, with everything to fill, copy and compare them."""
 
     def __init__(self, emulator: Emulator) -> None:
@@ -152,9 +152,9 @@ class Pair:
 
 
 @asynccontextmanager
-async def pair_of_tables(settings: Settings | None = None) -> AsyncIterator[Pair]:
+async def pair_of_tables(settings: Settings | None = None) -> AsyncIterator[TablePair]:
     async with Emulator(settings=settings) as emulator:
-        pair = Pair(emulator)
+        pair = TablePair(emulator)
         try:
             yield pair
         finally:

@@ -1,0 +1,66 @@
+"""Command lines: equal settings on all contenders, and what makes the vendor's workers quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.config import load_config
+from ots_tunnel.model import TunnelId
+from tests.bench.bench_scene import Tunnel
+from tests.bench.contenders import Beat, Contender, Job, Programs
+
+PROGRAMS = Programs(Path("/go"), Path("/java"))
+BEAT = Beat(heartbeat=7, timeout=22, checkpoint=3, longest_pause=5)
+
+
+def command(contender: Contender, job: Job, folder: Path) -> list[str]:
+    return PROGRAMS.command(contender, "http://127.0.0.1:1", Tunnel("source", "name", TunnelId("id")), job, folder)
+
+
+@pytest.mark.parametrize("contender", [contender for contender in Contender if contender is not Contender.OURS])
+def test_the_vendors_workers_have_our_settings(contender: Contender, tmp_path: Path) -> None:
+    found = command(contender, Job("copy", BEAT, "there"), tmp_path)
+
+    assert {"-heartbeat=7s", "-timeout=22s", "-checkpoint=3s", "-copy-to=there", "-tunnel=id"} <= {*found}
+
+
+def test_our_document_has_them(tmp_path: Path) -> None:
+    *_, path = command(Contender.OURS, Job("copy", BEAT, "there", request_rows=100, lanes=8), tmp_path)
+    config = load_config(Path(path))
+
+    assert (config.source.table, config.source.tunnel_name, config.source.tunnel_id) == ("source", "name", "id")
+    assert config.client.heartbeat_interval_seconds == 7
+    assert config.client.heartbeat_timeout_seconds == 22
+    assert config.client.checkpoint_interval_seconds == 3
+    assert config.client.lanes_per_channel == 8
+    assert config.delivery.batch_max_rows == 100
+    assert config.sink.tablestore is not None
+    assert config.sink.tablestore.table == "there"
+
+
+@pytest.mark.parametrize(
+    ("contender", "part"),
+    [
+        (Contender.JAVA, "-pool=4"),
+        (Contender.JAVA_DEFAULT, "JAVA_OPTIONS=-Xmx1g"),
+        (Contender.JAVA, "-idle=5000ms"),
+        (Contender.GO, "-idle=5000ms"),
+        (Contender.GO, "GOGC=off"),
+        (Contender.GO_UNDECODED, "GOGC=off"),
+        (Contender.GO_UNDECODED, "-mode=undecoded"),
+    ],
+)
+def test_what_makes_a_contender(contender: Contender, part: str, tmp_path: Path) -> None:
+    assert part in command(contender, Job("count", BEAT), tmp_path)
+
+
+@pytest.mark.parametrize("contender", [contender for contender in Contender if contender is not Contender.OURS])
+def test_the_vendors_workers_have_a_mark_where_ours_has_one(contender: Contender, tmp_path: Path) -> None:
+    assert "-mark=5" in command(contender, Job("count", mark=5), tmp_path)
+    assert command(Contender.OURS, Job("count", mark=5), tmp_path)[1:4] == ["-m", "tests.bench.milestone_worker", "5"]
+
+
+def test_go_by_default_is_run_as_it_is(tmp_path: Path) -> None:
+    assert command(Contender.GO_DEFAULT, Job("count"), tmp_path)[0] == "/go"
