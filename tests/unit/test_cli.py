@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, main
-from ots_tunnel.commands.run import leave_message
+from ots_tunnel.commands.run import write_termination_message
 from ots_tunnel.config import load_config
 from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
 from ots_tunnel.errors import (
@@ -173,11 +173,11 @@ def test_a_reader_who_goes_away_is_not_mistaken_for_tables_that_differ() -> None
 
 def test_what_ended_a_worker_is_left_as_one_line(tmp_path: Path) -> None:
     log = tmp_path / "termination-log"
-    leave_message("no such file outside a pod", log)
+    write_termination_message("no such file outside a pod", log)
     assert list(tmp_path.iterdir()) == []
 
     log.write_text("of a container before, which is longer than the one that follows")
-    leave_message("SinkRejected: OTSInvalidPK: no\nsecond line", log)
+    write_termination_message("SinkRejected: OTSInvalidPK: no\nsecond line", log)
     assert log.read_text() == "SinkRejected: OTSInvalidPK: no\n"
 
 
@@ -185,7 +185,7 @@ def test_a_long_message_fits_what_kubernetes_shows(tmp_path: Path) -> None:
     log = tmp_path / "termination-log"
     log.touch()
 
-    leave_message("é" * 5000, log)
+    write_termination_message("é" * 5000, log)
 
     assert len(log.read_bytes()) <= 4096
     assert log.read_text().startswith("ééé")

@@ -1,4 +1,7 @@
-"""The command `ots-tunnel`: a table of sub-commands, each imported only when it is called. Exit codes: `endings`."""
+"""The command `ots-tunnel`: a table of subcommands, each imported only when it is called.
+
+Exit codes are in `console.exit_codes`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import Any
 
 import click
 
-from ots_tunnel.console.exit_codes import exit_code, exit_code_table
+from ots_tunnel.console.exit_codes import exit_code, exit_code_table, signal_exit_code
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.version import __version__
 
@@ -63,12 +66,12 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command; that nobody reads its output any more has an exit code of its own, as in a shell."""
+        """Run the command; a closed stdout exits with 141 (SIGPIPE), as in a shell."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
-            sys.exit(128 + signal.SIGPIPE)
+            sys.exit(signal_exit_code(signal.SIGPIPE))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

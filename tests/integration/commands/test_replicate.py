@@ -186,7 +186,7 @@ def test_ctrl_c_stops_in_good_order(scene: VerifyScene) -> None:
         process.wait()
 
     assert process.returncode == 130
-    assert "the same command goes on" in out
+    assert "the same command resumes" in out
 
 
 def invoke(file: Path, *more: str) -> Result:

@@ -220,20 +220,20 @@ REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, t
         (
             "TunnelNotFound: there is no tunnel 't' of table 'events' with the id 'no-such-tunnel' in instance 'demo' ",
             "OTSParameterInvalid: [tunnelservice] tunnel not exist, request ",
-            "`ots-tunnel tunnel list events` shows what there is, `ots-tunnel tunnel create` makes one",
+            "`ots-tunnel tunnel list events` lists those that exist, `ots-tunnel tunnel create` creates one",
         ),
     ),
     "another tunnel's id": (
         lambda scene: None,
         {"source__tunnelName": "other"},
         10,
-        ("WrongTunnel: source.tunnelName: found 'other', but the tunnel ", " is called 't', in instance 'demo' at"),
+        ("WrongTunnel: source.tunnelName: found 'other', but tunnel ", " has the name 't', in instance 'demo' at"),
     ),
     "another table's tunnel": (
         lambda scene: scene.create_table(table="other"),
         {"source__table": "other"},
         11,
-        ("WrongTable: source.table: found 'other', but the tunnel ", " is of table 'events', in instance 'demo' at "),
+        ("WrongTable: source.table: found 'other', but tunnel ", " belongs to table 'events', in instance 'demo' at "),
     ),
     "missing table": (
         lambda scene: None,
@@ -264,8 +264,8 @@ REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, t
         13,
         (
             "TunnelExpired: tunnel 't' of table 'events' with the id ",
-            " is expired (OTSTunnelExpired: ",
-            "delete it and create it anew as BaseAndStream",
+            " has expired (OTSTunnelExpired: ",
+            "delete it and create it again as BaseAndStream",
         ),
     ),
     "another refusal": (
@@ -371,7 +371,7 @@ async def test_commands_say_what_is_missing(scene: EmulatorScene, tmp_path: Path
 
     assert (no_tunnel[0], no_table[0], denied[0]) == (10, 11, 12)
     assert no_tunnel[2].startswith(f"error: there is no tunnel 'nothing' of table '{TABLE}' in instance 'demo' at http")
-    assert f"`ots-tunnel tunnel list {TABLE}` shows what there is" in no_tunnel[2]
+    assert f"`ots-tunnel tunnel list {TABLE}` lists those that exist" in no_tunnel[2]
     assert no_table[2].startswith("error: there is no table 'nowhere' in instance 'demo' at http")
     assert denied[2].startswith("error: instance 'demo' at http")
     assert f"does not accept the AccessKey in {tmp_path}" in denied[2]

@@ -95,7 +95,7 @@ def test_changes_of_a_table_are_shown_as_they_come(scene: VerifyScene) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
-        assert "for the time being" in process.stderr.readline()
+        assert "temporary tunnel" in process.stderr.readline()
         scene.put(SOURCE, [row(1), row(2), row(3), row(4)])
         out, err = process.communicate(timeout=40)
     finally:
@@ -112,7 +112,7 @@ def test_it_is_stopped_by_ctrl_c_and_leaves_no_tunnel(scene: VerifyScene) -> Non
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
-        assert "for the time being" in process.stderr.readline()
+        assert "temporary tunnel" in process.stderr.readline()
         process.send_signal(2)
         process.communicate(timeout=40)
     finally:
@@ -161,7 +161,7 @@ def test_it_ends_in_good_order_when_nobody_reads_it_any_more(scene: VerifyScene)
     with tailing(scene, "-o", "json") as process:
         assert process.stderr is not None
         assert process.stdout is not None
-        assert "for the time being" in process.stderr.readline()
+        assert "temporary tunnel" in process.stderr.readline()
         scene.put(SOURCE, [row(1)])
         assert process.stdout.readline()
         process.stdout.close()
@@ -188,7 +188,7 @@ def test_a_tunnel_that_vanishes_is_one_line(scene: VerifyScene) -> None:
 def test_it_leaves_no_tunnel_whatever_stops_it(scene: VerifyScene, number: signal.Signals) -> None:
     with tailing(scene) as process:
         assert process.stderr is not None
-        assert "for the time being" in process.stderr.readline()
+        assert "temporary tunnel" in process.stderr.readline()
         process.send_signal(number)
         process.send_signal(number)
         assert process.wait(40) == 128 + number
@@ -228,7 +228,7 @@ async def test_a_tunnel_that_cannot_be_deleted_is_named(capsys: pytest.CaptureFi
     async with temporary(cast("TunnelClient", Stubborn()), "orders", earliest=False) as tailed:
         pass
     err = capsys.readouterr().err
-    assert f"tunnel {tailed.tunnel_name} is left: nobody answers" in err
+    assert f"tunnel {tailed.tunnel_name} was not deleted: nobody answers" in err
 
 
 def test_earliest_is_for_a_table(scene: VerifyScene) -> None:

@@ -120,7 +120,7 @@ def test_a_busy_service_is_asked_again_and_that_is_said(tables: VerifyScene) -> 
     done = tables.verify()
 
     assert done.exit_code == 0, done.output
-    assert "GetRange is repeated: OTSServerBusy" in done.stderr
+    assert "GetRange is retried: OTSServerBusy" in done.stderr
 
 
 def test_only_so_many_are_shown_and_all_are_counted(tables: VerifyScene) -> None:

@@ -49,4 +49,4 @@ def test_a_stream_has_one_beginning(keys: str) -> None:
     done = CliRunner().invoke(cli, ["tunnel", "create", "orders", "t", *beginnings, *place])
 
     assert done.exit_code == 2
-    assert "--earliest and --start-time name two beginnings: allowed is one of them" in done.output
+    assert "--earliest and --start-time exclude each other" in done.output

@@ -12,4 +12,4 @@ def test_repeated_calls_are_noted_now_and_then() -> None:
     for now[0] in (0.0, 1.0, 4.9, 5.0):
         note("GetRange", ConnectionLost("gone"))
 
-    assert said == ["GetRange is repeated: gone", "GetRange is repeated (3 calls since the last note): gone"]
+    assert said == ["GetRange is retried: gone", "GetRange is retried (3 calls since the last note): gone"]

@@ -1,1 +1,1 @@
-"""Sub-commands of `ots-tunnel`, one module each; `ots_tunnel.cli` has the table."""
+"""Subcommands of `ots-tunnel`, one module each; `ots_tunnel.cli` lists them."""

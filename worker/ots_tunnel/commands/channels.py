@@ -1,4 +1,4 @@
-"""`ots-tunnel channels`: a tunnel's channels, by table and tunnel name."""
+"""`ots-tunnel channels`: the channels of a tunnel, by the names of table and tunnel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ots-tunnel config check`: is this document right?"""
+"""`ots-tunnel config check`: validate a worker's document."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ def config() -> None:
 
 @config.command()
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@click.option(
-    "--document-only", is_flag=True, help="Leave out what is beside the document: files of keys, libraries, your code."
-)
+@click.option("--document-only", is_flag=True, help="Check the document alone, without key files, libraries and code.")
 def check(path: Path, document_only: bool) -> None:
-    """Read FILE as `run` would; wrong fields are named with what was found and what is allowed.
+    """Check FILE as `run` reads it; an error names the field, the value found and the values allowed.
 
-    What `run` needs beside the document is looked for, too: files of keys and secrets, the library of the sink, your
-    factory. No call is made.
+    Also checks what `run` needs beside the document: files of keys and secrets, the library of the sink, your
+    factory. Makes no call.
     """
     document = load_config(path)
     if not document_only:
-        asyncio.run(_look_around(document))
+        asyncio.run(_check_surroundings(document))
     click.echo(f"{path}: ok")
 
 
-async def _look_around(document: WorkerConfig) -> None:
+async def _check_surroundings(document: WorkerConfig) -> None:
+    """Read the key files and open the sink, which imports its library or the user's factory."""
     from ots_tunnel.credentials import FileCredentials
     from ots_tunnel.sinks.choice import open_sink
 

@@ -1,4 +1,4 @@
-"""`ots-tunnel demo`: a copy of a changing table, in one process, without an account and without Kubernetes."""
+"""`ots-tunnel demo`: copy a changing table in one process, without an account and without Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from ots_tunnel.errors import ConfigError
 @click.command()
 @click.option("--rows", default=20_000, show_default=True, type=click.IntRange(1_000, 336_776), help="Rows to load.")
 @click.option("--rate", default=200, show_default=True, type=click.IntRange(1, 2_000), help="Changes per second.")
-@click.option(
-    "--seconds", default=20, show_default=True, type=click.IntRange(6, 600), help="How long to follow changes."
-)
+@click.option("--seconds", default=20, show_default=True, type=click.IntRange(6, 600), help="Time to follow changes.")
 def demo(rows: int, rate: int, seconds: int) -> None:
-    """Show the main job in one process, within a minute.
+    """Copy a changing table in one process, within a minute.
 
-    Starts an emulator, loads a table of flights, copies it with workers that come and go while it changes, and
-    compares both tables. Ends with 0 when they are equal, 1 when not.
+    Starts an emulator, loads a table of flights, copies it with workers that join and leave while it changes, and
+    compares both tables. Exits with 0 when they are equal, 1 when they differ.
     """
     try:
         from rich.console import Console

@@ -1,4 +1,4 @@
-"""What a command asks the service beforehand, so that a person learns what is wrong and not only that something is."""
+"""Checks before a command runs, so that its error names the cause."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ logger = logging.getLogger(__name__)
 
 
 async def check_tunnel(client: TunnelClient, source: TunnelConfig) -> None:
-    """See that the tunnel of the document's id is there, and is the one that the document names.
+    """Check that the tunnel with the document's id exists and has the document's table and name.
 
-    What may pass, or is only about this question, is left to the worker: it connects or says why it cannot.
+    Other errors are logged only: they may pass, or concern the describing call alone. The worker connects and reports
+    its own error if it cannot.
 
     Raises:
-        TunnelNotFound, TableNotFound, WrongTunnel, AuthFailed: it cannot be consumed.
+        TunnelNotFound, TableNotFound, WrongTunnel, AuthFailed: the tunnel cannot be consumed.
     """
     try:
         found = await find_tunnel(client, source.table, source.tunnel_name, TunnelId(source.tunnel_id))
@@ -43,18 +44,18 @@ async def check_tunnel(client: TunnelClient, source: TunnelConfig) -> None:
         raise
     except (ServiceError, TransportError, CodecError) as error:
         logger.info(
-            "the tunnel cannot be looked at",
+            "tunnel cannot be described",
             extra={"action": LogAction.PREFLIGHT_FAILED, "tunnel_id": source.tunnel_id, "error": str(error)},
         )
         return
     tunnel = found.tunnel
     if tunnel.table_name != source.table:
         raise WrongTable(
-            f"found {source.table!r}, but the tunnel {source.tunnel_id!r} is of table {tunnel.table_name!r}"
+            f"found {source.table!r}, but tunnel {source.tunnel_id!r} belongs to table {tunnel.table_name!r}"
         )
     if tunnel.tunnel_name != source.tunnel_name:
         raise WrongTunnel(
-            f"found {source.tunnel_name!r}, but the tunnel {source.tunnel_id!r} is called {tunnel.tunnel_name!r}"
+            f"found {source.tunnel_name!r}, but tunnel {source.tunnel_id!r} has the name {tunnel.tunnel_name!r}"
         )
 
 
@@ -64,9 +65,10 @@ async def find_tunnel(
     """Describe a tunnel.
 
     Raises:
-        TunnelNotFound: there is none. TableNotFound: nor is there the table. ServiceError, TransportError: no answer.
+        TunnelNotFound: the tunnel does not exist. TableNotFound: the table does not exist either.
+        ServiceError, TransportError: the call failed.
     """
-    return await _or_no_table(client, table, client.describe_tunnel(table, name, tunnel_id))
+    return await _with_table_error(client, table, client.describe_tunnel(table, name, tunnel_id))
 
 
 async def delete_tunnel(client: TunnelClient, table: str, name: str) -> None:
@@ -75,10 +77,11 @@ async def delete_tunnel(client: TunnelClient, table: str, name: str) -> None:
     Raises:
         TunnelNotFound, TableNotFound, ServiceError, TransportError: as `find_tunnel`.
     """
-    await _or_no_table(client, table, client.delete_tunnel(table, name))
+    await _with_table_error(client, table, client.delete_tunnel(table, name))
 
 
-async def _or_no_table(client: TunnelClient, table: str, call: Awaitable[_T]) -> _T:
+async def _with_table_error(client: TunnelClient, table: str, call: Awaitable[_T]) -> _T:
+    """The call's result; a missing tunnel of a missing table becomes TableNotFound."""
     try:
         return await call
     except TunnelNotFound as error:
@@ -88,14 +91,14 @@ async def _or_no_table(client: TunnelClient, table: str, call: Awaitable[_T]) ->
 
 
 async def _is_missing(client: TunnelClient, table: str) -> bool:
-    """Whether the table is surely not there: the Tunnel Service only says that the tunnel is not."""
+    """Whether the table certainly does not exist; the Tunnel Service only reports the missing tunnel."""
     tables = TableClient(client.endpoint, client.instance, client.credentials)
     try:
         await tables.describe_table(table)
     except ObjectNotExist:
         return True
     except (ServiceError, TransportError, CodecError):
-        return False  # whoever may read a tunnel may not have to know the table
+        return False  # an AccessKey for tunnels may lack the permission to describe tables
     finally:
         await tables.close()
     return False

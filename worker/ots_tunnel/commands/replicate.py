@@ -1,10 +1,9 @@
-"""`ots-tunnel replicate`: copy a table up to a moment, by the job file of the vendor's sample."""
+"""`ots-tunnel replicate`: copy a table up to an end time, with the job file of the vendor's sample."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -12,26 +11,24 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ots_tunnel.commands.signals import StopSignals
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.job_file import credentials_of, end_of, load_job, zone_of
 
 if TYPE_CHECKING:
     from ots_tunnel.replicate.job import Copied
 
-#: Exit code when it was stopped by a signal: 128 and the signal's number.
-SIGNAL_BASE = 128
-
 _FOLDER = click.Path(path_type=Path, file_okay=False)
-_CREDENTIALS = "Folder with accessKeyId, accessKeySecret and optional securityToken, instead of keys in the file."
+_CREDENTIALS = "Folder with accessKeyId, accessKeySecret and optional securityToken; replaces keys in FILE."
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--time-zone", help="Zone of endTime, such as Asia/Shanghai; default: this machine's.")
+@click.option("--time-zone", help="Time zone of endTime, such as Asia/Shanghai; default: that of this machine.")
 @click.option("--reader-credentials", type=_FOLDER, help=_CREDENTIALS)
 @click.option("--writer-credentials", type=_FOLDER, help=_CREDENTIALS)
-@click.option("--merge", is_flag=True, help="Go on though rows of the destination are overwritten, or are missing.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Kind of output.")
+@click.option("--merge", is_flag=True, help="Start even if rows of the destination are overwritten or missing.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def replicate(
     file: Path,
     time_zone: str | None,
@@ -42,10 +39,10 @@ def replicate(
 ) -> None:
     """Copy a table: its existing rows, then its changes up to endTime.
 
-    FILE is the JSON file with the sections ots-reader and ots-writer. A run that is stopped goes on where it was when
-    the same command is given again; several runs at the same time share the work.
+    FILE is the JSON file with the sections ots-reader and ots-writer. To resume a stopped run, start the same command
+    again. Several runs of one job share the work.
 
-    Ends with 0 when everything up to endTime is copied, 2 when the job must not begin. `ots-tunnel --help` lists the
+    Exits with 0 when everything up to endTime is copied, 2 when the job must not start. `ots-tunnel --help` lists the
     exit codes.
     """
     job = load_job(file)
@@ -71,42 +68,37 @@ def replicate(
         stream=sys.stderr,
         folders=(reader_credentials, writer_credentials),
     )
-    stopped_by: list[int] = []
+    signals = StopSignals()
 
-    async def unless_told() -> None:
-        loop = asyncio.get_running_loop()
+    async def copy_and_report() -> None:
         task = asyncio.current_task()
-
-        def stop(number: int) -> None:
-            stopped_by.append(number)
-            if not run.interrupt() and task is not None:
-                task.cancel()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop, number)
+        assert task is not None
+        # The worker drains at the first signal and closes at the second; before it exists there is nothing to drain.
+        signals.call(lambda _: run.interrupt() or task.cancel())
         copied = await run.run()
         if output == "json":
             figures = {"complete": copied.complete, "rows": copied.rows, "seconds": round(copied.seconds, 1)}
             click.echo(json.dumps({**figures, "endTime": _iso(end)}))
             return
-        click.echo(f"{_state(copied, stopped=bool(stopped_by))}: {copied.rows:,} rows in {copied.seconds:,.0f} s")
+        click.echo(
+            f"{_state(copied, stopped=signals.first is not None)}: {copied.rows:,} rows in {copied.seconds:,.0f} s"
+        )
         if copied.complete:
             click.echo(f"compare both tables with: ots-tunnel verify {file}")
 
     try:
-        asyncio.run(unless_told())
+        asyncio.run(copy_and_report())
     except asyncio.CancelledError:
         click.echo("stopped before anything was copied", err=True)
-    if stopped_by:
-        sys.exit(SIGNAL_BASE + stopped_by[0])
+    signals.exit_if_stopped()
 
 
 def _state(copied: Copied, *, stopped: bool) -> str:
     if copied.complete:
         return "complete"
     if copied.others and not stopped:
-        return "this run's share is copied; another run of the job goes on with the rest"
-    return "stopped; the same command goes on"
+        return "this run's share is copied; another run of the job copies the rest"
+    return "stopped; the same command resumes"
 
 
 def _iso(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""`ots-tunnel run`: consume a tunnel until it ends or the process is told to stop."""
+"""`ots-tunnel run`: consume a tunnel until it ends or a signal stops the process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import click
 
 from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.console.exit_codes import exit_code
-from ots_tunnel.console.explanations import Place, explained
+from ots_tunnel.console.explanations import Place, explanation
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.log_actions import LogAction
 
 logger = logging.getLogger(__name__)
 
-#: Kubernetes shows 4096 bytes.
+#: Kubernetes keeps 4096 bytes of a termination message; the rest is room for the line end.
 TERMINATION_LOG_BYTES = 4000
 
 
@@ -31,19 +31,19 @@ TERMINATION_LOG_BYTES = 4000
     show_default=True,
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
 )
-@click.option("--exit-when-complete", is_flag=True, help="End when every channel of the tunnel is terminated.")
+@click.option("--exit-when-complete", is_flag=True, help="End when every channel of the tunnel is TERMINATED.")
 @click.option(
     "--termination-log",
     default="/dev/termination-log",
     show_default=True,
     type=click.Path(path_type=Path),
-    help="Where to say in one line what ended the worker, if the file is there: Kubernetes makes and shows it.",
+    help="File for a one-line termination message; used only if it exists, as it does in a Kubernetes pod.",
 )
 def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: Path) -> None:
-    """Consume a tunnel into a sink; what a worker's pod runs.
+    """Consume a tunnel into a sink; the command of a worker's pod.
 
-    SIGTERM and SIGINT drain: finish what is being written, store checkpoints, hand the channels back. A second
-    signal closes at once. `ots-tunnel --help` lists the exit codes.
+    SIGTERM and SIGINT drain: running writes finish, checkpoints are stored, channels are handed back. A second signal
+    closes at once. `ots-tunnel --help` lists the exit codes.
     """
     from ots_tunnel.logs import set_up_logs
 
@@ -54,21 +54,21 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
         place = Place.of_source(config.source)
         asyncio.run(consume(config, exit_when_complete=exit_when_complete))
     except TunnelError as error:
-        text = f"{type(error).__name__}: {error if place is None else explained(error, place)}"
-        leave_message(text, termination_log)
+        text = f"{type(error).__name__}: {error if place is None else explanation(error, place)}"
+        write_termination_message(text, termination_log)
         logger.error("worker ends", extra={"action": LogAction.TERMINAL_ERROR, "error": text})
         sys.exit(exit_code(error))
     except Exception as error:
-        leave_message(f"{type(error).__name__}: {error}", termination_log)
+        write_termination_message(f"{type(error).__name__}: {error}", termination_log)
         logger.exception("worker ends on an unexpected error", extra={"action": LogAction.TERMINAL_ERROR})
         sys.exit(exit_code(error))
 
 
 async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> None:
-    """Run one worker of this document with its status server.
+    """Run one worker of a document, with its status server.
 
     Raises:
-        ConfigError, ServiceError, WrongTunnel, SinkRejected: what ended it for good.
+        ConfigError, ServiceError, WrongTunnel, SinkRejected: the terminal error.
     """
     from ots_tunnel.client.tunnel import TunnelClient
     from ots_tunnel.commands.preflight import check_tunnel
@@ -90,7 +90,7 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.interrupt)
-    # Pages bring many short-lived objects without cycles: the collector's default pace is wasted on them.
+    # Pages create many short-lived objects without cycles, which the collector's default thresholds inspect in vain.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     keep_freed_memory()
@@ -106,8 +106,8 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     logger.info("worker stopped", extra={"action": LogAction.STOPPED, **stopped})
 
 
-def leave_message(text: str, path: Path) -> None:
-    """Leave one line where Kubernetes looks for it; outside a pod there is no such file, and none is made."""
+def write_termination_message(text: str, path: Path) -> None:
+    """Write the first line of `text` as the termination message; outside a pod the file does not exist and stays so."""
     try:
         with path.open("r+") as log:
             log.write(text.splitlines()[0].encode()[:TERMINATION_LOG_BYTES].decode(errors="ignore") + "\n")

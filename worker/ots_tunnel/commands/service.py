@@ -1,4 +1,4 @@
-"""Options and output that the commands which call the service have in common."""
+"""Options, client and output of the commands that call the service."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def service_options(command: Command) -> Command:
     """Add `--endpoint`, `--instance`, `--credentials` and `-o`."""
     for option in (
-        click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Kind of output."),
+        click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Output format."),
         click.option(
             "--credentials",
             required=True,
@@ -50,13 +50,13 @@ def with_client(
     table: str = "",
     tunnel: str = "",
 ) -> Result:
-    """Let `ask` use a client that is closed afterwards.
+    """Call `ask` with a client, close the client, return the answer.
 
     Args:
-        table, tunnel: what is asked for, for messages.
+        table, tunnel: names for error messages.
 
     Raises:
-        ConfigError: an option is wrong. Explained: the service refuses, or does not answer.
+        ConfigError: an option is wrong. Explained: the service refused or did not answer.
     """
     try:
         InstanceConfig.model_validate(

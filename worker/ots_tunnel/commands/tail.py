@@ -1,4 +1,4 @@
-"""`ots-tunnel tail`: what changes in a table, or what a tunnel's clients get next."""
+"""`ots-tunnel tail`: print changes of a table, or the records that a tunnel delivers next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
@@ -16,6 +16,7 @@ import click
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.service import service_options, with_client
+from ots_tunnel.commands.signals import STOP_SIGNALS, StopSignals
 from ots_tunnel.commands.tail_reader import TailedTunnel, TailReader, Taker
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, StreamConfig, TunnelType
@@ -24,68 +25,62 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.worker.status import iso_time
 
-#: Seconds that deleting the tunnel may take.
-REMOVE_DEADLINE = 10.0
+#: Seconds that deleting the temporary tunnel may take.
+DELETE_DEADLINE = 10.0
 
-#: Characters of a value that are shown for people.
-SHOWN = 40
+#: Characters of a value that the table output shows.
+VALUE_CHARACTERS = 40
 
 
 @click.command()
 @click.argument("table")
 @click.argument("tunnel", required=False)
-@click.option("-n", "--records", "most", type=click.IntRange(1), help="End after so many records.")
-@click.option("--earliest", is_flag=True, help="Begin with the oldest change that is kept; only without TUNNEL.")
-@click.option("--follow/--no-follow", default=True, show_default=True, help="Wait for more at the end.")
+@click.option("-n", "--records", "most", type=click.IntRange(1), help="End after this number of records.")
+@click.option("--earliest", is_flag=True, help="Start at the oldest retained record; only without TUNNEL.")
+@click.option("--follow/--no-follow", default=True, show_default=True, help="Wait for new records at the end.")
 @service_options
 def tail(
     table: str, tunnel: str | None, most: int | None, earliest: bool, follow: bool, output: str, **service: Any
 ) -> None:
-    """Show changes of TABLE as they come; with TUNNEL, what its clients get next from its checkpoints on.
+    """Print changes of TABLE as they arrive; with TUNNEL, its records from the checkpoints on.
 
-    Nothing is consumed: no client is connected, no checkpoint is written. Without TUNNEL a tunnel of type Stream is
-    created for the time being and deleted in the end.
+    Consumes nothing: no client connects and no checkpoint is written. Without TUNNEL, creates a temporary Stream
+    tunnel and deletes it at the end.
     """
     if tunnel is not None and earliest:
-        raise click.UsageError("--earliest is for a tail without TUNNEL: a tunnel is read from its checkpoints on")
+        raise click.UsageError("--earliest is for a tail without TUNNEL: a tunnel is read from its checkpoints")
     take = _printer(output, most)
 
-    async def look(client: TunnelClient) -> None:
-        there = nullcontext(TailedTunnel(table, tunnel)) if tunnel else temporary(client, table, earliest=earliest)
-        async with there as tailed:
+    async def read(client: TunnelClient) -> None:
+        opened = nullcontext(TailedTunnel(table, tunnel)) if tunnel else temporary(client, table, earliest=earliest)
+        async with opened as tailed:
             await TailReader(client, tailed, follow=follow, take=take).run()
 
-    stopped_by = with_client(**service, ask=lambda client: _unless_told(look(client)), table=table, tunnel=tunnel or "")
-    if stopped_by is not None:
-        sys.exit(128 + stopped_by)
+    # A closed terminal sends SIGHUP, and the temporary tunnel has to be deleted then, too.
+    signals = StopSignals((*STOP_SIGNALS, signal.SIGHUP))
+    with_client(
+        **service, ask=lambda client: _run_until_signal(read(client), signals), table=table, tunnel=tunnel or ""
+    )
+    signals.exit_if_stopped()
 
 
-async def _unless_told(work: Any) -> int | None:
-    """Run until a signal says stop; its number, None where none came."""
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
-    told: list[int] = []
-
-    def stop(number: int) -> None:
-        if not told:  # being told again does not keep us from cleaning up
-            task.cancel()
-        told.append(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number)
+async def _run_until_signal(work: Coroutine[Any, Any, None], signals: StopSignals) -> None:
+    task = asyncio.ensure_future(work)
+    # A second signal must not interrupt the deletion of the temporary tunnel.
+    signals.call(lambda is_first: is_first and task.cancel())
     try:
         await task
     except asyncio.CancelledError:
-        if not told:
+        if signals.first is None:
             raise
-    return told[0] if told else None
 
 
 @asynccontextmanager
 async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> AsyncIterator[TailedTunnel]:
-    """A tunnel that is there while the block runs; one that cannot be deleted is named.
+    """Create a tunnel for the duration of the block; print its name if it cannot be deleted.
 
     Args:
-        earliest: begin with the oldest change that is kept.
+        earliest: start at the oldest retained record.
     """
     name, refused = f"tail-{secrets.token_hex(4)}", False
     try:
@@ -94,21 +89,21 @@ async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> Asyn
         except ServiceError:
             refused = True
             raise
-        click.echo(f"tunnel {name} for the time being", err=True)
+        click.echo(f"temporary tunnel {name}", err=True)
         yield TailedTunnel(table, name)
     finally:
-        # An unanswered call may have created it.
+        # A call without an answer may have created the tunnel.
         if not refused:
-            await _remove(client, table, name)
+            await _delete(client, table, name)
 
 
-async def _remove(client: TunnelClient, table: str, name: str) -> None:
+async def _delete(client: TunnelClient, table: str, name: str) -> None:
     try:
-        async with asyncio.timeout(REMOVE_DEADLINE):
+        async with asyncio.timeout(DELETE_DEADLINE):
             await client.delete_tunnel(table, name)
     except (TunnelError, TimeoutError) as error:
         reason = str(error) or type(error).__name__
-        click.echo(f"tunnel {name} is left: {reason}; delete it with ots-tunnel tunnel delete", err=True)
+        click.echo(f"tunnel {name} was not deleted: {reason}; delete it with ots-tunnel tunnel delete", err=True)
 
 
 def _printer(output: str, most: int | None) -> Taker:
@@ -120,7 +115,7 @@ def _printer(output: str, most: int | None) -> Taker:
         for record in records:
             try:
                 click.echo(form(record, channel_id))
-            except BrokenPipeError:  # whoever read it has seen enough, such as `head`
+            except BrokenPipeError:  # the reader of the pipe has ended, such as `head`
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return False
             shown += 1
@@ -136,7 +131,7 @@ def _json_line(record: Record, channel_id: ChannelId) -> str:
 
 
 def _line(record: Record, _: ChannelId) -> str:
-    """One record for people: when, what, which row, which cells."""
+    """One record as a line of text: time, action, key, cells."""
     sequence = record.sequence
     when = iso_time(sequence.timestamp_us / 1e6) if sequence is not None else "existing row"
     key = ", ".join(f"{name}={_shown(value)}" for name, value in record.primary_key)
@@ -157,4 +152,4 @@ def _cell(column: Column) -> str:
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 3]}..."

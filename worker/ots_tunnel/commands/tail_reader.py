@@ -1,8 +1,8 @@
-"""Look at a tunnel's records without consuming them.
+"""Read a tunnel's records without consuming them.
 
-No client is connected and no checkpoint written: the service does not ask who reads a channel (docs/protocol.md 4.6).
-Channels are read beside each other, each in its order; children of a split are found when the tunnel is described
-again.
+No client connects and no checkpoint is written: the service does not check the owner of a channel that is read
+(docs/protocol.md 4.6). Channels are read in parallel, each in its order. Channels that a split creates are found when
+the tunnel is described again.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, Cl
 from ots_tunnel.protocol.idle_read import IDLE_READ, IdleReads
 from ots_tunnel.protocol.record import Record
 
-#: Whom the service sees; no client of this name is connected.
+#: Client id of the calls; no client of this name is connected.
 CLIENT = ClientId("ots-tunnel-tail")
 
-#: Seconds between two looks for new channels.
-LOOK_PAUSE = 5.0
+#: Seconds between two descriptions of the tunnel, which show new channels.
+DESCRIBE_PAUSE = 5.0
 
-#: Seconds a tunnel may take until it has channels.
+#: Seconds a new tunnel may take until it has channels; the operator waits as long (docs/architecture.md 3.2).
 READY_DEADLINE = 300.0
 
-#: Takes the records of a page; False ends it.
+#: Receives the records of a page; returns False to end the reading.
 Taker = Callable[[ChannelId, ChannelType, list[Record]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class TailedTunnel:
-    """The tunnel that is looked at."""
+    """The tunnel that is read."""
 
     table: str
     tunnel_name: str
@@ -44,8 +44,8 @@ class TailReader:
     """Reads every channel of a tunnel from its checkpoint on.
 
     Args:
-        follow: wait for more at the end of a channel, and for new channels; else end there.
-        take: told of records as they come.
+        follow: wait for records at the end of a channel, and for new channels; otherwise end there.
+        take: called with the records of each page.
         sleep, entropy: replaced in tests.
     """
 
@@ -72,10 +72,11 @@ class TailReader:
         return f"TailReader({self._tailed.tunnel_name}, {len(self._known)} channels)"
 
     async def run(self) -> None:
-        """Read until everything is read, or enough is taken.
+        """Read until every channel has ended or `take` has returned False.
 
         Raises:
-            ServiceError, TransportError: a call failed for good. TunnelError: the tunnel has no channels.
+            ServiceError, TransportError: a call failed permanently.
+            TunnelError: the tunnel has no channels after `READY_DEADLINE` seconds.
         """
         try:
             async with asyncio.timeout(READY_DEADLINE):
@@ -111,14 +112,14 @@ class TailReader:
                         tasks.create_task(work, name=f"tail {channel.channel_id}")
                 if not self._follow:
                     return
-                await self._sleep(LOOK_PAUSE)
+                await self._sleep(DESCRIBE_PAUSE)
 
     async def _read_channel(self, tunnel_id: TunnelId, channel_id: ChannelId, kind: ChannelType) -> None:
         token: Token = (await self._client.get_checkpoint(tunnel_id, CLIENT, channel_id)).token
         idle = IdleReads()
         while token != FINISHED:
             page: Page = await self._client.read_records(tunnel_id, CLIENT, channel_id, token)
-            if self._enough.is_set():  # another channel brought the last record
+            if self._enough.is_set():  # another channel delivered the last wanted record
                 return
             if page.records and not self._take(channel_id, kind, list(page.records)):
                 self._enough.set()

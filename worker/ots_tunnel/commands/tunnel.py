@@ -1,4 +1,4 @@
-"""`ots-tunnel tunnel create|list|describe|delete`."""
+"""`ots-tunnel tunnel create|list|describe|delete`: manage tunnels."""
 
 from __future__ import annotations
 
@@ -22,10 +22,17 @@ def tunnel() -> None:
 @click.argument("table")
 @click.argument("name")
 @click.option(
-    "--type", "kind", type=click.Choice([kind.name for kind in TunnelType]), default="BaseAndStream", show_default=True
+    "--type",
+    "kind",
+    type=click.Choice([kind.name for kind in TunnelType]),
+    default="BaseAndStream",
+    show_default=True,
+    help="Existing rows (BaseData), changes (Stream), or both.",
 )
-@click.option("--earliest", is_flag=True, help="Start a Stream tunnel at the oldest retained change.")
-@click.option("--start-time", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), help="Start a Stream tunnel here, UTC.")
+@click.option("--earliest", is_flag=True, help="Start a Stream tunnel at the oldest retained record.")
+@click.option(
+    "--start-time", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), help="Start a Stream tunnel at this time, UTC."
+)
 @service_options
 def create(
     table: str,
@@ -39,7 +46,7 @@ def create(
     if (earliest or start_time) and kind != TunnelType.Stream.name:
         raise click.UsageError(f"--earliest and --start-time are for type Stream, not {kind}")
     if earliest and start_time:
-        raise click.UsageError("--earliest and --start-time name two beginnings: allowed is one of them")
+        raise click.UsageError("--earliest and --start-time exclude each other")
     stream = None
     if kind == TunnelType.Stream.name:
         start_ns = int(start_time.replace(tzinfo=UTC).timestamp()) * 1_000_000_000 if start_time else 0
@@ -80,7 +87,7 @@ def describe(table: str, name: str, output: str, **service: Any) -> None:
 @click.argument("table")
 @click.argument("name")
 @service_options
-@click.confirmation_option(prompt="Its checkpoints are lost. Delete the tunnel?")
+@click.confirmation_option(prompt="Delete the tunnel with its checkpoints?")
 def delete(table: str, name: str, output: str, **service: Any) -> None:
     """Delete tunnel NAME of TABLE with its checkpoints."""
     with_client(**service, ask=lambda client: delete_tunnel(client, table, name), table=table, tunnel=name)
@@ -88,7 +95,7 @@ def delete(table: str, name: str, output: str, **service: Any) -> None:
 
 
 def tunnel_row(info: TunnelInfo) -> dict[str, Any]:
-    """A line about a tunnel."""
+    """One row of output for a tunnel."""
     return {
         "tunnel": info.tunnel_name,
         "id": info.tunnel_id,
@@ -100,7 +107,7 @@ def tunnel_row(info: TunnelInfo) -> dict[str, Any]:
 
 
 def channel_row(channel: ChannelInfo) -> dict[str, Any]:
-    """A line about a channel; a consume point of 0 is never consumed."""
+    """One row of output for a channel; a consume point of 0 means never consumed."""
     return {
         "channel": channel.channel_id,
         "type": channel.channel_type.value,

@@ -1,1 +1,1 @@
-"""What a person reads in a terminal: explanations, progress, exit codes."""
+"""Terminal output that commands share: explained errors, progress, retry notes, exit codes."""

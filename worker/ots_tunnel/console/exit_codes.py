@@ -1,7 +1,7 @@
-"""How a command can end: one table of exit codes, for the process, for `--help` and for people.
+"""Exit codes: one table for the process, for `--help` and for the documentation.
 
-A code says whose turn it is: whoever wrote the document (2), whoever keeps the tunnel and its keys (10 to 13), whoever
-keeps the destination (4). None is changed once it was released.
+A code tells who has to act: the author of the document (2), the owner of the tunnel and its keys (10 to 13), the owner
+of the destination (4). A released code keeps its meaning.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from ots_tunnel.errors import (
 
 @dataclass(frozen=True, slots=True)
 class ExitCode:
-    """One way to end.
+    """One exit code.
 
     Args:
-        code: of the process.
-        meaning: for people.
-        errors: what ends a command so.
+        code: exit code of the process, 0 to 255.
+        meaning: description for users.
+        errors: error classes that lead to this code.
     """
 
     code: int
@@ -40,29 +40,40 @@ class ExitCode:
     errors: tuple[type[BaseException], ...] = ()
 
 
-#: The first one that an error is an instance of counts.
+#: Code of an error that no row names.
+_OTHER = 5
+
+#: Shells report a process that a signal ended as 128 and the signal's number.
+_SIGNAL_BASE = 128
+
+#: The first row whose errors match decides, so that subclasses come before their base classes.
 EXIT_CODES = (
-    ExitCode(0, "done: complete; `run` also: stopped by a signal"),
-    ExitCode(1, "verify and demo: the tables differ"),
-    ExitCode(2, "wrong document, option or keys, or a job that must not begin; nothing was touched", (ConfigError,)),
-    ExitCode(11, "no such table, or the tunnel is of another one", (TableNotFound, ObjectNotExist, WrongTable)),
+    ExitCode(0, "complete; `run` also: drained after a signal"),
+    ExitCode(1, "`verify` and `demo`: the tables differ"),
+    ExitCode(2, "wrong document, option or key, or a job that must not start; nothing was changed", (ConfigError,)),
+    ExitCode(11, "no such table, or the tunnel belongs to another table", (TableNotFound, ObjectNotExist, WrongTable)),
     ExitCode(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
     ExitCode(12, "denied: unknown key, wrong signature or no permission", (AuthFailed, PermissionDenied)),
-    ExitCode(13, "the tunnel is expired: changes it has not delivered are gone", (TunnelExpired,)),
-    ExitCode(3, "the service refused for good in another way", (ServiceError,)),
-    ExitCode(4, "the sink refused for good: its destination or records", (SinkRejected,)),
-    ExitCode(5, "anything else, such as a service that does not answer", (Exception,)),
-    ExitCode(130, "interrupted; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
+    ExitCode(13, "the tunnel has expired: changes that it did not deliver are lost", (TunnelExpired,)),
+    ExitCode(3, "another permanent error of the service", (ServiceError,)),
+    ExitCode(4, "permanent error of the sink: it rejects its destination or records", (SinkRejected,)),
+    ExitCode(_OTHER, "any other error, such as a service that does not answer", (Exception,)),
+    ExitCode(130, "stopped by SIGINT; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
 )
 
 
 def exit_code(error: BaseException) -> int:
-    """The process's exit code for an error."""
-    told = error.__cause__ if isinstance(error, Explained) else error
-    return next((row.code for row in EXIT_CODES if isinstance(told, row.errors)), 5)
+    """The process's exit code for an error; the cause of an Explained error decides."""
+    cause = error.__cause__ if isinstance(error, Explained) else error
+    return next((row.code for row in EXIT_CODES if isinstance(cause, row.errors)), _OTHER)
+
+
+def signal_exit_code(number: int) -> int:
+    """The exit code of a process that ends because of a signal."""
+    return _SIGNAL_BASE + number
 
 
 def exit_code_table() -> Iterator[tuple[str, str]]:
-    """Code and meaning of every row, in the order of the codes."""
+    """Code and meaning of every exit code, in ascending order."""
     for row in sorted(EXIT_CODES, key=lambda row: row.code):
         yield str(row.code), row.meaning

@@ -1,6 +1,6 @@
-"""Why the service does not give a tunnel, for a person: what, where, and the way out; pure.
+"""Error messages for users: what failed, where, and what to do. Pure.
 
-The service's own words are kept, since its support asks for them.
+The service's code, message and request id stay in the text, because its support asks for them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from ots_tunnel.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What was asked for, and where.
+    """The names that a message needs: instance, table, tunnel, and the settings they come from.
 
     Args:
         credentials: folder of the keys.
         table, tunnel: names; empty where the call has none.
-        tunnel_id: empty where the tunnel is looked up by its name.
-        settings: what stands before the names of settings in the document, such as `source.`; `--` for options.
-        names: settings that are called otherwise there.
+        tunnel_id: empty where the tunnel is found by its name.
+        settings: prefix of the settings in their document, such as `source.`; `--` for options.
+        names: settings that have another name there.
     """
 
     endpoint: str
@@ -50,7 +50,7 @@ class Place:
 
     @classmethod
     def of_source(cls, source: TunnelConfig) -> Place:
-        """What a worker's document asks for."""
+        """The source of a worker's document."""
         return cls(
             source.endpoint,
             source.instance,
@@ -63,47 +63,47 @@ class Place:
 
     @property
     def where(self) -> str:
-        """The instance."""
+        """The instance and its endpoint."""
         return f"instance {self.instance!r} at {self.endpoint}"
 
     @property
     def what(self) -> str:
-        """The tunnel, or the table where none is asked for."""
+        """The tunnel, or the table if the call concerns no tunnel."""
         if not self.tunnel:
             return f"table {self.table!r}"
         by_id = f" with the id {self.tunnel_id!r}" if self.tunnel_id else ""
         return f"tunnel {self.tunnel!r} of table {self.table!r}{by_id}"
 
     def setting(self, name: str) -> str:
-        """What a setting is called here."""
-        return f"{self.settings}{self.called(name)}"
+        """Full name of a setting in its document."""
+        return f"{self.settings}{self.short_setting(name)}"
 
-    def called(self, name: str) -> str:
-        """The same without what stands before it."""
+    def short_setting(self, name: str) -> str:
+        """Name of a setting in its document, without the prefix."""
         return self.names.get(name, name)
 
 
 @contextmanager
 def explaining(place: Place, *, destination: bool = False) -> Iterator[None]:
-    """Put what the service refuses inside the block, or that it does not answer, into words.
+    """Explain errors of the service that are raised inside the block.
 
     Args:
-        destination: who refuses here is whoever keeps the destination.
+        destination: the call concerns the destination, so its errors count as those of the sink.
 
     Raises:
-        Explained: instead of a ServiceError or TransportError.
+        Explained: replaces a ServiceError or TransportError.
     """
     try:
         yield
     except (ServiceError, TransportError) as error:
-        told = Explained(explained(error, place))
+        with_explanation = Explained(explanation(error, place))
         if destination and isinstance(error, ServiceError):
-            raise told from SinkRejected(error.code, error.message)
-        raise told from error
+            raise with_explanation from SinkRejected(error.code, error.message)
+        raise with_explanation from error
 
 
-def explained(error: TunnelError, place: Place) -> str:
-    """The error in words that name what, where and the way out; its own words where there is no more to say."""
+def explanation(error: TunnelError, place: Place) -> str:
+    """Text that names what failed, where, and what to do; the error's own text if there is nothing to add."""
     answer = _answer(error)
     match error:
         case WrongTunnel():
@@ -111,15 +111,15 @@ def explained(error: TunnelError, place: Place) -> str:
             return f"{field}: {error}, in {place.where}: correct it, or {place.setting('tunnelId')}"
         case TunnelNotFound():
             return (
-                f"there is no {place.what} in {place.where} ({answer}): it was deleted, or is called otherwise; "
-                f"`ots-tunnel tunnel list {place.table}` shows what there is, `ots-tunnel tunnel create` makes one"
+                f"there is no {place.what} in {place.where} ({answer}): it was deleted, or has another name; "
+                f"`ots-tunnel tunnel list {place.table}` lists those that exist, `ots-tunnel tunnel create` creates one"
             )
         case TableNotFound() | ObjectNotExist():
             return f"there is no table {place.table!r} in {place.where} ({answer}): correct the table or the instance"
         case AuthFailed():
             return (
                 f"{place.where} does not accept the AccessKey in {place.credentials} ({answer}): correct "
-                f"{place.called('accessKeyId')} and {place.called('accessKeySecret')} there, "
+                f"{place.short_setting('accessKeyId')} and {place.short_setting('accessKeySecret')} there, "
                 f"{place.setting('instance')}, or the clock of this machine"
             )
         case PermissionDenied():
@@ -129,8 +129,8 @@ def explained(error: TunnelError, place: Place) -> str:
             )
         case TunnelExpired():
             return (
-                f"{place.what} in {place.where} is expired ({answer}): changes it has not delivered are gone; delete "
-                "it and create it anew as BaseAndStream, which delivers every row again"
+                f"{place.what} in {place.where} has expired ({answer}): changes that it did not deliver are lost; "
+                "delete it and create it again as BaseAndStream, which delivers every row again"
             )
         case ServiceError():
             return f"{place.what} in {place.where}: {answer}"

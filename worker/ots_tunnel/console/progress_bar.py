@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of long work: a bar on a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol, TextIO
 
-#: Seconds between two lines where there is no terminal.
+#: Seconds between two lines if the stream is not a terminal.
 LINE_PAUSE = 10.0
 
-#: Seconds between two pictures on a terminal.
+#: Seconds between two updates of the bar.
 TICK = 0.25
 
 
 class HasProgress(Protocol):
-    """What is shown of some work."""
+    """Work whose progress can be shown."""
 
     @property
     def share(self) -> float | None:
-        """How much of it is done, 0 to 1; None is unknown."""
+        """Share that is done, 0 to 1; None if it is unknown."""
         ...
 
     def line(self, seconds: float) -> str:
-        """One line about it, `seconds` after it began."""
+        """One line of text, `seconds` after the work began."""
         ...
 
 
 def duration(seconds: float) -> str:
-    """A duration such as 1:02:03 or 2:03."""
+    """A duration as text, such as 1:02:03 or 2:03."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -39,7 +39,7 @@ def duration(seconds: float) -> str:
 async def show_progress(
     work: HasProgress, stream: TextIO, tick: Callable[[], None] = lambda: None
 ) -> AsyncIterator[None]:
-    """Show some work on a stream while the block runs; `tick` is called now and then."""
+    """Show progress on a stream while the block runs; call `tick` every `TICK` seconds."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         draw = _bar(work, stream, began, stack) or _lines(work, stream, began)
@@ -60,6 +60,7 @@ async def _repeat(draw: Callable[[], None], tick: Callable[[], None]) -> None:
 
 
 def _lines(work: HasProgress, stream: TextIO, began: float) -> Callable[[], None]:
+    """Function that prints a line if `LINE_PAUSE` has passed since the last one."""
     due = began + LINE_PAUSE
 
     def draw() -> None:
@@ -73,7 +74,7 @@ def _lines(work: HasProgress, stream: TextIO, began: float) -> Callable[[], None
 
 
 def _bar(work: HasProgress, stream: TextIO, began: float, stack: contextlib.ExitStack) -> Callable[[], None] | None:
-    """None where the stream is no terminal or the extra `cli` is not installed."""
+    """Function that draws the bar; None if the stream is not a terminal or the extra `cli` is not installed."""
     if not stream.isatty():
         return None
     try:
@@ -82,7 +83,7 @@ def _bar(work: HasProgress, stream: TextIO, began: float, stack: contextlib.Exit
     except ImportError:
         return None
     columns = (BarColumn(20), TextColumn("{task.description}"))
-    # What others write to standard error meanwhile stands above the bar, in lines as long as they are.
+    # Lines that other code writes to standard error appear above the bar, unwrapped.
     console = Console(file=stream, soft_wrap=True)
     progress = stack.enter_context(Progress(*columns, console=console, auto_refresh=False))
     task = progress.add_task("", total=None)

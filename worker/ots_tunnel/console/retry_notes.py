@@ -1,4 +1,4 @@
-"""Notes for people that calls are repeated."""
+"""Notes on a terminal about calls that are retried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTE_PAUSE = 5.0
 
 
 class RetryNotes:
-    """Says that calls are repeated, so that nobody takes a patient client for one that hangs.
+    """Prints a note while calls are retried, so that a waiting command does not look hung.
 
     Args:
         say: prints a line.
@@ -23,14 +23,14 @@ class RetryNotes:
         self._say = say
         self._clock = clock
         self._next = float("-inf")
-        self._silent = 0
+        self._unreported = 0
 
     def __call__(self, operation: str, error: TunnelError) -> None:
-        """Told of every call that is repeated, and why."""
-        self._silent += 1
+        """Count a retried call; print a note unless one was printed a moment ago."""
+        self._unreported += 1
         if self._clock() < self._next:
             return
         self._next = self._clock() + NOTE_PAUSE
-        others = f" ({self._silent:,} calls since the last note)" if self._silent > 1 else ""
-        self._say(f"{operation} is repeated{others}: {error}")
-        self._silent = 0
+        others = f" ({self._unreported:,} calls since the last note)" if self._unreported > 1 else ""
+        self._say(f"{operation} is retried{others}: {error}")
+        self._unreported = 0

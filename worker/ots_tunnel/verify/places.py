@@ -33,8 +33,8 @@ class TableAccess:
 
     place: TablePlace
     credentials: CredentialsProvider
-    told: Place
-    """The same for messages."""
+    wording: Place
+    """Names of the table and its settings, for messages."""
 
     def client(self, on_retry: RetryListener) -> TableClient:
         """A client for the table's instance."""
@@ -71,9 +71,11 @@ def places_of_file(
     return _places_of_document(path)
 
 
-def _job_access(section: ReaderSection | WriterSection, credentials: CredentialsProvider, told: Place) -> TableAccess:
+def _job_access(
+    section: ReaderSection | WriterSection, credentials: CredentialsProvider, wording: Place
+) -> TableAccess:
     place = TablePlace(endpoint=section.endpoint.rstrip("/"), instance=section.instance_name, table=section.table_name)
-    return TableAccess(place, credentials, replace(told, tunnel=""))
+    return TableAccess(place, credentials, replace(wording, tunnel=""))
 
 
 def _places_of_document(path: Path) -> Places:
@@ -119,5 +121,5 @@ def _access(config: InstanceConfig, table: str, settings: str) -> TableAccess:
     credentials = FileCredentials(config.credentials.directory)
     credentials()  # missing files are a wrong configuration, not a failed call
     place = TablePlace(endpoint=config.endpoint.rstrip("/"), instance=config.instance, table=table)
-    told = Place(config.endpoint, config.instance, str(config.credentials.directory), table, settings=settings)
-    return TableAccess(place, credentials, told)
+    wording = Place(config.endpoint, config.instance, str(config.credentials.directory), table, settings=settings)
+    return TableAccess(place, credentials, wording)

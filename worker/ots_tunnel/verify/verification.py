@@ -82,8 +82,8 @@ class Verification:
         refuse_same_table(self._source.place, self._destination.place)
         began = time.monotonic()
         async with self._sides() as (source, destination):
-            one = await _described(source, self._source.told)
-            other = await _described(destination, self._destination.told)
+            one = await _described(source, self._source.wording)
+            other = await _described(destination, self._destination.wording)
             refuse_other_keys(one, other)
             notes = list(warnings_of(one, other))
             self._state = await self._open_state(one, lambda sampled: cut_tables(source, destination, sampled=sampled))
@@ -99,7 +99,7 @@ class Verification:
         return Outcome(self._state, result, time.monotonic() - began, notes)
 
     @property
-    def way_on(self) -> str | None:
+    def resume_hint(self) -> str | None:
         """How to go on after a run that did not come to its end; None where nothing is stored."""
         if self._file is None or self._state is None:
             return None
