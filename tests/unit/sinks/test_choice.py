@@ -6,9 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from ots_tunnel.config import WorkerConfig
+import pytest
+
+from ots_tunnel.config import SinkConfig, WorkerConfig
 from ots_tunnel.model import ChannelType, Token
-from ots_tunnel.sinks.choice import open_sink
+from ots_tunnel.sinks.choice import IMPLEMENTATIONS, open_sink
 from tests.support.guards import OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, changes, contents
 
@@ -26,6 +28,15 @@ def document(folder: Path, **delivery: Any) -> WorkerConfig:
     }
     files = {"url": f"file://{folder}/out", "maxFileBytes": 65_536, "maxFileSeconds": 1}
     return WorkerConfig.model_validate({"source": source, "sink": {"files": files}, "delivery": delivery})
+
+
+def test_every_member_of_the_document_has_an_implementation() -> None:
+    assert list(IMPLEMENTATIONS) == list(SinkConfig.model_fields)
+
+
+@pytest.mark.parametrize("kind", IMPLEMENTATIONS)
+def test_every_implementation_is_made_from_the_document(kind: str) -> None:
+    assert callable(IMPLEMENTATIONS[kind].load().from_config)
 
 
 async def test_a_page_that_takes_longer_than_a_file_is_one_file(tmp_path: Path) -> None:

@@ -12,13 +12,10 @@ from ots_tunnel.config.base import ConfigModel, Name
 from ots_tunnel.config.client import ClientConfig, TunnelConfig
 from ots_tunnel.config.delivery import DeliveryConfig
 from ots_tunnel.config.problems import Contradiction, describe
-from ots_tunnel.config.sinks import SinkConfig
+from ots_tunnel.config.sinks import REFUSING_SINKS, SinkConfig
 from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.endpoint import region_of
 from ots_tunnel.errors import ConfigError
-
-#: Sinks that can refuse one record and take the next.
-REFUSING_SINKS = ("tablestore", "http", "kafka")
 
 
 class HttpConfig(ConfigModel):

@@ -56,6 +56,10 @@ class HttpSinkConfig(ConfigModel):
     """Time a request may take."""
 
 
+#: Members of `SinkConfig` whose sink can refuse one record and take the next.
+REFUSING_SINKS = ("tablestore", "http", "kafka")
+
+
 class SinkConfig(ConfigModel):
     """Exactly one member."""
 
@@ -82,3 +86,9 @@ class SinkConfig(ConfigModel):
     def kind(self) -> str:
         """Name of the member that is given."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    @property
+    def section(self) -> ConfigModel:
+        """The member that is given."""
+        section: ConfigModel = getattr(self, self.kind)
+        return section

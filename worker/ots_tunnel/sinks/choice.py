@@ -1,108 +1,121 @@
-"""The sink that a document names, behind what the document puts around it.
+"""Opens the sink that a document names, behind the middleware that the document asks for.
 
-Each implementation is imported where it is chosen: a worker never loads the libraries of sinks it does not use.
+A new sink is one entry in `IMPLEMENTATIONS`, beside its section in `ots_tunnel.config.sinks`. Each implementation is
+imported only when a document names it: a worker never loads the libraries of sinks that it does not use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.middleware.transform import Transform, TransformingSink
-from ots_tunnel.transport import Transport
 
 
-def open_sink(config: WorkerConfig, *, transport: Transport | None = None) -> Sink:
-    """The sink that the document names behind its transform, not yet opened.
+class SinkClass(Protocol):
+    """The class of a sink that a document can name."""
+
+    def from_config(self, config: WorkerConfig, section: Any) -> Sink:
+        """Make the sink; nothing is opened and no call is made.
+
+        Args:
+            config: the worker's document.
+            section: the document's member of `sink`, such as `config.sink.kafka`.
+
+        Raises:
+            ConfigError: a file that the section names cannot be used.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """Where a sink is implemented.
 
     Args:
-        config: the worker's document.
-        transport: used for a destination table; None makes one that keeps connections alive.
+        location: `package.module:class`; the class is a `SinkClass`.
+        extra: the extra of this project that installs its libraries; None where it needs none.
+        whole_pages: a page reaches the sink in one batch, also behind a rate limit.
+    """
+
+    location: str
+    extra: str | None = None
+    whole_pages: bool = False
+
+    def load(self) -> SinkClass:
+        """Import the class."""
+        module, _, name = self.location.partition(":")
+        found: SinkClass = getattr(importlib.import_module(module), name)
+        return found
+
+
+#: Member of the document's `sink` to its implementation.
+IMPLEMENTATIONS: Mapping[str, Implementation] = {
+    "tablestore": Implementation("ots_tunnel.sinks.table.sink:TablestoreSink"),
+    "files": Implementation("ots_tunnel.sinks.files:FilesSink", extra="files", whole_pages=True),
+    "http": Implementation("ots_tunnel.sinks.http_sink:HttpSink"),
+    "kafka": Implementation("ots_tunnel.sinks.kafka:KafkaSink", extra="kafka"),
+    "python": Implementation("ots_tunnel.sinks.python.sink:ProcessorSink"),
+    "stdout": Implementation("ots_tunnel.sinks.stdout:StdoutSink"),
+    "count": Implementation("ots_tunnel.sinks.count:CountSink"),
+}
+
+
+def open_sink(config: WorkerConfig) -> Sink:
+    """Make the sink that the document names behind its middleware; `Sink.open` is still to be called.
 
     Raises:
-        ConfigError: no sink is named, or the one that is cannot be made.
+        ConfigError: the sink's library is not installed, or a file that the document names cannot be used.
     """
-    # Refusals are gathered over whole pages, so they are dealt with around the pace, not inside of it.
-    sink = _tolerating(_paced(_named_sink(config, transport), config), config)
+    kind = config.sink.kind
+    implementation = IMPLEMENTATIONS[kind]
+    with _explain_missing(implementation.extra, f"sink.{kind}"):
+        sink = implementation.load().from_config(config, config.sink.section)
+    # Inside out: refused records are collected over a whole page, so they are handled outside of the rate limit.
+    sink = _limit_rate(sink, config, whole_pages=implementation.whole_pages)
+    sink = _tolerate_errors(sink, config)
     transform = Transform.of(config.delivery)
-    if transform is None:
-        return sink
-    return TransformingSink(sink, transform)
+    return sink if transform is None else TransformingSink(sink, transform)
 
 
-def _paced(sink: Sink, config: WorkerConfig) -> Sink:
+def _limit_rate(sink: Sink, config: WorkerConfig, *, whole_pages: bool) -> Sink:
     limit = config.delivery.rate_limit
     if limit is None or not limit.rows_per_second:
         return sink
-    from ots_tunnel.sinks.middleware.rate_limit import PacedSink
+    from ots_tunnel.sinks.middleware.rate_limit import RateLimitedSink
 
-    return PacedSink(sink, limit.rows_per_second, sliced=config.sink.files is None)
+    return RateLimitedSink(sink, limit.rows_per_second, whole_pages=whole_pages)
 
 
-def _tolerating(sink: Sink, config: WorkerConfig) -> Sink:
+def _tolerate_errors(sink: Sink, config: WorkerConfig) -> Sink:
     if config.delivery.on_permanent_error == "Fail":
         return sink
-    from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
+    from ots_tunnel.sinks.middleware.permanent_errors import ErrorTolerantSink
 
     letters = config.delivery.dead_letter
     if letters is None:
-        return ToleratingSink(sink)
-    with _extra("files", "delivery.deadLetter.files"):
+        return ErrorTolerantSink(sink)
+    with _explain_missing("files", "delivery.deadLetter.files"):
         from ots_tunnel.sinks.middleware.dead_letters import open_dead_letters
 
-        return ToleratingSink(sink, open_dead_letters(config, letters.files))
+        return ErrorTolerantSink(sink, open_dead_letters(config, letters.files))
 
 
 @contextmanager
-def _extra(name: str, field: str) -> Iterator[None]:
-    """The block imports what the package's extra `name` brings, because `field` of the document asks for it."""
+def _explain_missing(extra: str | None, field: str) -> Iterator[None]:
+    """Say which extra installs a library that is missing, and which field of the document needs it."""
     try:
         yield
     except ModuleNotFoundError as error:
+        if extra is None:
+            raise
         raise ConfigError(
-            f"{field}: {error.name} is not installed, it comes with the extra {name}: pip install 'ots-tunnel[{name}]'"
+            f"{field}: {error.name} is not installed, it comes with the extra {extra}: "
+            f"pip install 'ots-tunnel[{extra}]'"
         ) from error
-
-
-def _named_sink(config: WorkerConfig, transport: Transport | None) -> Sink:
-    if config.sink.tablestore is not None:
-        from ots_tunnel.sinks.table.sink import TablestoreSink
-
-        return TablestoreSink.from_config(config, config.sink.tablestore, transport=transport)
-    if config.sink.files is not None:
-        with _extra("files", "sink.files"):
-            from ots_tunnel.sinks.files import FilesSink
-
-            return FilesSink.from_config(config, config.sink.files)
-    if config.sink.http is not None:
-        from ots_tunnel.sinks.http_sink import HttpSink
-
-        return HttpSink(
-            config.sink.http,
-            f"ots://{config.source.instance}/{config.source.table}",
-            delivery=config.delivery,
-            lanes=config.client.lanes_per_channel,
-            deadline=config.client.write_deadline,
-        )
-    if config.sink.kafka is not None:
-        with _extra("kafka", "sink.kafka"):
-            from ots_tunnel.sinks.kafka import KafkaSink
-
-            return KafkaSink.from_config(config, config.sink.kafka)
-    if config.sink.python is not None:
-        from ots_tunnel.sinks.python.factory import load_factory
-        from ots_tunnel.sinks.python.sink import ProcessorSink
-
-        return ProcessorSink(load_factory(config.sink.python.factory), patience=config.client.write_deadline)
-    if config.sink.stdout is not None:
-        from ots_tunnel.sinks.stdout import StdoutSink
-
-        return StdoutSink()
-    if config.sink.count is not None:
-        from ots_tunnel.sinks.count import CountSink
-
-        return CountSink()
-    raise ConfigError("sink: exactly one member is needed, found none")

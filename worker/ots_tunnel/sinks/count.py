@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+from ots_tunnel.config import CountSinkConfig, WorkerConfig
 from ots_tunnel.protocol.page import total_size
 from ots_tunnel.sinks import Batch, Guard, Immediate
 
@@ -12,6 +15,11 @@ class CountSink(Immediate):
     def __init__(self) -> None:
         self.rows = 0
         self.bytes = 0
+
+    @classmethod
+    def from_config(cls, config: WorkerConfig, section: CountSinkConfig) -> Self:
+        """The sink of a worker's document."""
+        return cls()
 
     def __repr__(self) -> str:
         return f"CountSink({self.rows} rows, {self.bytes} bytes)"

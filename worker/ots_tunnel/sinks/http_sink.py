@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Self
 
 import aiohttp
 
-from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
+from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
@@ -77,6 +78,21 @@ class HttpSink(Immediate):
         self._secret()  # a missing file is a wrong document, not a refused batch
         self._session: aiohttp.ClientSession | None = None
         self.retries = 0
+
+    @classmethod
+    def from_config(cls, config: WorkerConfig, section: HttpSinkConfig) -> Self:
+        """The sink of a worker's document.
+
+        Raises:
+            ConfigError: the file of the secret is missing or empty.
+        """
+        return cls(
+            section,
+            f"ots://{config.source.instance}/{config.source.table}",
+            delivery=config.delivery,
+            lanes=config.client.lanes_per_channel,
+            deadline=config.client.write_deadline,
+        )
 
     def __repr__(self) -> str:
         return f"HttpSink({self._where})"

@@ -7,8 +7,9 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, Self
 
+from ots_tunnel.config import StdoutSinkConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.sinks.json_record import json_form
@@ -45,6 +46,11 @@ class StdoutSink(Immediate):
     def __init__(self, stream: Lines | None = None) -> None:
         self._stream = stream or Unbuffered()
         self._turn = asyncio.Lock()
+
+    @classmethod
+    def from_config(cls, config: WorkerConfig, section: StdoutSinkConfig) -> Self:
+        """The sink of a worker's document."""
+        return cls()
 
     def __repr__(self) -> str:
         return "StdoutSink()"

@@ -20,7 +20,7 @@ from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
-from ots_tunnel.sinks.middleware.permanent_errors import ToleratingSink
+from ots_tunnel.sinks.middleware.permanent_errors import ErrorTolerantSink
 from tests.support.guards import ClosedGuard, OpenGuard
 
 CHANNEL = ChannelId("c1")
@@ -73,7 +73,7 @@ def stored_letters(folder: Path) -> list[tuple[int, str]]:
 
 async def test_refused_records_are_skipped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     picky = Picky()
-    sink = ToleratingSink(picky)
+    sink = ErrorTolerantSink(picky)
     await sink.begin(CHANNEL, KIND, Token("t"))
 
     with caplog.at_level(logging.WARNING):
@@ -86,7 +86,7 @@ async def test_refused_records_are_skipped_and_counted(caplog: pytest.LogCapture
 
 
 async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: Path) -> None:
-    sink = ToleratingSink(Picky(), letters_in(tmp_path))
+    sink = ErrorTolerantSink(Picky(), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
 
     confirmation = await sink.write(batch(1, 2, 3), OpenGuard())
@@ -99,14 +99,14 @@ async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: P
 
 async def test_a_record_that_is_taken_by_a_replay_is_no_dead_letter_any_more(tmp_path: Path) -> None:
     picky = Picky()
-    sink = ToleratingSink(picky, letters_in(tmp_path))
+    sink = ErrorTolerantSink(picky, letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
     await sink.write(batch(1, 2), OpenGuard())
     await sink.end(CHANNEL, abandoned=False)
     assert stored_letters(tmp_path) == [(1, "Odd")]
 
     picky.taken_by_now = True
-    again = ToleratingSink(picky, letters_in(tmp_path))
+    again = ErrorTolerantSink(picky, letters_in(tmp_path))
     await again.begin(CHANNEL, KIND, Token("t"))
     assert await again.write(batch(1, 2), OpenGuard()) is None
     await again.end(CHANNEL, abandoned=False)
@@ -116,13 +116,13 @@ async def test_a_record_that_is_taken_by_a_replay_is_no_dead_letter_any_more(tmp
 
 async def test_a_dead_letter_place_that_fails_for_good_ends_the_write(tmp_path: Path) -> None:
     (tmp_path / "t").write_text("no folder")
-    sink = ToleratingSink(Picky(), letters_in(tmp_path))
+    sink = ErrorTolerantSink(Picky(), letters_in(tmp_path))
     with pytest.raises(SinkRejected, match="t"):
         await sink.begin(CHANNEL, KIND, Token("t"))
 
 
 async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
-    sink = ToleratingSink(Picky(), letters_in(tmp_path))
+    sink = ErrorTolerantSink(Picky(), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
     confirmation = await sink.write(batch(1), ClosedGuard())
     assert confirmation is not None

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.sinks import Batch, Guard, Immediate
-from ots_tunnel.sinks.middleware.rate_limit import PacedSink
+from ots_tunnel.sinks.middleware.rate_limit import RateLimitedSink
 from tests.support.guards import OpenGuard
 from tests.unit.sinks.middleware.test_permanent_errors import record
 
@@ -33,7 +33,7 @@ class Timed(Immediate):
 @pytest.mark.looptime
 async def test_a_page_is_spread_over_time() -> None:
     timed = Timed()
-    sink = PacedSink(timed, 100)
+    sink = RateLimitedSink(timed, 100)
     await sink.open()
     records = [record(number) for number in range(200)]
     began = asyncio.get_running_loop().time()

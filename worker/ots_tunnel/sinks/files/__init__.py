@@ -24,17 +24,17 @@ class FilesSink(ChannelFolders[Record]):
     """Publishes files of changes."""
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, sink: FilesSinkConfig) -> Self:
+    def from_config(cls, config: WorkerConfig, section: FilesSinkConfig) -> Self:
         """The sink that a document names.
 
         Raises:
             ConfigError: files of credentials are missing.
         """
         store = open_store(
-            sink, path="sink.files", deadline=config.client.write_deadline, spool_directory=sink.spool_directory
+            section, path="sink.files", deadline=config.client.write_deadline, spool_directory=section.spool_directory
         )
         backoff = write_backoff(config.delivery.retry)
-        files = FileSettings(store, format_of(sink), sink.max_file_bytes, sink.max_file_seconds, backoff)
+        files = FileSettings(store, format_of(section), section.max_file_bytes, section.max_file_seconds, backoff)
         return cls(TunnelId(config.source.tunnel_id), files)
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation:

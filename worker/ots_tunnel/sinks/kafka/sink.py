@@ -63,11 +63,11 @@ class KafkaSink(Immediate):
         self.retries = 0
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, sink: KafkaSinkConfig) -> Self:
+    def from_config(cls, config: WorkerConfig, section: KafkaSinkConfig) -> Self:
         """The sink of a worker's document."""
         source = config.source
         return cls(
-            sink,
+            section,
             Origin(source.instance, source.table, source.tunnel_name),
             retry=config.delivery.retry,
             deadline=config.client.write_deadline,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class ToleratingSink(WrappingSink):
+class ErrorTolerantSink(WrappingSink):
     """Puts up with refused records.
 
     Args:
@@ -39,7 +39,7 @@ class ToleratingSink(WrappingSink):
         self._tally = Tally()
 
     def __repr__(self) -> str:
-        return f"ToleratingSink({self._sink!r}, {self._letters!r})"
+        return f"ErrorTolerantSink({self._sink!r}, {self._letters!r})"
 
     async def open(self) -> None:
         """See `Sink.open`."""

@@ -18,22 +18,22 @@ from ots_tunnel.sinks.middleware.base import WrappingSink
 SLICE_SECONDS = 0.25
 
 
-class PacedSink(WrappingSink):
+class RateLimitedSink(WrappingSink):
     """Hands a sink at most so many rows per second, over all channels.
 
     Args:
         rows_per_second: at least 1.
-        sliced: whether batches may be cut; only for a sink that confirms when `write` returns.
+        whole_pages: batches are not cut.
     """
 
-    def __init__(self, sink: Sink, rows_per_second: int, *, sliced: bool = True) -> None:
+    def __init__(self, sink: Sink, rows_per_second: int, *, whole_pages: bool = False) -> None:
         super().__init__(sink)
         self._rows_per_second = rows_per_second
-        self._slice_rows = max(1, int(rows_per_second * SLICE_SECONDS)) if sliced else sys.maxsize
+        self._slice_rows = sys.maxsize if whole_pages else max(1, int(rows_per_second * SLICE_SECONDS))
         self._rate: RateLimit | None = None
 
     def __repr__(self) -> str:
-        return f"PacedSink({self._sink!r}, {self._rows_per_second} rows/s)"
+        return f"RateLimitedSink({self._sink!r}, {self._rows_per_second} rows/s)"
 
     async def open(self) -> None:
         """Open the sink."""

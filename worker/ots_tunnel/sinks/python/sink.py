@@ -7,7 +7,9 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Self
 
+from ots_tunnel.config import PythonSinkConfig, WorkerConfig
 from ots_tunnel.errors import OwnershipLost, ProcessorFailed
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
@@ -15,6 +17,7 @@ from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
 from ots_tunnel.sinks import Batch, Confirmation
 from ots_tunnel.sinks.python.callbacks import CallbackThread
+from ots_tunnel.sinks.python.factory import load_factory
 from ots_tunnel.sinks.tally import Tally
 
 logger = logging.getLogger(__name__)
@@ -59,6 +62,15 @@ class ProcessorSink:
         self._channels: dict[ChannelId, _Channel] = {}
         #: Processors that are being shut down: the next one of their channel waits for it.
         self._leaving: dict[ChannelId, asyncio.Task[None]] = {}
+
+    @classmethod
+    def from_config(cls, config: WorkerConfig, section: PythonSinkConfig) -> Self:
+        """The sink of a worker's document.
+
+        Raises:
+            ConfigError: the factory cannot be imported or made.
+        """
+        return cls(load_factory(section.factory), patience=config.client.write_deadline)
 
     def __repr__(self) -> str:
         return f"ProcessorSink({self._factory!r}, {len(self._channels)} channels)"

@@ -70,7 +70,7 @@ class TablestoreSink(Immediate):
     def from_config(
         cls,
         config: WorkerConfig,
-        sink: TablestoreSinkConfig,
+        section: TablestoreSinkConfig,
         *,
         transport: Transport | None = None,
         credentials: CredentialsProvider | None = None,
@@ -81,14 +81,15 @@ class TablestoreSink(Immediate):
             ConfigError: files of credentials are missing.
         """
         client = TableClient(
-            sink.endpoint,
-            sink.instance,
-            credentials or FileCredentials(sink.credentials.directory).checked("sink.tablestore.credentials.directory"),
-            transport or AioTransport(sink.endpoint),
+            section.endpoint,
+            section.instance,
+            credentials
+            or FileCredentials(section.credentials.directory).checked("sink.tablestore.credentials.directory"),
+            transport or AioTransport(section.endpoint),
         )
         return cls(
             client,
-            sink.table,
+            section.table,
             delivery=config.delivery,
             lanes=config.client.lanes_per_channel,
             deadline=config.client.write_deadline,
