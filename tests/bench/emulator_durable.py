@@ -22,7 +22,7 @@ from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.transport.aio import AioTransport

@@ -12,7 +12,8 @@ from typing import Any, Self
 from google.protobuf.message import Message
 
 from ots_tunnel.model import Credentials
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request
 
 CREDENTIALS = Credentials("test-id", "test-secret")
 INSTANCE = "demo"

@@ -21,7 +21,7 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import ServiceError, TransportError
 from ots_tunnel.model import Credentials, Stage, TunnelType
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.verify.compare import Comparison, compare_tables
 from tests.chaos.changes import VERSIONS, change_of

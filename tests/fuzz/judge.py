@@ -15,7 +15,8 @@ from ots_emulator.server.application import readable
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, Operation, check_text
+from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH, Operation
+from ots_tunnel.protocol.http.rpc import check_text
 from ots_tunnel.protocol.http.signing import content_md5, sign_response, v4_signing_key
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, decode_rows
 

@@ -14,7 +14,8 @@ from google.protobuf.message import Message
 
 from ots_tunnel.protocol import tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpRequest
-from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, build_request
+from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH
+from ots_tunnel.protocol.http.rpc import build_request
 from ots_tunnel.protocol.http.signing import content_md5, sign_v2, sign_v4
 from tests.fuzz.bytewise import mutate_bytes, mutate_fields
 from tests.fuzz.judge import SECRET

@@ -9,7 +9,8 @@ import pytest
 from ots_emulator.pages import Body
 from ots_emulator.server.auth import Caller, answer_headers
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, error_body
+from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH
+from ots_tunnel.protocol.http.rpc import error_body
 from tests.fuzz.campaign import ROUND, Campaign, Memory, Tally
 from tests.fuzz.judge import Unfit, judge
 from tests.fuzz.world import World

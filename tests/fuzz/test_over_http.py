@@ -14,7 +14,8 @@ import pytest_asyncio
 from ots_emulator.server.application import Application
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, build_request
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request
 from tests.fuzz.bytewise import mutate_bytes
 from tests.fuzz.campaign import Campaign, Complaints
 from tests.fuzz.judge import judge

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.protocol import table_pb2 as table
 from ots_tunnel.protocol import tunnel_pb2 as tunnel
-from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, TABLE_OPERATIONS
+from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH, TABLE_OPERATIONS
 from tests.fuzz.rows import WireCell, WireRow, blob, double, integer, text
 from tests.support.emulator_driver import Driver
 

@@ -13,10 +13,11 @@ from ots_emulator import Emulator, ManualClock, Settings
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request, parse_response
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.http.signing import content_md5
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer.spans import strip_extension
+from ots_tunnel.protocol.plainbuffer.offsets import strip_extension
 from tests.golden.test_message_vectors import LIVE_BASE
 from tests.golden.test_signing_vectors import HEARTBEAT, LIST_TABLE, LIST_TABLE_V4, V4
 from tests.support import vectors

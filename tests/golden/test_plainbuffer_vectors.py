@@ -6,6 +6,7 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import (
     DecodedRow,
     decode_primary_key,
@@ -15,7 +16,8 @@ from ots_tunnel.protocol.plainbuffer.codec import (
     encode_row,
 )
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer.spans import join_row, scan_row, split_rows, strip_extension
+from ots_tunnel.protocol.plainbuffer.offsets import split_rows, strip_extension
+from ots_tunnel.protocol.plainbuffer.spans import scan_row
 from ots_tunnel.protocol.record import Record
 from tests.support import vectors
 from tests.support.vectors import Vector

@@ -21,7 +21,7 @@ import yaml
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector, web
 from yarl import URL
 
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS
 
 _DEADLINE = 10.0
 #: Time the operator has to read an answer before it is killed after it.

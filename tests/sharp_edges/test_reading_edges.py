@@ -12,7 +12,7 @@ from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, To
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.backoff import READ_RETRY
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS
+from ots_tunnel.protocol.http.operations import TUNNEL_OPERATIONS
 from ots_tunnel.protocol.idle_read import IDLE_READ, TICK
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.pipeline import Pipeline

@@ -10,7 +10,8 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Credentials, SequenceInfo
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS, build_request, parse_response
+from ots_tunnel.protocol.http.operations import TUNNEL_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.http.signing import sign_v2, string_to_sign
 from ots_tunnel.protocol.page import read_page, read_page_in_python
 from ots_tunnel.protocol.plainbuffer.codec import encode_row

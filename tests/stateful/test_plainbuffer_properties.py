@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Marker, SequenceInfo
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import (
     DecodedRow,
     decode_primary_key,
@@ -20,7 +21,8 @@ from ots_tunnel.protocol.plainbuffer.codec import (
     encode_value,
 )
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.protocol.plainbuffer.spans import join_row, read_sequence, scan_row, split_rows, strip_extension
+from ots_tunnel.protocol.plainbuffer.offsets import read_sequence, split_rows, strip_extension
+from ots_tunnel.protocol.plainbuffer.spans import scan_row
 from ots_tunnel.protocol.record import Record
 
 int64 = st.integers(-(2**63), 2**63 - 1)

@@ -10,7 +10,8 @@ from ots_emulator import Emulator, ManualClock, Settings
 from ots_tunnel.model import Action, CellOp, Credentials, PrimaryKey
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request, parse_response
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_state import crashed, picture_of, reopened, unkept

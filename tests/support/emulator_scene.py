@@ -26,7 +26,7 @@ from ots_tunnel.model import (
     TunnelType,
 )
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink

@@ -16,15 +16,8 @@ from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, main
 from ots_tunnel.commands.run import write_termination_message
 from ots_tunnel.config import load_config
 from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
-from ots_tunnel.errors import (
-    ConfigError,
-    ConnectionLost,
-    Explained,
-    SinkRejected,
-    WrongTable,
-    WrongTunnel,
-    service_error,
-)
+from ots_tunnel.errors import ConfigError, ConnectionLost, Explained, SinkRejected, WrongTable, WrongTunnel
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.worker.settings import WorkerSettings
 
 WORKER = Path(__file__).parents[2] / "worker"

@@ -31,7 +31,7 @@ from ots_tunnel.model import (
     TunnelType,
 )
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows, encode_primary_key
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport.aio import AioTransport

@@ -17,7 +17,7 @@ from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import Action, Marker, TunnelType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks.files.folder import FolderStore

@@ -38,7 +38,7 @@ from ots_tunnel.config import (
     dump_config,
 )
 from ots_tunnel.model import Action, ChannelType, TunnelId, TunnelType
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.transport.aio import AioTransport

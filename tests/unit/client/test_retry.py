@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.client.retry import is_repeatable, retry_delay
-from ots_tunnel.errors import ConnectError, ConnectionLost, OwnershipLost, TunnelError, service_error
+from ots_tunnel.errors import ConnectError, ConnectionLost, OwnershipLost, TunnelError
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.service_codes import service_error
 
 BUSY = service_error("OTSServerBusy", "busy", http_status=503)
 UNAVAILABLE = service_error("OTSTunnelServerUnavailable", "later", http_status=503)

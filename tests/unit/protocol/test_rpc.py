@@ -9,17 +9,10 @@ from ots_tunnel.errors import CodecError, ServiceError
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import (
-    OPERATIONS_BY_PATH,
-    TABLE_OPERATIONS,
-    TUNNEL_OPERATIONS,
-    Operation,
-    build_request,
-    error_body,
-    parse_response,
-    service_time,
-)
+from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH, TABLE_OPERATIONS, TUNNEL_OPERATIONS, Operation
+from ots_tunnel.protocol.http.rpc import build_request, error_body, parse_response, service_time
 from ots_tunnel.protocol.http.signing import content_md5, sign_v2
+from ots_tunnel.protocol.service_codes import ERROR_CLASSES
 from ots_tunnel.version import __version__
 
 CREDENTIALS = Credentials("id", "secret")
@@ -130,7 +123,7 @@ def test_unknown_field_of_a_newer_service_is_ignored() -> None:
     assert parse_response(CONNECT, HttpResponse(200, {}, body)).client_id == "c"
 
 
-@pytest.mark.parametrize(("code", "kind"), errors.ERROR_CLASSES.items())
+@pytest.mark.parametrize(("code", "kind"), ERROR_CLASSES.items())
 def test_every_code_becomes_its_class(code: str, kind: type[ServiceError]) -> None:
     error = failed(400, error_body(code, "text"))
 

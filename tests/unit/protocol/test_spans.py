@@ -6,19 +6,13 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import CellOp, PrimaryKey, SequenceInfo
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, decode_rows, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer.spans import (
-    join_row,
-    read_sequence,
-    scan_key,
-    scan_row,
-    skip_cells,
-    split_rows,
-    strip_extension,
-)
-from ots_tunnel.protocol.sequence import encode_sequence
+from ots_tunnel.protocol.plainbuffer.offsets import read_sequence, scan_key, skip_cells, split_rows, strip_extension
+from ots_tunnel.protocol.plainbuffer.sequence import encode_sequence
+from ots_tunnel.protocol.plainbuffer.spans import scan_row
 
 KEY: PrimaryKey = (("pk", 1),)
 CELLS = (Column("c", "x", 5), Column("d", None, 6, CellOp.DELETE_ONE_VERSION))

@@ -13,8 +13,9 @@ from ots_emulator.tables.keys import key_columns
 from ots_emulator.tables.table import Table
 from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
-from ots_tunnel.protocol.plainbuffer.spans import join_row, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import scan_row
 
 if TYPE_CHECKING:
     from ots_emulator.api.row_write import RowWrite

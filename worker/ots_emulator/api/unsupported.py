@@ -15,7 +15,7 @@ from typing import Any, Final
 from ots_emulator.api.call import Call
 from ots_emulator.refusal import Refusal, table_missing
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.http.rpc import TABLE_API_VERSION, Operation
+from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
 
 #: Calls that list what a table has.
 _LISTS: Final = ("ListSearchIndex", "ListDeliveryTask")

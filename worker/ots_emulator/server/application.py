@@ -33,7 +33,8 @@ from ots_emulator.server.history import CallHistory, CallRecord
 from ots_emulator.settings import Settings
 from ots_tunnel.errors import CodecError, ConnectionLost
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import OPERATIONS_BY_PATH, Operation, check_text, error_body
+from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH, Operation
+from ots_tunnel.protocol.http.rpc import check_text, error_body
 
 _log = logging.getLogger(__name__)
 _SLASHES = re.compile(r"/{2,}")

@@ -15,8 +15,9 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer.spans import RowSpan, join_row, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, scan_row
 
 _U32 = struct.Struct("<I")
 _I64 = struct.Struct("<q")

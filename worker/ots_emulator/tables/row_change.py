@@ -26,8 +26,9 @@ from ots_emulator.tables.cells import (
     stamp_at,
 )
 from ots_tunnel.model import CellOp
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan, join_row
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan
 from ots_tunnel.protocol.plainbuffer.tags import CELL_CHECKSUM, ROW_CHECKSUM, ROW_DATA, ROW_KEY
 
 _name: Final = attrgetter("name")

@@ -21,7 +21,8 @@ from ots_tunnel.errors import TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import Operation, build_request, parse_response
+from ots_tunnel.protocol.http.operations import Operation
+from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.sync import SendsBlocking
 

@@ -17,7 +17,8 @@ from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, Operation, body_of, parse_response
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, Operation
+from ots_tunnel.protocol.http.rpc import body_of, parse_response
 from ots_tunnel.protocol.page import all_rows_stored, encode_batch_write
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import Transport

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
-from ots_tunnel.protocol.plainbuffer.spans import check_header, join_row, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_row
 
 #: Unit of ComputeSplitPointsBySize when none is named, bytes.
 DEFAULT_SPLIT_UNIT_BYTES = 104_857_600

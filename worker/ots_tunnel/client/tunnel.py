@@ -30,7 +30,8 @@ from ots_tunnel.protocol import messages
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.rpc import TUNNEL_OPERATIONS, Operation, body_of, service_time
+from ots_tunnel.protocol.http.operations import TUNNEL_OPERATIONS, Operation
+from ots_tunnel.protocol.http.rpc import body_of, service_time
 from ots_tunnel.protocol.page import PageContent, read_page
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import Transport

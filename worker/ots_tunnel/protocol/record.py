@@ -12,7 +12,8 @@ from ots_tunnel.model import Action, CellOp, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_key_cells, decode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.compiled import native
-from ots_tunnel.protocol.plainbuffer.spans import check_header, read_sequence, scan_key, scan_whole_row, strip_extension
+from ots_tunnel.protocol.plainbuffer.offsets import read_sequence, scan_key, strip_extension
+from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_whole_row
 
 
 class Record:

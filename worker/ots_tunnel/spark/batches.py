@@ -29,7 +29,7 @@ def read_pages(
 
 def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
     """Rows as bytes, each with a header, then the empty one that ends the split."""
-    from ots_tunnel.protocol.plainbuffer.spans import split_rows
+    from ots_tunnel.protocol.plainbuffer.offsets import split_rows
     from ots_tunnel.protocol.plainbuffer.tags import HEADER
     from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ots_tunnel.credentials import CredentialsProvider
-from ots_tunnel.errors import ObjectNotExist, ServiceError, service_error
+from ots_tunnel.errors import ObjectNotExist, ServiceError
 from ots_tunnel.model import Credentials
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.tables.schema import RowWrite, TableSchema
 from ots_tunnel.tables.sdk import ERRORS, connect, sdk, translate
 from ots_tunnel.tables.sdk_values import schema_of, sdk_key, sdk_row

@@ -10,16 +10,9 @@ from typing import Any
 
 import urllib3.exceptions
 
-from ots_tunnel.errors import (
-    CodecError,
-    ConnectError,
-    ConnectionLost,
-    ReadTimeout,
-    TransportError,
-    TunnelError,
-    service_error,
-)
+from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, ReadTimeout, TransportError, TunnelError
 from ots_tunnel.model import Credentials
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.tables.pool import POOL_THREADS
 
 __all__ = ["ERRORS", "connect", "sdk", "translate"]

@@ -15,7 +15,8 @@ from ots_emulator.server.auth import inflate
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.protocol import table_pb2 as table
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, build_request
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request
 from ots_tunnel.protocol.http.signing import sign_response
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8

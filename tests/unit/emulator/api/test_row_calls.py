@@ -9,7 +9,8 @@ import pytest
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, build_request, parse_response
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_driver import CREDENTIALS, IGNORE, Driver, delete_all, increment, put

@@ -6,7 +6,8 @@ import pytest
 
 from ots_emulator.api.unsupported import HANDLERS, OPERATIONS_BY_PATH
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.http.rpc import TABLE_API_VERSION, Operation, build_request
+from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
+from ots_tunnel.protocol.http.rpc import build_request
 from tests.support.emulator_driver import CREDENTIALS, Driver
 
 LISTS = ("ListSearchIndex", "ListDeliveryTask")

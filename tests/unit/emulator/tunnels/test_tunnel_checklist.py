@@ -16,7 +16,8 @@ from ots_tunnel.errors import ServiceError, TunnelExpired
 from ots_tunnel.model import ChannelStatus, TunnelType
 from ots_tunnel.protocol import tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.rpc import TABLE_OPERATIONS, TUNNEL_OPERATIONS, build_request
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request
 from ots_tunnel.protocol.http.signing import content_md5, sign_response, sign_v2, sign_v4
 from ots_tunnel.protocol.plainbuffer.codec import decode_row
 from ots_tunnel.protocol.token import TokenContent, parse_token

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.errors import ConnectError, TunnelError, service_error
+from ots_tunnel.errors import ConnectError, TunnelError
 from ots_tunnel.model import Stage, TunnelDescription
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import Kind

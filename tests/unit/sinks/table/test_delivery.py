@@ -9,19 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.client.table_calls import RowOutcome
-from ots_tunnel.errors import (
-    CodecError,
-    ConnectError,
-    ConnectionLost,
-    OwnershipLost,
-    ReadTimeout,
-    TunnelError,
-    service_error,
-)
+from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, OwnershipLost, ReadTimeout, TunnelError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.sinks.table.delivery import MAX_REJECTIONS, Delivery, Pause, Send, rejection_error
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 

@@ -10,12 +10,13 @@ import pytest
 
 from ots_tunnel.client.table_calls import RowChange, RowOutcome
 from ots_tunnel.config import RetryConfig
-from ots_tunnel.errors import ConnectionLost, OwnershipLost, SinkRejected, TunnelError, service_error
+from ots_tunnel.errors import ConnectionLost, OwnershipLost, SinkRejected, TunnelError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change

@@ -7,8 +7,6 @@ the table service both take. Source: docs/protocol.md 1 and 2, docs/data-plane.m
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -16,15 +14,15 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from ots_tunnel.errors import CodecError, ServiceError, service_error
+from ots_tunnel.errors import CodecError, ServiceError
 from ots_tunnel.model import Credentials
-from ots_tunnel.protocol import table_pb2, tunnel_pb2
+from ots_tunnel.protocol import tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, TUNNEL_API_VERSION, Operation
 from ots_tunnel.protocol.http.signing import content_md5, format_date, parse_date, sign_v2_in_order
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.version import __version__
 
-TUNNEL_API_VERSION: Final = "2018-04-01"
-TABLE_API_VERSION: Final = "2015-12-31"
 USER_AGENT: Final = f"ots-tunnel/{__version__}"
 
 #: Longest piece of a foreign error page that is kept.
@@ -32,80 +30,6 @@ _TEXT_LIMIT = 200
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,99}")
 _HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT", re.ASCII)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One call of the service; `idempotent` ones may be sent again when no answer came."""
-
-    name: str
-    path: str
-    request_type: type[Message]
-    response_type: type[Message]
-    idempotent: bool
-    api_version: str
-
-
-def _tunnel(name: str, path: str, *, idempotent: bool) -> Operation:
-    request, response = getattr(tunnel_pb2, f"{name}Request"), getattr(tunnel_pb2, f"{name}Response")
-    return Operation(name, f"/tunnel/{path}", request, response, idempotent, TUNNEL_API_VERSION)
-
-
-def _table(name: str, *, idempotent: bool) -> Operation:
-    request, response = getattr(table_pb2, f"{name}Request"), getattr(table_pb2, f"{name}Response")
-    return Operation(name, f"/{name}", request, response, idempotent, TABLE_API_VERSION)
-
-
-#: Operations of the tunnel service by name (docs/protocol.md 1.1). A heartbeat repeated is a heartbeat; a
-#: checkpoint repeated with the same number is refused, which its caller has to understand.
-TUNNEL_OPERATIONS: Final[Mapping[str, Operation]] = {
-    operation.name: operation
-    for operation in (
-        _tunnel("CreateTunnel", "create", idempotent=False),
-        _tunnel("DeleteTunnel", "delete", idempotent=False),
-        _tunnel("ListTunnel", "list", idempotent=True),
-        _tunnel("DescribeTunnel", "describe", idempotent=True),
-        _tunnel("Connect", "connect", idempotent=False),
-        _tunnel("Heartbeat", "heartbeat", idempotent=False),
-        _tunnel("Shutdown", "shutdown", idempotent=False),
-        _tunnel("GetCheckpoint", "getcheckpoint", idempotent=True),
-        _tunnel("ReadRecords", "readrecords", idempotent=True),
-        _tunnel("Checkpoint", "checkpoint", idempotent=False),
-        _tunnel("GetRpo", "getrpo", idempotent=True),
-        _tunnel("Schedule", "schedule", idempotent=False),
-    )
-}
-
-#: Operations on tables, rows and streams by name (docs/data-plane.md 2).
-TABLE_OPERATIONS: Final[Mapping[str, Operation]] = {
-    operation.name: operation
-    for operation in (
-        _table("CreateTable", idempotent=False),
-        _table("DeleteTable", idempotent=False),
-        _table("UpdateTable", idempotent=False),
-        _table("DescribeTable", idempotent=True),
-        _table("ListTable", idempotent=True),
-        _table("PutRow", idempotent=False),
-        _table("UpdateRow", idempotent=False),
-        _table("DeleteRow", idempotent=False),
-        _table("BatchWriteRow", idempotent=False),
-        _table("GetRow", idempotent=True),
-        _table("BatchGetRow", idempotent=True),
-        _table("GetRange", idempotent=True),
-        _table("ComputeSplitPointsBySize", idempotent=True),
-        _table("StartLocalTransaction", idempotent=False),
-        _table("CommitTransaction", idempotent=False),
-        _table("AbortTransaction", idempotent=False),
-        _table("ListStream", idempotent=True),
-        _table("DescribeStream", idempotent=True),
-        _table("GetShardIterator", idempotent=True),
-        _table("GetStreamRecord", idempotent=True),
-    )
-}
-
-OPERATIONS_BY_PATH: Final[Mapping[str, Operation]] = {
-    operation.path: operation for table in (TUNNEL_OPERATIONS, TABLE_OPERATIONS) for operation in table.values()
-} | {"/tunnel/getrpobyoffset": TUNNEL_OPERATIONS["GetRpo"]}
 
 
 def build_request(

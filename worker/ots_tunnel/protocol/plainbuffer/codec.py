@@ -13,19 +13,23 @@ from functools import lru_cache
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import CellOp, KeyValue, PrimaryKey, SequenceInfo, Value
+from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
-from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, join_row, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_row
 from ots_tunnel.protocol.plainbuffer.tags import (
     CELL,
     CELL_CHECKSUM,
     CELL_NAME,
     CELL_OP,
     CELL_START,
+    CELL_START_BYTES,
     CELL_TIMESTAMP,
     CELL_VALUE,
+    CHECKSUM_BYTES,
     I64,
     TAG_LENGTH,
+    TAG_LENGTH_BYTES,
     U32,
 )
 from ots_tunnel.protocol.plainbuffer.values import (
@@ -213,14 +217,16 @@ def decode_key_cells(key: bytes) -> PrimaryKey:
     try:
         while pos < len(key):
             cell_tag, name_tag, length = CELL_START.unpack_from(key, pos)
-            value_at = pos + 6 + length
-            name = _decode_name(key[pos + 6 : value_at])
-            value_tag, value_length = TAG_LENGTH.unpack_from(key, value_at)
-            end = value_at + 5 + value_length
+            name_at = pos + CELL_START_BYTES
+            value_tag_at = name_at + length
+            name = _decode_name(key[name_at:value_tag_at])
+            value_tag, value_length = TAG_LENGTH.unpack_from(key, value_tag_at)
+            value_at = value_tag_at + TAG_LENGTH_BYTES
+            end = value_at + value_length
             if (cell_tag, name_tag, value_tag) != (CELL, CELL_NAME, CELL_VALUE):
                 raise CodecError("a primary key cell is name, value and checksum", pos)
-            columns.append((name, decode_key_value_at(key, value_at + 5, end)))
-            pos = end + 2
+            columns.append((name, decode_key_value_at(key, value_at, end)))
+            pos = end + CHECKSUM_BYTES
     except struct.error:
         raise CodecError("primary key is truncated", len(key)) from None
     if pos != len(key):

@@ -48,18 +48,30 @@ BLOB: Final = 0x07
 #: Cell ops that may stand on the wire; a put has none.
 CELL_OPS: Final = frozenset((1, 3, 4))
 
+#: Sizes on the wire, in bytes: the header, a tag, a tag with a length, the tags and the length in front of a name.
+HEADER_BYTES: Final = 4
+TAG_BYTES: Final = 1
+TAG_LENGTH_BYTES: Final = 5
+CELL_START_BYTES: Final = 6
+#: Each with its tag: a cell's op, a cell's timestamp, the checksum of a cell or a row.
+OP_BYTES: Final = 2
+TIMESTAMP_BYTES: Final = 9
+CHECKSUM_BYTES: Final = 2
+
 U32: Final = struct.Struct("<I")
 I64: Final = struct.Struct("<q")
 DOUBLE_BITS: Final = struct.Struct("<d")
 #: Tag and length: of a value, an extension or a block.
 TAG_LENGTH: Final = struct.Struct("<BI")
-#: Two tags and the length of the name: the first six bytes of every cell.
+#: Two tags and the length of the name: the beginning of every cell.
 CELL_START: Final = struct.Struct("<BBI")
-#: What follows tag 07 in every cell: milliseconds, tag 0A, checksum.
+#: What follows tag 07 in a cell: milliseconds, tag 0A, checksum.
 TIMESTAMP_END: Final = struct.Struct("<qBB")
 #: Payload of a sequence block with its tags.
 SEQUENCE_BODY: Final = struct.Struct("<BiBqBi")
 SEQUENCE_LENGTH: Final = 19
 #: A whole extension that holds a sequence block and nothing else.
 FULL_EXTENSION: Final = struct.Struct("<BIBIBiBqBi")
-FULL_EXTENSION_LENGTH: Final = 29
+FULL_EXTENSION_BYTES: Final = 29
+#: The end of a stream record: such an extension, then the row's checksum.
+SEQUENCE_TAIL_BYTES: Final = FULL_EXTENSION_BYTES + CHECKSUM_BYTES

@@ -14,6 +14,12 @@ _STRING = bytes((STRING,))
 _BLOB = bytes((BLOB,))
 _TRUE = bytes((BOOLEAN, 1))
 _FALSE = bytes((BOOLEAN, 0))
+#: Bytes of a value with its variant: of an integer or a double, a boolean, a marker.
+_NUMBER_BYTES = 1 + 8
+_BOOLEAN_BYTES = 1 + 1
+_MARKER_BYTES = 1
+#: Variant and inner length: what stands before the bytes of a text or a blob.
+_TEXT_AT = 1 + 4
 _MARKERS = {marker.value: marker for marker in Marker}
 
 
@@ -71,17 +77,17 @@ def decode_value_at(buf: bytes, start: int, end: int) -> Value | Marker:
     kind = buf[start]
     if kind == STRING:
         return _decode_text(buf, start, end)
-    if kind == INTEGER and size == 9:
+    if kind == INTEGER and size == _NUMBER_BYTES:
         value: int = I64.unpack_from(buf, start + 1)[0]
         return value
-    if kind == DOUBLE and size == 9:
+    if kind == DOUBLE and size == _NUMBER_BYTES:
         double: float = DOUBLE_BITS.unpack_from(buf, start + 1)[0]
         return double
-    if kind == BOOLEAN and size == 2 and buf[start + 1] < 2:
+    if kind == BOOLEAN and size == _BOOLEAN_BYTES and buf[start + 1] < 2:
         return buf[start + 1] == 1
     if kind == BLOB:
         return buf[_payload(buf, start, end) : end]
-    if kind in _MARKERS and size == 1:
+    if kind in _MARKERS and size == _MARKER_BYTES:
         return _MARKERS[kind]
     raise CodecError(f"no value has variant 0x{kind:02x} and {size} bytes", start)
 
@@ -114,10 +120,10 @@ def _decode_text(buf: bytes, start: int, end: int) -> str:
     try:
         return str(buf[_payload(buf, start, end) : end], "utf-8")
     except UnicodeDecodeError as error:
-        raise CodecError("text is not UTF-8", start + 5 + error.start) from error
+        raise CodecError("text is not UTF-8", start + _TEXT_AT + error.start) from error
 
 
 def _payload(buf: bytes, start: int, end: int) -> int:
-    if end - start < 5 or U32.unpack_from(buf, start + 1)[0] != end - start - 5:
+    if end - start < _TEXT_AT or U32.unpack_from(buf, start + 1)[0] != end - start - _TEXT_AT:
         raise CodecError("inner length does not match the value's length", start + 1)
-    return start + 5
+    return start + _TEXT_AT

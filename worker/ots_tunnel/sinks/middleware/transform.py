@@ -13,7 +13,8 @@ from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import Action, PrimaryKey
-from ots_tunnel.protocol.plainbuffer.spans import CellSpan, join_row, rename_cell, scan_row
+from ots_tunnel.protocol.plainbuffer.building import join_row, rename_cell
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, scan_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Sink
 from ots_tunnel.sinks.middleware.base import WrappingSink

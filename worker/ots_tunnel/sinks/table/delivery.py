@@ -23,9 +23,9 @@ from ots_tunnel.errors import (
     SinkRejected,
     TransportError,
     TunnelError,
-    service_error,
 )
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.table.row_change import Change
 

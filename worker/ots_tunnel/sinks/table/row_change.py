@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp
-from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan, join_row, scan_row
+from ots_tunnel.protocol.plainbuffer.building import join_row
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan, scan_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 

@@ -12,22 +12,32 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import SequenceInfo
 from ots_tunnel.protocol.plainbuffer.tags import (
     CELL_CHECKSUM,
+    CHECKSUM_BYTES,
     DELETE_MARKER,
     EXTENSION,
     FULL_EXTENSION,
-    FULL_EXTENSION_LENGTH,
+    FULL_EXTENSION_BYTES,
     ROW_CHECKSUM,
     SEQUENCE,
     SEQUENCE_BODY,
     SEQUENCE_EPOCH,
     SEQUENCE_LENGTH,
     SEQUENCE_ROW_INDEX,
+    SEQUENCE_TAIL_BYTES,
     SEQUENCE_TIMESTAMP,
+    TAG_BYTES,
     TAG_LENGTH,
+    TAG_LENGTH_BYTES,
 )
 
 #: First eleven bytes of an extension that holds a sequence block and nothing else.
-_SEQUENCE_START = FULL_EXTENSION.pack(EXTENSION, 24, SEQUENCE, SEQUENCE_LENGTH, SEQUENCE_EPOCH, 0, 0, 0, 0, 0)[:11]
+_SEQUENCE_START = FULL_EXTENSION.pack(
+    EXTENSION, FULL_EXTENSION_BYTES - TAG_LENGTH_BYTES, SEQUENCE, SEQUENCE_LENGTH, SEQUENCE_EPOCH, 0, 0, 0, 0, 0
+)[:11]
+
+#: Tags of the last two parts of a sequence, counted from the end of the row: 8 and 4 bytes of value, then the checksum.
+_ROW_INDEX_TAG_AT = -CHECKSUM_BYTES - 4 - TAG_BYTES
+_TIMESTAMP_TAG_AT = _ROW_INDEX_TAG_AT - 8 - TAG_BYTES
 
 _tag_length = TAG_LENGTH.unpack_from
 
@@ -41,7 +51,7 @@ def encode_sequence(sequence: SequenceInfo) -> bytes:
     try:
         return FULL_EXTENSION.pack(
             EXTENSION,
-            FULL_EXTENSION_LENGTH - 5,
+            FULL_EXTENSION_BYTES - TAG_LENGTH_BYTES,
             SEQUENCE,
             SEQUENCE_LENGTH,
             SEQUENCE_EPOCH,
@@ -60,14 +70,14 @@ def scan_extension(buf: bytes, pos: int) -> tuple[int, SequenceInfo | None]:
 
     Blocks of other tags are skipped by their length, as the vendor's Java reader does (docs/protocol.md 3.4).
     """
-    end = pos + 5 + _tag_length(buf, pos)[1]
-    pos += 5
+    end = pos + TAG_LENGTH_BYTES + _tag_length(buf, pos)[1]
+    pos += TAG_LENGTH_BYTES
     sequence = None
     while pos < end:
         tag, length = _tag_length(buf, pos)
         if tag == SEQUENCE:
-            sequence = _scan_sequence(buf, pos + 5, length)
-        pos += 5 + length
+            sequence = _scan_sequence(buf, pos + TAG_LENGTH_BYTES, length)
+        pos += TAG_LENGTH_BYTES + length
     if pos != end:
         raise CodecError("the blocks of an extension do not add up to its length", end)
     return end, sequence
@@ -92,9 +102,9 @@ def ends_in_sequence(buf: bytes) -> bool:
     A key without cells (``01 [08] 09 crc``) is too short to match, since the section before it is the header.
     """
     return (
-        buf[-31:-20] == _SEQUENCE_START
-        and buf[-16] == SEQUENCE_TIMESTAMP
-        and buf[-7] == SEQUENCE_ROW_INDEX
+        buf[-SEQUENCE_TAIL_BYTES : -SEQUENCE_TAIL_BYTES + len(_SEQUENCE_START)] == _SEQUENCE_START
+        and buf[_TIMESTAMP_TAG_AT] == SEQUENCE_TIMESTAMP
+        and buf[_ROW_INDEX_TAG_AT] == SEQUENCE_ROW_INDEX
         and buf[-2] == ROW_CHECKSUM
         and buf[-4] != CELL_CHECKSUM
         and buf[-3] != DELETE_MARKER

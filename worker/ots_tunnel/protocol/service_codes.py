@@ -1,0 +1,84 @@
+"""From the service's error codes to the package's errors.
+
+Source: docs/protocol.md 1.10 and 5.3; docs/data-plane.md 1.10 and 1.11.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ots_tunnel.errors import (
+    AuthFailed,
+    ObjectAlreadyExist,
+    ObjectNotExist,
+    ParameterInvalid,
+    PermissionDenied,
+    ResourceGone,
+    RowRejected,
+    SequenceNumberMismatch,
+    ServerUnavailable,
+    ServiceError,
+    TableNotFound,
+    TunnelExpired,
+    TunnelNotFound,
+)
+
+#: Service code -> class. Codes that are not listed become a plain `ServiceError`,
+#: or `ServerUnavailable` when the HTTP status is 5xx.
+ERROR_CLASSES: dict[str, type[ServiceError]] = {
+    "OTSTunnelServerUnavailable": ServerUnavailable,
+    "OTSServerUnavailable": ServerUnavailable,
+    "OTSInternalServerError": ServerUnavailable,
+    "OTSServerBusy": ServerUnavailable,
+    "OTSTimeout": ServerUnavailable,
+    "OTSRequestTimeout": ServerUnavailable,
+    "OTSPartitionUnavailable": ServerUnavailable,
+    "OTSTableNotReady": ServerUnavailable,
+    "OTSRowOperationConflict": ServerUnavailable,
+    "OTSOperationConflict": ServerUnavailable,
+    "OTSOperationThrottled": ServerUnavailable,
+    "OTSNotEnoughCapacityUnit": ServerUnavailable,
+    "OTSTooFrequentReservedThroughputAdjustment": ServerUnavailable,
+    "OTSFlowControl": ServerUnavailable,
+    "OTSResourceGone": ResourceGone,
+    "OTSSequenceNumberNotMatch": SequenceNumberMismatch,
+    "OTSTunnelExpired": TunnelExpired,
+    "OTSTrimmedDataAccess": TunnelExpired,
+    "OTSParameterInvalid": ParameterInvalid,
+    "OTSUnsupportOperation": ParameterInvalid,
+    "OTSMissingHeader": ParameterInvalid,
+    "OTSPermissionDenied": PermissionDenied,
+    "OTSNoPermissionAccess": PermissionDenied,
+    "OTSAuthFailed": AuthFailed,
+    "OTSObjectNotExist": ObjectNotExist,
+    "OTSObjectAlreadyExist": ObjectAlreadyExist,
+    "OTSTunnelExist": ObjectAlreadyExist,
+    "OTSInvalidPK": RowRejected,
+    "OTSOutOfRowSizeLimit": RowRejected,
+    "OTSOutOfColumnCountLimit": RowRejected,
+    "OTSConditionCheckFail": RowRejected,
+    "OTSRequestBodyTooLarge": RowRejected,
+    "OTSDataOutOfRange": RowRejected,
+}
+
+
+_MISSING = re.compile(r"\b(tunnel|table) (?:does )?not exist")
+
+
+def service_error(code: str, message: str, request_id: str = "", http_status: int = 0) -> ServiceError:
+    """Build the error of the class that makes the caller do the right thing.
+
+    Trimmed stream data arrives as ``OTSTunnelServerUnavailable`` with a text that starts with
+    ``OTSTrimmedDataAccess`` and can never heal (docs/protocol.md 1.10, G19).
+    What is missing has no code of its own in the Tunnel Service, only a text (docs/protocol.md 1.10).
+    A quota error is only worth a retry while it speaks of frequency (docs/data-plane.md 1.10).
+    """
+    if message.startswith("OTSTrimmedDataAccess"):
+        return TunnelExpired(code, message, request_id, http_status)
+    if code == "OTSQuotaExhausted" and "Too frequent" in message:
+        return ServerUnavailable(code, message, request_id, http_status)
+    default = ServerUnavailable if http_status >= 500 else ServiceError
+    kind = ERROR_CLASSES.get(code, default)
+    if kind is ParameterInvalid and (missing := _MISSING.search(message)):
+        kind = TunnelNotFound if missing[1] == "tunnel" else TableNotFound
+    return kind(code, message, request_id, http_status)
