@@ -170,7 +170,8 @@ async def test_a_refused_record_is_handed_back_where_the_rest_is_wanted(broker: 
     given = batch([*counted(3, 1), large, record(1, 2), record(2, 1)])
 
     async with opened(broker, topic) as sink:
-        await sink.write(replace(given, refused=lambda each, code, text: handed_back.append((each, code))), OpenGuard())
+        tolerant = replace(given, on_refused=lambda each, code, text: handed_back.append((each, code)))
+        await sink.write(tolerant, OpenGuard())
 
     assert handed_back == [(large, "MSG_SIZE_TOO_LARGE")]
     assert numbers_by_key(await in_topic(broker, topic)) == {b"[0]": [0], b"[1]": [0, 2], b"[2]": [0, 1]}

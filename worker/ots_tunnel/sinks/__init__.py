@@ -1,7 +1,31 @@
-"""Where records go: one small interface; `choice` opens the implementation that a document names.
+"""Interface between the worker and a destination of records; `choice` opens the one that a document names.
 
-A sink confirms a batch as a whole, at once or later: only when every record of it is stored may a checkpoint be
-written (docs/architecture.md rule 1).
+Theory of operation. A channel's pipeline reads pages and hands each to the sink as a `Batch`. The sink confirms a batch
+as a whole, once every record of it is stored, and only then is a checkpoint behind the batch written. Whatever was
+not confirmed is read again after a restart: a sink stores at least once (docs/architecture.md rule 1).
+
+There are two kinds of sinks:
+
+    immediate   `write` returns None when the batch is stored           table, http, kafka, stdout, count
+    deferred    `write` returns a confirmation that ends later,         files, python with manual checkpoints
+                so that several pages can share one file
+
+The calls for one channel follow each other; calls for different channels overlap:
+
+    open                                              once; the destination is there
+        begin(channel, start)                         the channel is opened at a checkpoint
+            write(batch, guard) -> confirmation       any number of times, in commit order
+            checkpointed(channel, token)              a checkpoint is durable: earlier batches never come again
+        end(channel, abandoned)                       every confirmation of the channel has ended
+    close
+
+Right before bytes leave, a sink asks the batch's guard, which raises OwnershipLost once another client may own the
+channel (docs/architecture.md rule 4). A sink repeats what fails for a moment, without a limit of tries. It raises
+SinkRejected for what no repetition repairs, unless the batch tolerates refused records.
+
+Example: pages A and B go into one file. `write(A)` and `write(B)` return confirmations a and b. The file appears, a
+and b end, and the pipeline writes the checkpoint behind B. If the worker is killed before that, the next `begin` has
+the checkpoint before A, and the sink replaces the file.
 """
 
 from __future__ import annotations
@@ -16,16 +40,16 @@ from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.tally import Tally
 
-__all__ = ["Batch", "Confirmation", "DeadLetter", "Guard", "Immediate", "Refused", "Sink", "both"]
+__all__ = ["Batch", "Confirmation", "DeadLetter", "Guard", "Immediate", "OnRefused", "Sink", "both_confirmed"]
 
-#: Ends when every record of a batch is stored; raises what `Sink.write` raises. Whoever holds it may cancel it.
+#: Ends when every record of a batch is stored; raises what `Sink.write` raises. The pipeline may cancel it.
 Confirmation = asyncio.Future[None]
 
-#: Takes a record that is refused for good, the reason's code and its text.
-Refused = Callable[[Record, str, str], None]
+#: Called with a record that the destination refuses for good, the reason's code and its text.
+OnRefused = Callable[[Record, str, str], None]
 
 #: The token of records that were not read from a tunnel.
-NOWHERE = Token("")
+NO_TOKEN = Token("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +57,35 @@ class Batch:
     """Records of one channel in commit order, usually one page.
 
     Args:
-        start: the token the page was read at, a name for its position that every replay repeats.
+        start: the token that the page was read at: a name for its position, the same in every replay.
         following: the token of the page after it.
-        head: the page's first record, whatever a transform left of the page; None means the first of `records`.
-        refused: told of every record that is refused for good, while the others are stored; None means that the first
-            refusal is raised.
+        head: the page's first record, also where a transform left it out; None means the first of `records`.
+        on_refused: called with every record that is refused for good, while the others are stored; None means that
+            the first refusal is raised.
     """
 
     channel_id: ChannelId
     channel_type: ChannelType
     records: Sequence[Record]
-    start: Token = NOWHERE
-    following: Token = NOWHERE
+    start: Token = NO_TOKEN
+    following: Token = NO_TOKEN
     head: Record | None = None
-    refused: Refused | None = None
+    on_refused: OnRefused | None = None
 
     @property
-    def comes_again(self) -> bool:
-        """Whether no checkpoint will be behind it: it is cut at the end time, and every resume reads it once more."""
-        return self.start != NOWHERE and self.start == self.following
+    def is_read_again(self) -> bool:
+        """Whether no checkpoint will follow it: the page is cut at the end time, and every resume reads it again."""
+        return self.start != NO_TOKEN and self.start == self.following
 
     def __repr__(self) -> str:
         return f"Batch({self.channel_type}, {len(self.records)} records)"
 
 
 class Sink(Protocol):
-    """Stores records at least once and in order per primary key.
-
-    Calls for different channels may overlap; those of one channel follow each other: `begin`, any number of `write`,
-    `end`.
-    """
+    """Stores records at least once and in order per primary key; see the module for the order of calls."""
 
     async def open(self) -> None:
-        """Connect and check that writing can begin.
+        """Connect, and check that records can be written.
 
         Raises:
             SinkRejected: the destination cannot take these records, such as a missing table.
@@ -73,29 +93,29 @@ class Sink(Protocol):
         ...
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """A channel is opened at a checkpoint: whatever is stored of it at or after `start` will come again."""
+        """A channel is opened at a checkpoint: its records at and after `start` come again, stored or not."""
         ...
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """Store every record of `batch`; transient failures are tried again until they pass or we are cancelled.
+        """Store every record of `batch`; repeat transient failures until they pass or the call is cancelled.
 
         Returns:
-            None when every record is stored. A confirmation from a sink that keeps records, outside of the memory
-            budget, until more have come: the channel's later batches are handed over meanwhile, and its confirmations
-            end in their order.
+            None when every record is stored. A confirmation from a sink that holds records, outside of the memory
+            budget, until more have come: the pipeline hands over later batches meanwhile, and the confirmations of a
+            channel end in the order of its batches.
 
         Raises:
             SinkRejected: records are refused for good.
-            OwnershipLost: the guard forbids to send; records may be stored in part.
+            OwnershipLost: the guard forbids to send; a part of the records may be stored.
         """
         ...
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
-        """The service has stored a checkpoint of the channel: what was confirmed before it never comes again."""
+        """The service has stored a checkpoint of the channel: what was confirmed before never comes again."""
         ...
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
-        """A channel is closed: store what is held back of it, or drop it if `abandoned`; confirmations end here.
+        """A channel is closed: store the records that are held, or drop them if `abandoned`; confirmations end here.
 
         Raises:
             SinkRejected, OwnershipLost: as `write`.
@@ -103,25 +123,25 @@ class Sink(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release connections; no call follows but `tally`."""
+        """Release connections; only `tally` is called afterwards."""
         ...
 
     def tally(self) -> Tally:
-        """What was counted so far beside stored records."""
+        """Counts so far, beside stored records."""
         ...
 
 
 class Immediate:
-    """The part of `Sink` that a sink without memory shares with all such sinks: it confirms when `write` returns."""
+    """The calls of `Sink` that do nothing in a sink that confirms when `write` returns."""
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """What comes again is written again."""
+        """Records that come again are written again."""
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
-        """Nothing waits for it."""
+        """Nothing waits for a checkpoint."""
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
-        """Nothing is held back."""
+        """No records are held."""
 
     def tally(self) -> Tally:
         """Nothing is counted."""
@@ -142,11 +162,11 @@ class DeadLetter:
         return self.record.size
 
 
-def both(first: Confirmation, second: Confirmation) -> Confirmation:
-    """Ends when both have; raises what the first one to fail raises."""
+def both_confirmed(first: Confirmation, second: Confirmation) -> Confirmation:
+    """A confirmation that ends when both have ended; raises the first failure."""
     whole: Confirmation = asyncio.get_running_loop().create_future()
 
-    def look(ended: Confirmation) -> None:
+    def settle(ended: Confirmation) -> None:
         error = None if ended.cancelled() else ended.exception()
         if whole.done():
             return
@@ -157,6 +177,6 @@ def both(first: Confirmation, second: Confirmation) -> Confirmation:
         elif first.done() and second.done():
             whole.set_result(None)
 
-    first.add_done_callback(look)
-    second.add_done_callback(look)
+    first.add_done_callback(settle)
+    second.add_done_callback(settle)
     return whole

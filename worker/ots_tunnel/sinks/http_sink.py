@@ -22,7 +22,7 @@ from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.sinks import Batch, Immediate, Refused
+from ots_tunnel.sinks import Batch, Immediate, OnRefused
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.key_text import key_text
@@ -114,7 +114,7 @@ class HttpSink(Immediate):
             grouping.add(event_of(record, batch.channel_id, self._source))
 
         async def deliver(events: tuple[Event, ...]) -> None:
-            await self._deliver(events, guard, batch.refused)
+            await self._deliver(events, guard, batch.on_refused)
             grouping.settle(events)
 
         await fill_lanes(self._lanes, lambda: deliver(taken) if (taken := grouping.take()) else None)
@@ -128,7 +128,7 @@ class HttpSink(Immediate):
         """See `Sink.tally`."""
         return Tally(write_retries=self.retries)
 
-    async def _deliver(self, events: tuple[Event, ...], guard: Guard, refused: Refused | None) -> None:
+    async def _deliver(self, events: tuple[Event, ...], guard: Guard, refused: OnRefused | None) -> None:
         status = await self._post(events, guard)
         if status is None:
             return

@@ -15,7 +15,7 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both
+from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both_confirmed
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
@@ -47,13 +47,13 @@ class Picky(Immediate):
         pass
 
     async def write(self, batch: Batch, guard: Guard) -> None:
-        assert batch.refused is not None
+        assert batch.on_refused is not None
         for each in batch.records:
             number = each.primary_key[0][1]
             assert isinstance(number, int)
             if number % 2 and not self.taken_by_now:
-                batch.refused(each, "Odd", "it is odd")
-                batch.refused(each, "Odd", "another piece of it")
+                batch.on_refused(each, "Odd", "it is odd")
+                batch.on_refused(each, "Odd", "another piece of it")
             else:
                 self.stored.append(number)
 
@@ -136,7 +136,7 @@ async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None:
     parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
-    whole = both(*parts)
+    whole = both_confirmed(*parts)
     parts[order[0]].set_result(None)
     await asyncio.sleep(0)
     assert not whole.done()
@@ -146,7 +146,7 @@ async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None
 
 async def test_the_first_failure_is_the_whole_ones() -> None:
     parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
-    whole = both(*parts)
+    whole = both_confirmed(*parts)
     parts[1].set_exception(SinkRejected("A", "first"))
     with pytest.raises(SinkRejected, match="first"):
         await asyncio.wait_for(whole, 1)

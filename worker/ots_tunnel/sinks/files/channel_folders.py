@@ -57,7 +57,7 @@ class ChannelFolders(Generic[Item]):
         """Store what comes of one batch; see `Sink.write`."""
         head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]
         # What comes again has to be in a file that a resume replaces.
-        return await channel.write(items, batch.channel_id, head, guard, alone=batch.comes_again)
+        return await channel.write(items, batch.channel_id, head, guard, alone=batch.is_read_again)
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""

@@ -14,7 +14,7 @@ from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.sinks import Batch, Immediate, Refused
+from ots_tunnel.sinks import Batch, Immediate, OnRefused
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
@@ -106,8 +106,8 @@ class KafkaSink(Immediate):
             while not reports.empty():
                 self._settle(shipment, *reports.get_nowait())
             if shipment.is_stuck:
-                if batch.refused is not None:
-                    self._pass_on(shipment, batch.refused)
+                if batch.on_refused is not None:
+                    self._pass_on(shipment, batch.on_refused)
                 self._raise_refusal(shipment)
                 if shipment.failures:
                     await self._recover(shipment, attempt)
@@ -141,7 +141,7 @@ class KafkaSink(Immediate):
             shipment.failed(parcel, self._connections.turned_away or failure)
         return failure is None
 
-    def _pass_on(self, shipment: Shipment, refused: Refused) -> None:
+    def _pass_on(self, shipment: Shipment, refused: OnRefused) -> None:
         for parcel, failure in shipment.dismiss():
             refused(parcel.record, failure.name, f"{self._connections.where}: {failure.text}")
 

@@ -14,7 +14,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Sink, both
+from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Sink, both_confirmed
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.middleware.base import WrappingSink
 from ots_tunnel.sinks.tally import Tally
@@ -65,11 +65,11 @@ class ErrorTolerantSink(WrappingSink):
             # A record that goes out in pieces is refused once.
             letters.setdefault(id(record), DeadLetter(record, code, message))
 
-        stored = await self._sink.write(replace(batch, refused=refused), guard)
+        stored = await self._sink.write(replace(batch, on_refused=refused), guard)
         if not letters:
             return stored
         elsewhere = await self._take(batch, list(letters.values()), guard)
-        return stored if elsewhere is None else elsewhere if stored is None else both(stored, elsewhere)
+        return stored if elsewhere is None else elsewhere if stored is None else both_confirmed(stored, elsewhere)
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ots_tunnel.sinks import Refused
+from ots_tunnel.sinks import OnRefused
 from ots_tunnel.sinks.table.delivery import MAX_REJECTIONS, Rejection, rejection_error
 from ots_tunnel.sinks.table.row_change import Change
 
@@ -16,7 +16,7 @@ class Refusals:
         refused: takes the records of single rows that are refused; None puts up with nothing.
     """
 
-    def __init__(self, refused: Refused | None) -> None:
+    def __init__(self, refused: OnRefused | None) -> None:
         self._refused = refused
         self._fatal: list[Rejection] = []
         #: So many refused changes of one request are looked for.

@@ -159,12 +159,12 @@ class TablestoreSink(Immediate):
         waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
         if waves is not None:
             for wave in waves:
-                await self._writer.repeat(wave, unaltered_change, guard, batch.refused)
+                await self._writer.repeat(wave, unaltered_change, guard, batch.on_refused)
             return
         changes: list[Change] = []
         for record in batch.records:
             changes += changes_of(record, self._limits, self.omissions, limit_ms)
-        await self._writer.write(changes, guard, batch.refused)
+        await self._writer.write(changes, guard, batch.on_refused)
 
     async def close(self) -> None:
         """Close the connections."""

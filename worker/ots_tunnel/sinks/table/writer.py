@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Refused
+from ots_tunnel.sinks import OnRefused
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import Request, fill_lanes
 from ots_tunnel.sinks.table.refusals import Refusals
@@ -57,7 +57,7 @@ class TableWriter:
         """Rows, requests and retries so far."""
         return self._requests.counts
 
-    async def write(self, changes: Iterable[Change], guard: Guard, refused: Refused | None = None) -> None:
+    async def write(self, changes: Iterable[Change], guard: Guard, refused: OnRefused | None = None) -> None:
         """Write all changes, in order per key; returns when every one is stored.
 
         When a change is refused, requests in flight are awaited, so that nothing is under way afterwards.
@@ -81,7 +81,7 @@ class TableWriter:
         await self._fill_lanes(following, refusals)
 
     async def repeat(
-        self, wave: Wave, change: Callable[[Record], Change], guard: Guard, refused: Refused | None = None
+        self, wave: Wave, change: Callable[[Record], Change], guard: Guard, refused: OnRefused | None = None
     ) -> None:
         """Write the requests of one wave; returns when every record is stored.
 
