@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ots_tunnel.model import ChannelId, ChannelType
-from ots_tunnel.sinks import Batch, Guard, Immediate
+from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
 from ots_tunnel.sinks.middleware.rate_limit import RateLimitedSink
 from tests.support.guards import OpenGuard
 from tests.unit.sinks.middleware.test_permanent_errors import record
@@ -47,3 +47,38 @@ async def test_a_page_is_spread_over_time() -> None:
     for moment, _ in timed.written:
         assert sum(rows for other, rows in timed.written if moment <= other < moment + 1) <= 125
     assert timed.heads == {id(records[0])}
+
+
+class Manual(Immediate):
+    """Confirms when the test says so, as users' code with manual checkpoints does."""
+
+    def __init__(self) -> None:
+        self.confirmations: list[Confirmation] = []
+
+    async def open(self) -> None:
+        pass
+
+    async def write(self, batch: Batch, guard: Guard) -> Confirmation:
+        self.confirmations.append(asyncio.get_running_loop().create_future())
+        return self.confirmations[-1]
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.looptime
+async def test_a_page_in_slices_is_confirmed_when_every_slice_is() -> None:
+    manual = Manual()
+    sink = RateLimitedSink(manual, 100)
+    await sink.open()
+    records = [record(number) for number in range(60)]
+
+    whole = await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
+
+    assert whole is not None
+    assert len(manual.confirmations) == 3
+    for confirmation in reversed(manual.confirmations):
+        assert not whole.done()
+        confirmation.set_result(None)
+        await asyncio.sleep(0.01)
+    assert whole.done()
