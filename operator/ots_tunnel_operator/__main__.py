@@ -21,6 +21,7 @@ from ots_tunnel.logs import JsonLine
 from ots_tunnel_operator import names
 from ots_tunnel_operator.handlers import register
 from ots_tunnel_operator.kube.lease import Lease
+from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.server import Health, HealthServer
@@ -87,7 +88,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     metrics = OperatorMetrics()
     health = Health(metrics)
     with HealthServer(health, http_host, http_port) as server:
-        logger.info("serving probes and metrics", extra={"port": server.port})
+        logger.info("serving probes and metrics", extra={"action": LogAction.SERVING, "port": server.port})
         try:
             with leadership(lease_namespace, health) as lease:
                 health.leading = True
@@ -112,7 +113,7 @@ def end(code: int) -> NoReturn:
 def leadership(namespace: str, health: Health) -> Iterator[Lease | None]:
     """Wait for the lease and hold it; None where no namespace is given."""
     if not namespace:
-        logger.warning("no leader election: run one replica only")
+        logger.warning("no leader election: run one replica only", extra={"action": LogAction.NO_ELECTION})
         yield None
         return
     lease = Lease(namespace, LEASE_NAME, f"{socket.gethostname()}_{uuid.uuid4()}", tick=health.tick)

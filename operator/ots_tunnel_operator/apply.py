@@ -18,6 +18,7 @@ from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import Kube, KubeError, NameConflict
 from ots_tunnel_operator.kube.drift import digest, is_current, version
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Kind, Manifest, kind_of
+from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.plan.actions import (
@@ -113,7 +114,7 @@ class Applier:
         if result.problems:
             raise ActionFailed(destination_incompatible(sink.table, result.problems))
         if result.created:
-            self._log("created_destination", table=sink.table)
+            self._log(LogAction.CREATED_DESTINATION, table=sink.table)
 
     async def _create_tunnel(self, action: CreateTunnel) -> None:
         source, instance = self._resource.spec.source, self._cache.source.instance
@@ -125,7 +126,7 @@ class Applier:
         except ObjectAlreadyExist:
             # an answer of ours was lost, or somebody was faster: the next pass adopts it or says why not
             return
-        self._log("created_tunnel", tunnel_id=str(tunnel_id))
+        self._log(LogAction.CREATED_TUNNEL, tunnel_id=str(tunnel_id))
 
     async def _call(self, call: Awaitable[R], place: Place) -> R:
         try:
@@ -154,7 +155,7 @@ class Applier:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
         self._cache.applied[key] = (wanted, version(applied))
-        self._log("applied_object", kind=kind.kind, object=metadata["name"])
+        self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
 
     def _refuse_foreign(self, existing: Mapping[str, Any], manifest: Manifest) -> None:
@@ -181,18 +182,16 @@ class Applier:
         if existing["spec"].get("replicas") == 0:
             return False
         await self._kube.patch(DEPLOYMENT, self._resource.namespace, name, {"spec": {"replicas": 0}})
-        self._log("scaled_down", object=name)
+        self._log(LogAction.SCALED_DOWN, kind=DEPLOYMENT.kind, child=name)
         return True
 
     async def _delete_object(self, kind: Kind, name: str) -> None:
         await self._kube.delete(kind, self._resource.namespace, name)
-        self._log("deleted_object", kind=kind.kind, object=name)
+        self._log(LogAction.DELETED_OBJECT, kind=kind.kind, child=name)
 
-    def _log(self, action: str, **values: str) -> None:
-        logger.info(
-            "changed something for an object",
-            extra={"action": action, "namespace": self._resource.namespace, "resource": self._resource.name, **values},
-        )
+    def _log(self, action: LogAction, **values: str) -> None:
+        place = {"namespace": self._resource.namespace, "object": self._resource.name}
+        logger.info(action.description, extra={"action": action, **place, **values})
 
 
 def _spark_missing(namespace: str) -> Problem:

@@ -23,6 +23,7 @@ from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem, s
 from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
+from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -76,7 +77,10 @@ class Deleter:
             try:
                 body = await self._kube.get(TUNNEL, namespace, name)
             except KubeError as error:
-                logger.warning("a deleted object could not be read", extra={"error": shortened(str(error))})
+                logger.warning(
+                    "a deleted object cannot be read",
+                    extra=_where(LogAction.DELETION_DELAYED, namespace, name, str(error)),
+                )
                 await asyncio.sleep(self._settings.wait_seconds)
                 continue
             if body is None:
@@ -85,7 +89,10 @@ class Deleter:
                 return Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
             except ValidationError as error:
                 # the CRD and this release disagree: nothing is deleted by guessing, and nothing held for ever
-                logger.error("a deleted object is released unread", extra=_unread(namespace, name, error))
+                logger.error(
+                    "a deleted object does not fit the CRD of this release and is released",
+                    extra=_where(LogAction.OBJECT_UNREADABLE, namespace, name, describe(error)),
+                )
                 return None
 
     def _is_late(self, resource: Resource) -> bool:
@@ -142,7 +149,10 @@ class Deleter:
             f"tunnel {source.tunnel.name!r} of table {source.table!r} is left behind, it could not be deleted in time: "
             f"{waiting}: delete it by hand"
         )
-        logger.warning("a tunnel is left behind", extra={"namespace": resource.namespace, "object": resource.name})
+        logger.warning(
+            "a tunnel is left behind",
+            extra=_where(LogAction.TUNNEL_LEFT_BEHIND, resource.namespace, resource.name, waiting),
+        )
         await self._reporter.post(resource, Notice("Warning", "TunnelLeftBehind", message), cache, self._clock())
 
 
@@ -160,5 +170,5 @@ def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
     return tunnel.tunnel_id == recorded if recorded else tunnel.tunnel_type.name == spec.wire_type
 
 
-def _unread(namespace: str, name: str, error: ValidationError) -> dict[str, str]:
-    return {"namespace": namespace, "object": name, "error": shortened(describe(error))}
+def _where(action: LogAction, namespace: str, name: str, error: str) -> dict[str, str]:
+    return {"action": action, "namespace": namespace, "object": name, "error": shortened(error)}

@@ -14,7 +14,8 @@ from typing import Any
 import kopf
 
 from ots_tunnel_operator import GROUP, PLURAL, VERSION, names
-from ots_tunnel_operator.runtime import Identity, Runtime, competitor, eldest, identity
+from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
+from ots_tunnel_operator.runtime import Runtime, competitor, eldest
 from ots_tunnel_operator.server import Health
 from ots_tunnel_operator.world import Competitor, Resource
 
@@ -84,9 +85,9 @@ def register(
 
 def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None:
     @kopf.index(GROUP, VERSION, PLURAL, id="consumers", registry=registry)
-    async def consumers(body: kopf.Body, **_: Any) -> dict[Identity, Competitor] | None:
-        found = identity(body.get("spec") or {})
-        return None if found is None else {found: competitor(body)}
+    async def consumers(body: kopf.Body, **_: Any) -> dict[TunnelIdentity, Competitor] | None:
+        identity = identity_of(body.get("spec") or {})
+        return None if identity is None else {identity: competitor(body)}
 
     @kopf.daemon(
         GROUP,
@@ -99,8 +100,8 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
     )
     async def loop(namespace: str | None, name: str, uid: str, consumers: Any = None, **_: Any) -> None:
         def elder(resource: Resource) -> Competitor | None:
-            key = identity(resource.object.spec.model_dump(mode="json", by_alias=True))
-            return eldest(resource, consumers.get(key, ()) if key is not None else ())
+            identity = resource.spec.identity
+            return None if identity is None else eldest(resource, consumers.get(identity, ()))
 
         place = namespace or ""
         await runtime.reconciler(elder).run(place, name, runtime.cache(uid, place, name))
@@ -117,7 +118,7 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
         if event["type"] == "DELETED":
             await runtime.forget(uid)
             runtime.wake_all()
-        elif runtime.is_news(body):
+        elif runtime.has_changed(body):
             runtime.wake(namespace or "", name)
 
 

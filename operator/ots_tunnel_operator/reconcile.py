@@ -23,6 +23,7 @@ from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
+from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
@@ -114,7 +115,7 @@ class Reconciler:
                 outcome = await self._pass(namespace, name, cache)
             except KubeError as error:
                 outcome = self._failed(cache, kube_problem(error).reason)
-                logger.warning("the API server failed a pass", extra=_where(namespace, name, error))
+                logger.warning("the API server refused a call of a pass", extra=_where(namespace, name, error))
             except Exception as error:
                 # the edge of the loop: the object keeps its last status, the log has the traceback
                 outcome = self._failed(cache, Reason.INTERNAL_ERROR)
@@ -154,7 +155,12 @@ class Reconciler:
             # the CRD and this release disagree: no status can be built, but others go on
             logger.error(
                 "an object does not fit the CRD of this release",
-                extra={"error": shortened(describe(error)), "namespace": body["metadata"].get("namespace")},
+                extra={
+                    "action": LogAction.OBJECT_UNREADABLE,
+                    "namespace": body["metadata"].get("namespace"),
+                    "object": body["metadata"].get("name"),
+                    "error": shortened(describe(error)),
+                },
             )
             return None
 
@@ -170,7 +176,8 @@ class Reconciler:
         except ActionFailed as error:
             return replace(decided, problem=error.problem, again=False), True
         except Exception as error:
-            logger.exception("an action failed", extra=_where(world.resource.namespace, world.resource.name, error))
+            place = _where(world.resource.namespace, world.resource.name, error)
+            logger.exception("an action failed", extra=place | {"action": LogAction.ACTION_FAILED})
             return replace(decided, problem=internal_problem(error), again=False), True
         return decided, changed
 
@@ -204,4 +211,9 @@ class Reconciler:
 
 
 def _where(namespace: str, name: str, error: Exception) -> dict[str, str]:
-    return {"namespace": namespace, "object": name, "error": f"{type(error).__name__}: {shortened(str(error))}"}
+    return {
+        "action": LogAction.PASS_FAILED,
+        "namespace": namespace,
+        "object": name,
+        "error": f"{type(error).__name__}: {shortened(str(error))}",
+    }

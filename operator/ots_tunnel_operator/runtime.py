@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -21,9 +20,6 @@ from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Competitor, Resource
 
 logger = logging.getLogger(__name__)
-
-#: Endpoint host, instance, table, tunnel name: two objects with the same one would share a tunnel.
-Identity = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,7 @@ class Runtime:
         for cache in self._caches.values():
             cache.wake.set()
 
-    def is_news(self, body: Mapping[str, Any]) -> bool:
+    def has_changed(self, body: Mapping[str, Any]) -> bool:
         """Whether an event of an object is more than the echo of our own status write."""
         metadata = body["metadata"]
         annotations = metadata.get("annotations") or {}
@@ -121,16 +117,6 @@ class Runtime:
         if self._kube is None or self._session is None:
             raise RuntimeError("the operator is not connected yet")
         return self._kube, self._session
-
-
-def identity(spec: Mapping[str, Any]) -> Identity | None:
-    """Which tunnel an object uses; None where it uses none."""
-    source = spec.get("source") or {}
-    tunnel = source.get("tunnel") or {}
-    if tunnel.get("type") == "BaseData" and (spec.get("engine") or {}).get("baseData") == "Spark":
-        return None
-    host = (urlsplit(str(source.get("endpoint", ""))).netloc or "").lower()
-    return host, str(source.get("instance")), str(source.get("table")), str(tunnel.get("name"))
 
 
 def competitor(body: Mapping[str, Any]) -> Competitor:

@@ -13,12 +13,13 @@ from ots_emulator import Emulator
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
+from ots_tunnel_operator.api.identity import identity_of
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.runtime import Runtime, competitor, eldest, identity
+from ots_tunnel_operator.runtime import Runtime, competitor, eldest
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource
 from tests.support.api_server import ApiServer
@@ -103,7 +104,7 @@ class PassScene:
         others = await self._others()
 
         def elder(resource: Resource) -> Competitor | None:
-            mine = identity(resource.object.spec.model_dump(mode="json", by_alias=True))
+            mine = resource.spec.identity
             return eldest(resource, [other for key, other in others if key == mine and key is not None])
 
         await self.runtime.reconciler(elder).step(self.namespace, name, cache)
@@ -136,7 +137,7 @@ class PassScene:
 
     async def _others(self) -> list[tuple[Any, Competitor]]:
         items = await self.kube.list(TUNNEL, self.namespace, "")
-        return [(identity(item["spec"]), competitor(item)) for item in items]
+        return [(identity_of(item["spec"]), competitor(item)) for item in items]
 
 
 FINALIZER = json.dumps({"metadata": {"finalizers": ["ots-tunnel.dev/finalizer"]}})

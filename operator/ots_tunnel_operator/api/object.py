@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from ots_tunnel_operator.api.engine import DriverResources, Engine, ExecutorResources, Spark, Workers
+from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.schema import ApiModel, Time, immutable, rule, rules
 from ots_tunnel_operator.api.sink import Delivery, Retry, Sink, StdoutSink, TablestoreSink
 from ots_tunnel_operator.api.source import Credentials, SecretReference, Source, StreamWindow, Tunnel, TunnelKind
@@ -180,6 +181,14 @@ class TunnelSpec(ApiModel):
                 return None
             case kind, _:
                 return kind
+
+    @property
+    def identity(self) -> TunnelIdentity | None:
+        """The tunnel that this object consumes; None where no tunnel is needed."""
+        if self.wire_type is None:
+            return None
+        source = self.source
+        return TunnelIdentity.at(source.endpoint, source.instance, source.table, source.tunnel.name)
 
 
 class ObjectMeta(ApiModel):

@@ -17,8 +17,12 @@ from typing import Any
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import LEASE
+from ots_tunnel_operator.log_actions import LogAction
 
 logger = logging.getLogger(__name__)
+
+#: Longest text of an error in a log line.
+MAX_ERROR = 300
 
 #: As in client-go: how long a lease holds, how long its holder tries to renew it, and how often.
 LEASE_SECONDS = 15
@@ -72,7 +76,10 @@ class Lease:
         try:
             asyncio.run(self._compete())
         except ConfigError as error:
-            logger.error("no leader election", extra={"error": str(error)})
+            logger.error(
+                "no leader election",
+                extra={"action": LogAction.NO_ELECTION, "lease": self._name, "error": str(error)},
+            )
         finally:
             with self._lock:
                 self.lost.set()
@@ -92,10 +99,11 @@ class Lease:
                     # from before the call: the holder must let go before anybody else can think it has
                     renewed = began
                     if not self.leading.is_set():
-                        logger.info("leading", extra={"lease": self._name, "identity": self._identity})
+                        values = {"lease": self._name, "identity": self._identity}
+                        logger.info("leading", extra={"action": LogAction.LEADING, **values})
                         self.leading.set()
                 elif self.leading.is_set() and time.monotonic() - renewed >= RENEW_SECONDS:
-                    logger.error("the lease is lost", extra={"lease": self._name})
+                    logger.error("the lease is lost", extra={"action": LogAction.LEASE_LOST, "lease": self._name})
                     return
                 pause = RETRY_SECONDS
                 if self.leading.is_set():
@@ -120,7 +128,7 @@ class Lease:
                 return True
         except KubeError as error:
             if error.status != 409:
-                logger.warning("the lease could not be written", extra={"error": str(error)[:300]})
+                logger.warning("the lease could not be written", extra=self._failure(error))
             return False
         except TimeoutError:
             return False
@@ -162,4 +170,7 @@ class Lease:
                 manifest["spec"]["leaseDurationSeconds"] = 1
                 await kube.replace(LEASE, manifest)
         except KubeError as error:
-            logger.warning("the lease could not be released", extra={"error": str(error)[:300]})
+            logger.warning("the lease could not be released", extra=self._failure(error))
+
+    def _failure(self, error: KubeError) -> dict[str, str]:
+        return {"action": LogAction.LEASE_FAILED, "lease": self._name, "error": str(error)[:MAX_ERROR]}

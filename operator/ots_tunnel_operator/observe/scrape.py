@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Pod, WorkerChannel, WorkerReport
 
@@ -42,7 +43,8 @@ async def _ask(session: aiohttp.ClientSession, pod: Pod, timeout: float) -> Work
                 return None
             return parse_report(await answer.json(content_type=None))
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError) as error:
-        logger.debug("a worker did not answer", extra={"pod": pod.name, "error": type(error).__name__})
+        values = {"kind": "Pod", "child": pod.name, "error": type(error).__name__}
+        logger.debug("a worker did not answer", extra={"action": LogAction.WORKER_SILENT, **values})
         return None
 
 

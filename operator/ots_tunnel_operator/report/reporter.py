@@ -8,8 +8,10 @@ from typing import Any
 
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import EVENT, TUNNEL
+from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.plan.actions import Plan
@@ -74,7 +76,14 @@ class Reporter:
         except KubeError as error:
             if error.status != 409:
                 logger.warning(
-                    "an event could not be posted", extra={"reason": notice.reason, "error": str(error)[:300]}
+                    "an event could not be posted",
+                    extra={
+                        "action": LogAction.EVENT_LOST,
+                        "namespace": resource.namespace,
+                        "object": resource.name,
+                        "reason": notice.reason,
+                        "error": shortened(str(error)),
+                    },
                 )
 
 

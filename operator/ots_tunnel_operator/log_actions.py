@@ -1,0 +1,85 @@
+"""The values of the key `action` in the operator's log lines: an interface, which alerts and log searches may rely on.
+
+Every line carries an action. A line about a TablestoreTunnel has its `namespace` and its name as `object`; a line about
+one of its children has the child's `kind` and its name as `child`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Self
+
+
+class LogAction(enum.StrEnum):
+    """What a log line reports: value, description, and the keys that can come with it."""
+
+    description: str
+    keys: tuple[str, ...]
+
+    def __new__(cls, value: str, description: str, *keys: str) -> Self:
+        """Make a member whose value is its first word."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.description = description
+        member.keys = keys
+        return member
+
+    SERVING = "serving", "The process serves its probes and metrics.", "port"
+    LEADING = "leading", "This process holds the leader election's Lease.", "lease", "identity"
+    LEASE_FAILED = "lease_failed", "The Lease cannot be written or released; tried again.", "lease", "error"
+    LEASE_LOST = "lease_lost", "The Lease was not renewed in time; the process ends.", "lease"
+    NO_ELECTION = "no_election", "There is no leader election: only one replica may run.", "lease", "error"
+    CREATED_DESTINATION = "created_destination", "The destination table was created.", "namespace", "object", "table"
+    CREATED_TUNNEL = "created_tunnel", "The tunnel was created.", "namespace", "object", "tunnel_id"
+    APPLIED_OBJECT = "applied_object", "A child was created or changed.", "namespace", "object", "kind", "child"
+    DELETED_OBJECT = "deleted_object", "A child was deleted.", "namespace", "object", "kind", "child"
+    SCALED_DOWN = "scaled_down", "The Deployment of the workers was set to 0.", "namespace", "object", "kind", "child"
+    PASS_FAILED = (
+        "pass_failed",
+        "A pass over an object ended with an error; tried again after a growing pause.",
+        "namespace",
+        "object",
+        "error",
+    )
+    ACTION_FAILED = (
+        "action_failed",
+        "A planned action raised an unexpected error; the object shows InternalError.",
+        "namespace",
+        "object",
+        "error",
+    )
+    OBJECT_UNREADABLE = (
+        "object_unreadable",
+        "An object does not fit the CRD of this release; it is left alone, or released where it is being deleted.",
+        "namespace",
+        "object",
+        "error",
+    )
+    DELETION_DELAYED = (
+        "deletion_delayed",
+        "A deleted object cannot be read from the API server; tried again.",
+        "namespace",
+        "object",
+        "error",
+    )
+    TUNNEL_LEFT_BEHIND = (
+        "tunnel_left_behind",
+        "A tunnel could not be deleted in time; its object is released.",
+        "namespace",
+        "object",
+        "error",
+    )
+    EVENT_LOST = (
+        "event_lost",
+        "The API server did not accept an event of an object.",
+        "namespace",
+        "object",
+        "reason",
+        "error",
+    )
+    WORKER_SILENT = "worker_silent", "A worker pod did not answer /channels.", "child", "kind", "error"
+
+
+#: Value -> description, in the order of a process's life.
+DESCRIPTIONS: Mapping[str, str] = {action.value: action.description for action in LogAction}
