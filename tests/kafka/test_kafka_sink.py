@@ -18,7 +18,7 @@ from confluent_kafka.admin import AclOperation
 
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig
 from ots_tunnel.errors import OwnershipLost, SinkError, SinkRejected
-from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
+from ots_tunnel.model import Action, ChannelId, ChannelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
@@ -29,6 +29,7 @@ from ots_tunnel.sinks.kafka.message import Origin
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.topic import Read, java_partition, numbers_by_key, read_topic
 from tests.support.guards import LimitedGuard, OpenGuard
+from tests.support.records import numbered_record, record
 
 pytestmark = [
     pytest.mark.oracle,
@@ -37,18 +38,12 @@ pytestmark = [
 ]
 
 
-def record(key: int, number: int, text: str | None = None) -> Record:
-    column = Column("n", number if text is None else text)
-    wire = encode_row((("id", key),), [column], sequence=SequenceInfo(0, 1_700_000_000_123_456, number))
-    return Record(Action.PUT, wire)
-
-
 def batch(records: Iterable[Record]) -> Batch:
     return Batch(ChannelId("c1"), ChannelType.STREAM, list(records))
 
 
 def counted(keys: int, numbers: int) -> list[Record]:
-    return [record(key, number) for number in range(numbers) for key in range(keys)]
+    return [numbered_record(key, number) for number in range(numbers) for key in range(keys)]
 
 
 @asynccontextmanager
@@ -75,7 +70,7 @@ def without_repeats(numbers: list[int]) -> list[int]:
 
 async def test_a_message_says_everything(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(7, 1)]), OpenGuard())
+        await sink.write(batch([numbered_record(7, 1)]), OpenGuard())
 
     (read,) = await in_topic(broker, topic)
     assert read.key == b"[7]"
@@ -98,7 +93,7 @@ async def test_every_record_comes_once_in_order_where_java_would_put_it(
 ) -> None:
     async with opened(broker, topic, compression=compression) as sink:
         await asyncio.gather(
-            *(sink.write(batch(record(key, number) for number in range(9) for key in keys), OpenGuard())
+            *(sink.write(batch(numbered_record(key, number) for number in range(9) for key in keys), OpenGuard())
               for keys in (range(300), range(300, 400), [400]))
         )  # fmt: skip
 
@@ -130,7 +125,7 @@ async def test_a_broker_that_is_gone_for_seconds_costs_neither_record_nor_order(
         async def write(keys: range) -> None:
             for start in range(0, 200, 20):
                 numbers = range(start, start + 20)
-                await sink.write(batch(record(key, number) for number in numbers for key in keys), OpenGuard())
+                await sink.write(batch(numbered_record(key, number) for number in numbers for key in keys), OpenGuard())
 
         async with asyncio.TaskGroup() as tasks:
             writing = [tasks.create_task(write(range(first, first + 10))) for first in (0, 10, 20)]
@@ -149,7 +144,7 @@ async def test_a_broker_that_is_gone_for_seconds_costs_neither_record_nor_order(
 async def test_a_record_that_is_too_large_is_refused_by_its_key(broker: Broker) -> None:
     topic = broker.create_topic("small", max_message_bytes=2000)
     noise = random.Random(1)
-    records = [record(key, 0, noise.randbytes(100 if key != 5 else 5000).hex()) for key in range(20)]
+    records = [numbered_record(key, 0, noise.randbytes(100 if key != 5 else 5000).hex()) for key in range(20)]
 
     async with opened(broker, topic) as sink:
         with pytest.raises(SinkRejected, match=r"topic 'small' at 127\.0\.0\.1:\d+: .*too large") as refusal:
@@ -165,9 +160,9 @@ async def test_a_record_that_is_too_large_is_refused_by_its_key(broker: Broker) 
 async def test_a_refused_record_is_handed_back_where_the_rest_is_wanted(broker: Broker) -> None:
     topic = broker.create_topic("tolerant", max_message_bytes=2000)
     noise = random.Random(1)
-    large = record(1, 1, noise.randbytes(5000).hex())
+    large = numbered_record(1, 1, noise.randbytes(5000).hex())
     handed_back: list[tuple[Record, str]] = []
-    given = batch([*counted(3, 1), large, record(1, 2), record(2, 1)])
+    given = batch([*counted(3, 1), large, numbered_record(1, 2), numbered_record(2, 1)])
 
     async with opened(broker, topic) as sink:
         tolerant = replace(given, on_refused=lambda each, code, text: handed_back.append((each, code)))
@@ -180,7 +175,7 @@ async def test_a_refused_record_is_handed_back_where_the_rest_is_wanted(broker: 
 async def test_a_record_too_large_for_any_broker_is_refused(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
         with pytest.raises(SinkRejected) as refusal:
-            await sink.write(batch([record(1, 0, "x" * (31 << 20))]), OpenGuard())
+            await sink.write(batch([record((("id", 1),), Column("n", "x" * (31 << 20)))]), OpenGuard())
 
     assert refusal.value.keys == ("id=1",)
 
@@ -196,7 +191,7 @@ async def test_a_missing_topic_is_refused_and_not_made(broker: Broker) -> None:
 async def test_a_topic_that_is_deleted_meanwhile_is_refused(broker: Broker) -> None:
     topic = broker.create_topic("short-lived")
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(1, 1)]), OpenGuard())
+        await sink.write(batch([numbered_record(1, 1)]), OpenGuard())
         broker.delete_topic(topic)
         with pytest.raises(SinkRejected, match="topic 'short-lived'"):
             await sink.write(batch(counted(1, 1000)), OpenGuard())
@@ -222,13 +217,13 @@ async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
     broker: Broker, topic: str, name: str
 ) -> None:
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(1, 1)]), OpenGuard())
+        await sink.write(batch([numbered_record(1, 1)]), OpenGuard())
         (await sink._connections.ready()).fatal = Failure(name, "broken", fatal=True)
         if name == "_FENCED":
-            await asyncio.gather(*(sink.write(batch([record(key, 2)]), OpenGuard()) for key in range(3)))
+            await asyncio.gather(*(sink.write(batch([numbered_record(key, 2)]), OpenGuard()) for key in range(3)))
         else:
             with pytest.raises(SinkRejected, match="broken"):
-                await sink.write(batch([record(1, 2)]), OpenGuard())
+                await sink.write(batch([numbered_record(1, 2)]), OpenGuard())
 
     assert len(await in_topic(broker, topic)) == (4 if name == "_FENCED" else 1)
 
@@ -295,16 +290,16 @@ async def test_a_password_that_changes_is_followed(broker: Broker, topic: str, t
     options: dict[str, Any] = {"listener": "SASLPLAIN", "securityProtocol": "SASL_PLAINTEXT", "sasl": sasl}
     try:
         async with opened(broker, topic, deadline=3, **options) as sink:
-            await sink.write(batch([record(1, 1)]), OpenGuard())
+            await sink.write(batch([numbered_record(1, 1)]), OpenGuard())
             broker.set_password("battery-staple")
             login(tmp_path, "battery-staple")
             await restart(broker, 0)  # the connection that stands would do
-            await sink.write(batch([record(1, 2)]), OpenGuard())
+            await sink.write(batch([numbered_record(1, 2)]), OpenGuard())
 
             broker.set_password(PASSWORD)
             await restart(broker, 0)
             with pytest.raises(SinkRejected) as refusal:
-                await sink.write(batch([record(1, 3)]), OpenGuard())
+                await sink.write(batch([numbered_record(1, 3)]), OpenGuard())
             assert refusal.value.code == "_AUTHENTICATION"
     finally:
         broker.set_password(PASSWORD)
@@ -327,7 +322,9 @@ async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, mo
         monkeypatch.setattr(sink._connections, "_settings", settings)
         await asyncio.gather(
             sink.write(batch(counted(100, 3)), OpenGuard()),
-            sink.write(batch(record(1000 + key, number) for number in range(3) for key in range(100)), OpenGuard()),
+            sink.write(
+                batch(numbered_record(1000 + key, number) for number in range(3) for key in range(100)), OpenGuard()
+            ),
         )
 
     by_key = numbers_by_key(await in_topic(broker, topic))
@@ -339,7 +336,7 @@ async def test_nothing_is_sent_once_the_fence_is_closed(broker: Broker, topic: s
     async with opened(broker, topic) as sink:
         with pytest.raises(OwnershipLost):
             await sink.write(batch(counted(50, 2)), LimitedGuard(passes=30))
-        await sink.write(batch([record(1000, 1)]), OpenGuard())
+        await sink.write(batch([numbered_record(1000, 1)]), OpenGuard())
 
     by_key = numbers_by_key(await in_topic(broker, topic))
     assert by_key.pop(b"[1000]") == [1]
@@ -349,7 +346,7 @@ async def test_nothing_is_sent_once_the_fence_is_closed(broker: Broker, topic: s
 
 async def test_an_abandoned_write_is_not_waited_for(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
-        await sink.write(batch([record(0, 0)]), OpenGuard())
+        await sink.write(batch([numbered_record(0, 0)]), OpenGuard())
         broker.send(signal.SIGSTOP)
         try:
             writing = asyncio.create_task(sink.write(batch(counted(10, 10)), OpenGuard()))

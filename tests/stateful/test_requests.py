@@ -16,17 +16,13 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.row_change import ENVELOPE_BYTES
 from ots_tunnel.sinks.table.waves import MAX_WAVES, plan_requests
+from tests.support.records import numbered_record
 
 pytestmark = pytest.mark.skipif(native is None, reason="the package was built without a compiler")
 
 
-def record(key: int, action: Action, number: int) -> Record:
-    columns = [] if action is Action.DELETE else [Column("n", number, 1_700_000_000_000)]
-    return Record(action, encode_row((("k", key),), columns, delete=action is Action.DELETE))
-
-
 pages = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(Action)), max_size=60).map(
-    lambda rows: [record(key, action, number) for number, (key, action) in enumerate(rows)]
+    lambda rows: [numbered_record(key, number, action) for number, (key, action) in enumerate(rows)]
 )
 
 
@@ -62,4 +58,4 @@ def test_waves_hold_every_record_once_and_in_order(page: list[Record], max_rows:
     ids=["larger than a request", "update of nothing", "malformed"],
 )
 def test_what_is_not_as_usual_takes_the_long_way(odd: Record) -> None:
-    assert plan_requests([record(0, Action.PUT, 0), odd], Limits(max_bytes=2000)) is None
+    assert plan_requests([numbered_record(0, Action.PUT, 0), odd], Limits(max_bytes=2000)) is None

@@ -18,14 +18,13 @@ from aiohttp import web
 
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
 from ots_tunnel.errors import ConfigError, OwnershipLost, SinkRejected
-from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
-from ots_tunnel.protocol.plainbuffer.codec import encode_row
-from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Guard
 from ots_tunnel.sinks.cloud_events import signature_headers
 from ots_tunnel.sinks.http_sink import HttpSink
 from tests.support.guards import ClosedGuard, OpenGuard
+from tests.support.records import numbered_record
 
 NOW = 1_700_000_000.0
 
@@ -77,11 +76,6 @@ def sink(service: Service, secret: Path | None = None, rows: int = 10, **options
     return HttpSink(config, "ots://shop/orders", delivery=delivery, lanes=4, deadline=5, clock=lambda: NOW, **options)
 
 
-def record(key: int, number: int) -> Record:
-    wire = encode_row((("id", key),), [Column("n", number, 5)], sequence=SequenceInfo(0, 1_700_000_000_123_456, number))
-    return Record(Action.PUT, wire)
-
-
 def batch(*records: Record) -> Batch:
     return Batch(ChannelId("c1"), ChannelType.STREAM, records)
 
@@ -97,7 +91,7 @@ async def write(service: Service, *records: Record, guard: Guard | None = None, 
 
 
 async def test_an_event_says_everything(service: Service) -> None:
-    await write(service, record(7, 1))
+    await write(service, numbered_record(7, 1))
 
     assert service.stored == [
         {
@@ -122,7 +116,7 @@ async def test_an_event_says_everything(service: Service) -> None:
 
 async def test_the_signature_is_that_of_standard_webhooks(service: Service, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hush\n")
-    await write(service, record(7, 1), secret=tmp_path / "secret")
+    await write(service, numbered_record(7, 1), secret=tmp_path / "secret")
 
     headers, body = service.requests[0]
     assert signed_with(headers, body, b"hush")
@@ -137,7 +131,7 @@ def signed_with(headers: dict[str, str], body: bytes, secret: bytes) -> bool:
 
 async def test_a_secret_in_the_form_of_standard_webhooks_is_decoded(service: Service, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
-    await write(service, record(7, 1), secret=tmp_path / "secret")
+    await write(service, numbered_record(7, 1), secret=tmp_path / "secret")
 
     assert signed_with(*service.requests[0], base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
 
@@ -163,9 +157,9 @@ async def test_a_secret_that_is_replaced_signs_the_next_batch(service: Service, 
     made = sink(service, secret=tmp_path / "secret")
     await made.open()
     try:
-        await made.write(batch(record(7, 1)), OpenGuard())
+        await made.write(batch(numbered_record(7, 1)), OpenGuard())
         (tmp_path / "secret").write_text("hushhush")
-        await made.write(batch(record(7, 2)), OpenGuard())
+        await made.write(batch(numbered_record(7, 2)), OpenGuard())
     finally:
         await made.close()
 
@@ -174,7 +168,7 @@ async def test_a_secret_that_is_replaced_signs_the_next_batch(service: Service, 
 
 
 async def test_order_per_key_is_kept_and_requests_overlap(service: Service) -> None:
-    records = [record(number % 40, number) for number in range(200)]
+    records = [numbered_record(number % 40, number) for number in range(200)]
     await write(service, *records)
 
     by_key: dict[int, list[int]] = defaultdict(list)
@@ -189,7 +183,7 @@ async def test_order_per_key_is_kept_and_requests_overlap(service: Service) -> N
 async def test_passing_trouble_is_tried_again_under_the_same_id(service: Service, status: int) -> None:
     troubles = [status, status]
     service.answer = lambda events: (troubles.pop(), {}) if troubles else (200, {})
-    made = await write(service, record(1, 1))
+    made = await write(service, numbered_record(1, 1))
 
     assert len(service.stored) == 1
     assert len({headers["webhook-id"] for headers, _ in service.requests}) == 1
@@ -201,7 +195,7 @@ async def test_retry_after_is_respected(service: Service, value: str) -> None:
     answers = [(503, {"Retry-After": value})]
     service.answer = lambda events: answers.pop() if answers else (200, {})
     began = asyncio.get_running_loop().time()
-    await write(service, record(1, 1))
+    await write(service, numbered_record(1, 1))
 
     assert asyncio.get_running_loop().time() - began >= 1
 
@@ -210,7 +204,7 @@ async def test_a_refused_event_is_found_and_named(service: Service) -> None:
     service.answer = lambda events: (422, {}) if any(event["data"]["key"]["id"] == 5 for event in events) else (200, {})
 
     with pytest.raises(SinkRejected, match="HTTP 422") as raised:
-        await write(service, *(record(key, key) for key in range(8)))
+        await write(service, *(numbered_record(key, key) for key in range(8)))
 
     assert raised.value.keys == ("id=5",)
     assert {event["data"]["key"]["id"] for event in service.stored} >= {0, 1, 2, 3, 4}
@@ -221,17 +215,17 @@ async def test_a_service_that_refuses_everything_is_final(service: Service, stat
     service.answer = lambda events: (status, {})
 
     with pytest.raises(SinkRejected, match=f"HTTP {status}"):
-        await write(service, record(1, 1), record(2, 2))
+        await write(service, numbered_record(1, 1), numbered_record(2, 2))
     assert len(service.requests) == 1
 
 
 async def test_nothing_is_sent_once_the_channel_is_lost(service: Service) -> None:
     with pytest.raises(OwnershipLost):
-        await write(service, record(1, 1), guard=ClosedGuard())
+        await write(service, numbered_record(1, 1), guard=ClosedGuard())
     assert service.requests == []
 
 
 async def test_a_missing_secret_is_named_before_anything_is_sent(service: Service, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"sink\.http\.hmacSecretFile: .*secret: No such file"):
-        await write(service, record(1, 1), secret=tmp_path / "secret")
+        await write(service, numbered_record(1, 1), secret=tmp_path / "secret")
     assert service.requests == []

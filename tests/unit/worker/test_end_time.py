@@ -2,36 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
 from ots_tunnel.model import (
-    Action,
     ChannelId,
     ChannelInfo,
     ChannelStatus,
     ChannelType,
     ClientId,
-    SequenceInfo,
     Stage,
-    Token,
     TunnelDescription,
     TunnelId,
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.protocol.plainbuffer.codec import encode_row
-from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.worker.end_time import Completion, completion, cut_page
+from tests.support.records import page_of_times
 
 END_US = 1_000_000_000
-
-
-def page(*times_us: int, service_time: float | None = 5000.0) -> Page:
-    records = [
-        Record(Action.PUT, encode_row((("k", time),), [Column("n", 1, 1)], sequence=SequenceInfo(0, time, 0)))
-        for time in times_us
-    ]
-    return Page(records, Token("next"), True, 100, service_time)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +29,14 @@ def page(*times_us: int, service_time: float | None = 5000.0) -> Page:
     ],
 )
 def test_what_is_later_is_cut_off(times: tuple[int, ...], kept: int, done: bool, whole: bool) -> None:
-    cut = cut_page(page(*times), END_US)
+    cut = cut_page(page_of_times(*times, service_time=5000.0), END_US)
 
     assert (len(cut.page.records), cut.done, cut.whole) == (kept, done, whole)
 
 
 @pytest.mark.parametrize(("service_time", "done"), [(999.0, False), (1000.0, False), (1001.0, True), (None, False)])
 def test_an_empty_read_counts_by_the_services_clock(service_time: float | None, done: bool) -> None:
-    cut = cut_page(page(service_time=service_time), END_US)
+    cut = cut_page(page_of_times(service_time=service_time), END_US)
 
     assert (cut.done, cut.whole) == (done, True)
 

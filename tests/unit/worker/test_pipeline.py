@@ -10,10 +10,8 @@ import pytest
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import ConnectionLost, SinkRejected
 from ots_tunnel.fence import ChannelFence
-from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, SequenceInfo, Token
+from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import TICK
-from ots_tunnel.protocol.plainbuffer.codec import encode_row
-from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
@@ -23,20 +21,10 @@ from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.progress import ChannelProgress
 from tests.support.guards import open_fence
+from tests.support.records import page
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime
-
-
-def page(rows: int, next_token: str, may_more: bool | None = None, at: float | None = 1000.0) -> Page:
-    records = [
-        Record(
-            Action.PUT,
-            encode_row((("pk", f"k{n}"),), (Column("n", n, 1),), sequence=SequenceInfo(0, (900 + n) * 1_000_000, n)),
-        )
-        for n in range(rows)
-    ]
-    return Page(records, Token(next_token), may_more, 1000 * rows, at)
 
 
 @dataclass
@@ -237,7 +225,7 @@ async def test_a_slot_is_held_from_the_read_to_the_confirmation() -> None:
 
 async def test_caught_up_is_the_time_of_the_last_read_that_reached_the_end() -> None:
     script = Script(
-        {"t0": page(2, "t1", True), "t1": page(0, "t2", False, at=2000.0), "t2": page(1, FINISHED, at=None)}
+        {"t0": page(2, "t1", True), "t1": page(0, "t2", False, service_time=2000.0), "t2": page(1, FINISHED)}
     )
     made, confirmed, _ = pipeline(script)
     running = asyncio.create_task(made.run())

@@ -1,13 +1,8 @@
 from __future__ import annotations
 
-from ots_tunnel.client.tunnel import Page
-from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
-from ots_tunnel.protocol.record import Record
+from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.worker.progress import ChannelProgress
-
-
-def page(rows: int, may_more: bool | None, at: float | None) -> Page:
-    return Page([Record(Action.PUT, b"")] * rows, Token("t"), may_more, 10 * rows, at)
+from tests.support.records import page
 
 
 def stream() -> ChannelProgress:
@@ -21,7 +16,7 @@ def test_nothing_is_known_before_the_first_page() -> None:
 
 
 def test_the_last_record_of_a_full_page_is_the_consume_point() -> None:
-    progress, full = stream(), page(3, True, 2000.0)
+    progress, full = stream(), page(3, "t", True, 2000.0)
     progress.page_read(full)
 
     progress.page_confirmed(full, SequenceInfo(0, 1_500_000_000, 0))
@@ -32,7 +27,12 @@ def test_the_last_record_of_a_full_page_is_the_consume_point() -> None:
 
 
 def test_an_empty_page_behind_unconfirmed_records_does_not_count_as_caught_up() -> None:
-    progress, full, empty, later = stream(), page(3, True, 2000.0), page(0, False, 2001.0), page(1, True, 2002.0)
+    progress, full, empty, later = (
+        stream(),
+        page(3, "t", True, 2000.0),
+        page(0, "t", False, 2001.0),
+        page(1, "t", True, 2002.0),
+    )
     for read in (full, empty, later):
         progress.page_read(read)
 
@@ -44,7 +44,7 @@ def test_an_empty_page_behind_unconfirmed_records_does_not_count_as_caught_up() 
 
 
 def test_the_consume_point_never_moves_back() -> None:
-    progress, empty, late = stream(), page(0, False, 2000.0), page(1, True, 2001.0)
+    progress, empty, late = stream(), page(0, "t", False, 2000.0), page(1, "t", True, 2001.0)
     for read in (empty, late):
         progress.page_read(read)
         progress.page_confirmed(read, SequenceInfo(0, 1_999_000_000, 0) if read.records else None)
@@ -55,7 +55,7 @@ def test_the_consume_point_never_moves_back() -> None:
 def test_caught_up_lapses_when_reads_stop() -> None:
     now = 100.0
     progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, clock=lambda: now)
-    last, empty = page(1, False, 2000.0), page(0, False, 2000.0)
+    last, empty = page(1, "t", False, 2000.0), page(0, "t", False, 2000.0)
     progress.page_read(last)
     now = 110.0  # the sink takes its time
     progress.page_confirmed(last, SequenceInfo(0, 1_999_000_000, 0))
@@ -69,7 +69,7 @@ def test_caught_up_lapses_when_reads_stop() -> None:
 
 
 def test_an_answer_without_a_time_leaves_the_time_unknown() -> None:
-    progress, empty = stream(), page(0, False, None)
+    progress, empty = stream(), page(0, "t", False, None)
     progress.page_read(empty)
     progress.page_confirmed(empty, None)
 
@@ -79,7 +79,7 @@ def test_an_answer_without_a_time_leaves_the_time_unknown() -> None:
 
 def test_base_channels_have_no_lag() -> None:
     progress = ChannelProgress(ChannelId("BaseData_0"), ChannelType.BASE)
-    full = page(3, False, 2000.0)
+    full = page(3, "t", False, 2000.0)
     progress.page_read(full)
     progress.page_confirmed(full, None)
 
@@ -88,7 +88,7 @@ def test_base_channels_have_no_lag() -> None:
 
 def test_an_error_stays_until_a_page_is_confirmed() -> None:
     progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, error="ConnectionLost: reset")
-    full = page(1, True, None)
+    full = page(1, "t", True, None)
     progress.page_read(full)
     assert progress.error
 

@@ -14,8 +14,7 @@ import pytest
 
 from ots_tunnel.config import KafkaSinkConfig, WorkerConfig, load_config
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.model import Action, ChannelId, ChannelType, KeyValue, SequenceInfo
-from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.model import ChannelId, ChannelType, KeyValue, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.choice import open_sink
@@ -25,19 +24,20 @@ from ots_tunnel.sinks.kafka.login import FileLogin, Login
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
 from ots_tunnel.sinks.kafka.settings import delivery_timeout, producer_settings
 from ots_tunnel.sinks.kafka.shipment import PORTION, Parcel, Shipment
+from tests.support.records import record
 
 TIMED_OUT = Failure("_MSG_TIMED_OUT", "Local: Message timed out")
 TOO_LARGE = Failure("MSG_SIZE_TOO_LARGE", "Broker: Message size too large")
 
 
-def record(*key: KeyValue, number: int = 0) -> Record:
+def keyed(*key: KeyValue, number: int = 0) -> Record:
     columns = tuple((f"pk{place}", value) for place, value in enumerate(key))
-    return Record(Action.PUT, encode_row(columns, [Column("n", number)], sequence=SequenceInfo(1, 2, number)))
+    return record(columns, Column("n", number), sequence=SequenceInfo(1, 2, number))
 
 
 def message(*key: KeyValue) -> Message:
     messages = Messages(Origin("shop", "orders", "t"), ChannelId("c"), ChannelType.STREAM)
-    return messages.of(record(*key))
+    return messages.of(keyed(*key))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_key_is_the_same_for_equal_keys_alone(key: tuple[KeyValue, ...], exp
 
 def test_contents_do_not_show_up_in_texts() -> None:
     assert "user-1" not in repr(message("user-1"))
-    assert "user-1" not in repr(Parcel(record("user-1")))
+    assert "user-1" not in repr(Parcel(keyed("user-1")))
 
 
 @pytest.mark.parametrize(
@@ -225,10 +225,10 @@ def take_all(shipment: Shipment) -> list[Parcel]:
 
 
 def test_the_next_record_of_a_key_waits_for_the_one_before() -> None:
-    shipment = Shipment([record("a", number=1), record("b", number=1), record("a", number=2)])
+    shipment = Shipment([keyed("a", number=1), keyed("b", number=1), keyed("a", number=2)])
 
     first = take_all(shipment)
-    assert [parcel.key for parcel in first] == [record("a").key, record("b").key]
+    assert [parcel.key for parcel in first] == [keyed("a").key, keyed("b").key]
     shipment.confirmed(first[1])
     assert take_all(shipment) == []
     shipment.confirmed(first[0])
@@ -239,7 +239,7 @@ def test_the_next_record_of_a_key_waits_for_the_one_before() -> None:
 
 
 def test_what_failed_goes_first_when_everything_under_way_has_ended() -> None:
-    shipment = Shipment(record(str(key)) for key in range(PORTION.max_rows + 5))
+    shipment = Shipment(keyed(str(key)) for key in range(PORTION.max_rows + 5))
     first = shipment.portion()
 
     shipment.failed(first[3], TIMED_OUT)
@@ -254,7 +254,7 @@ def test_what_failed_goes_first_when_everything_under_way_has_ended() -> None:
 
 
 def test_a_request_that_is_too_large_is_taken_apart_before_anything_is_refused() -> None:
-    shipment = Shipment([record("a"), record("b")])
+    shipment = Shipment([keyed("a"), keyed("b")])
     small, large = take_all(shipment)
 
     shipment.failed(small, TOO_LARGE)
@@ -272,7 +272,7 @@ def test_a_request_that_is_too_large_is_taken_apart_before_anything_is_refused()
 def test_whatever_fails_every_record_is_stored_and_none_overtakes_its_key(seed: int) -> None:
     """A destination that confirms, stores without confirming, or loses, in any order."""
     chance = random.Random(seed)
-    shipment = Shipment(record(chance.choice("abcdef"), number=number) for number in range(300))
+    shipment = Shipment(keyed(chance.choice("abcdef"), number=number) for number in range(300))
     under_way: deque[Parcel] = deque()
     stored: list[tuple[bytes, int]] = []
     while not shipment.is_done:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.errors import OwnershipLost, SinkRejected
-from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
+from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both_confirmed
@@ -22,18 +21,18 @@ from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import ErrorTolerantSink
 from tests.support.guards import ClosedGuard, OpenGuard
+from tests.support.records import record
 
 CHANNEL = ChannelId("c1")
 KIND = ChannelType.STREAM
 
 
-def record(number: int) -> Record:
-    body = encode_row((("pk", number),), (Column("x", "v", 5),), sequence=SequenceInfo(0, 1_000_000 + number, 0))
-    return Record(Action.PUT, body)
+def numbered(number: int) -> Record:
+    return record((("pk", number),), Column("x", "v", 5), sequence=SequenceInfo(0, 1_000_000 + number, 0))
 
 
 def batch(*numbers: int) -> Batch:
-    return Batch(CHANNEL, KIND, [record(number) for number in numbers])
+    return Batch(CHANNEL, KIND, [numbered(number) for number in numbers])
 
 
 class Picky(Immediate):

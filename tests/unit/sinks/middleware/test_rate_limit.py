@@ -10,7 +10,7 @@ from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
 from ots_tunnel.sinks.middleware.rate_limit import RateLimitedSink
 from tests.support.guards import OpenGuard
-from tests.unit.sinks.middleware.test_permanent_errors import record
+from tests.support.records import numbered_record
 
 
 class Timed(Immediate):
@@ -35,7 +35,7 @@ async def test_a_page_is_spread_over_time() -> None:
     timed = Timed()
     sink = RateLimitedSink(timed, 100)
     await sink.open()
-    records = [record(number) for number in range(200)]
+    records = [numbered_record(number, number) for number in range(200)]
     began = asyncio.get_running_loop().time()
 
     await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
@@ -71,7 +71,7 @@ async def test_a_page_in_slices_is_confirmed_when_every_slice_is() -> None:
     manual = Manual()
     sink = RateLimitedSink(manual, 100)
     await sink.open()
-    records = [record(number) for number in range(60)]
+    records = [numbered_record(number, number) for number in range(60)]
 
     whole = await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
 

@@ -9,20 +9,19 @@ from pydantic import ValidationError
 from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import Action, CellOp, SequenceInfo
-from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, encode_row
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.middleware.transform import Omitted, Transform
 from tests.stateful.test_plainbuffer_properties import encode, rows
+from tests.support.records import record
 
 KEY = (("shop", "hangzhou-1"), ("id", 7))
 CELLS = (Column("price", 3.5, 10), Column("note", "x", 20), Column("old", None, 5, CellOp.DELETE_ONE_VERSION))
 
 
-def record(action: Action = Action.PUT, cells: tuple[Column, ...] = CELLS) -> Record:
-    deleted = action is Action.DELETE
-    wire = encode_row(KEY, () if deleted else cells, delete=deleted, sequence=SequenceInfo(0, 99, 1))
-    return Record(action, wire)
+def change(action: Action = Action.PUT, cells: tuple[Column, ...] = CELLS) -> Record:
+    return record(KEY, *cells, action=action, sequence=SequenceInfo(0, 99, 1))
 
 
 def transform(**delivery: Any) -> Transform | None:
@@ -32,7 +31,7 @@ def transform(**delivery: Any) -> Transform | None:
 def columns_after(action: Action, **delivery: Any) -> tuple[list[Column] | None, Omitted]:
     made, omitted = transform(**delivery), Omitted()
     assert made is not None
-    passed = made.apply([record(action)], omitted)
+    passed = made.apply([change(action)], omitted)
     return (list(passed[0].columns) if passed else None), omitted
 
 
@@ -114,7 +113,7 @@ def test_two_columns_do_not_become_one() -> None:
 def test_an_untouched_record_is_the_same_object() -> None:
     made = transform(columns={"exclude": ["absent"]})
     assert made is not None
-    before = record()
+    before = change()
 
     assert made.apply([before], Omitted())[0] is before
 

@@ -12,14 +12,15 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.row_change import Omissions, changes_of, unaltered_change
+from tests.support.records import record
 
 KEY = (("pk", "a"), ("n", 7))
 SEQUENCE = SequenceInfo(1, 1_700_000_000_000_000, 3)
 LIMITS = Limits()
 
 
-def record(action: Action, *columns: Column) -> Record:
-    return Record(action, encode_row(KEY, columns, delete=action is Action.DELETE, sequence=SEQUENCE))
+def record_of(action: Action, *columns: Column) -> Record:
+    return record(KEY, *columns, action=action, sequence=SEQUENCE)
 
 
 @pytest.mark.parametrize(
@@ -34,11 +35,11 @@ def record(action: Action, *columns: Column) -> Record:
 )
 def test_bytes_pass_through_without_the_extension(action: Action, columns: tuple[Column, ...]) -> None:
     omissions = Omissions()
-    [change] = changes_of(record(action, *columns), LIMITS, omissions, None)
+    [change] = changes_of(record_of(action, *columns), LIMITS, omissions, None)
 
     assert change.row.action is action
     assert change.row.body == encode_row(KEY, columns, delete=action is Action.DELETE)
-    assert change.key == record(action, *columns).key
+    assert change.key == record_of(action, *columns).key
     assert change.size >= len(change.row.body)
     assert omissions == Omissions()
 
@@ -46,14 +47,14 @@ def test_bytes_pass_through_without_the_extension(action: Action, columns: tuple
 def test_an_update_without_cells_is_left_out_and_counted() -> None:
     omissions = Omissions()
 
-    assert list(changes_of(record(Action.UPDATE), LIMITS, omissions, None)) == []
+    assert list(changes_of(record_of(Action.UPDATE), LIMITS, omissions, None)) == []
     assert omissions.empty_updates == 1
 
 
 @pytest.mark.parametrize("action", [Action.PUT, Action.UPDATE])
 def test_too_many_cells_become_a_put_and_updates(action: Action) -> None:
     columns = tuple(Column(f"c{number:05}", number, 5) for number in range(2500))
-    pieces = list(changes_of(record(action, *columns), LIMITS, Omissions(), None))
+    pieces = list(changes_of(record_of(action, *columns), LIMITS, Omissions(), None))
 
     assert [piece.row.action for piece in pieces] == [action, Action.UPDATE, Action.UPDATE]
     decoded = [decode_row(piece.row.body).columns for piece in pieces]
@@ -66,7 +67,7 @@ def test_too_many_cells_become_a_put_and_updates(action: Action) -> None:
 @given(sizes=st.lists(st.integers(1, 900), min_size=1, max_size=30), max_bytes=st.integers(1100, 3000))
 def test_pieces_fit_a_request_and_hold_every_cell_in_order(sizes: list[int], max_bytes: int) -> None:
     columns = tuple(Column(f"c{number}", "x" * size, 5) for number, size in enumerate(sizes))
-    pieces = list(changes_of(record(Action.PUT, *columns), Limits(200, max_bytes, 7), Omissions(), None))
+    pieces = list(changes_of(record_of(Action.PUT, *columns), Limits(200, max_bytes, 7), Omissions(), None))
 
     assert all(piece.size <= max_bytes for piece in pieces)
     assert sum((decode_row(piece.row.body).columns for piece in pieces), ()) == columns
@@ -78,10 +79,10 @@ def test_cells_past_the_lifetime_are_left_out_and_counted() -> None:
     old, new = Column("old", 1, 999), Column("new", 2, 1000)
     deletion = Column("old", None, 5, CellOp.DELETE_ONE_VERSION)
 
-    [put] = changes_of(record(Action.PUT, old, new), LIMITS, omissions, 1000)
-    [update] = changes_of(record(Action.UPDATE, old, deletion), LIMITS, omissions, 1000)
-    [emptied] = changes_of(record(Action.PUT, old), LIMITS, omissions, 1000)
-    nothing = list(changes_of(record(Action.UPDATE, old), LIMITS, omissions, 1000))
+    [put] = changes_of(record_of(Action.PUT, old, new), LIMITS, omissions, 1000)
+    [update] = changes_of(record_of(Action.UPDATE, old, deletion), LIMITS, omissions, 1000)
+    [emptied] = changes_of(record_of(Action.PUT, old), LIMITS, omissions, 1000)
+    nothing = list(changes_of(record_of(Action.UPDATE, old), LIMITS, omissions, 1000))
 
     assert decode_row(put.row.body).columns == (new,)
     assert decode_row(update.row.body).columns == (deletion,)
