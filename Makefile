@@ -22,7 +22,7 @@ $(UV):
 	@$(PYTHON) -m venv $(dir $(@D))
 	@$(dir $(@D))bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-.venv/.synced: pyproject.toml uv.lock worker/build_codec.py $(wildcard worker/ots_tunnel/*/*/*.pyx) | $(UV)
+.venv/.synced: pyproject.toml uv.lock worker/build_codec.py $(wildcard worker/ots_tunnel/*/*/*.pyx worker/ots_tunnel/*/*/*/*.pxi) | $(UV)
 	@echo "installing the Python packages of uv.lock (the first time: two minutes, mostly PySpark)"
 	@$(UV) sync --frozen --quiet --all-extras --all-groups
 	@touch $@

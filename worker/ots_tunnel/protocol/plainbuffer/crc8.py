@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from fastcrc.crc8 import smbus as _smbus
+from ots_tunnel.protocol.plainbuffer.compiled import native
+
+if native is not None:
+    _continue = native.crc8
+else:
+    from fastcrc.crc8 import smbus as _continue
 
 
 def crc8(data: bytes | memoryview, crc: int = 0) -> int:
     """Continue the checksum `crc` over `data`."""
-    return _smbus(data, crc)
+    checksum: int = _continue(data, crc)
+    return checksum

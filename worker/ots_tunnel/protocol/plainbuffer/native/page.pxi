@@ -1,0 +1,134 @@
+# What is read: the framing of a page, and counts over its records.
+
+cdef enum:
+    # Keys of protobuf: field number and wire type.
+    # ReadRecordsResponse: records, next_token, may_more_record.
+    PAGE_RECORD = 1 << 3 | 2
+    PAGE_NEXT_TOKEN = 2 << 3 | 2
+    PAGE_MAY_MORE = 3 << 3 | 0
+    # Record: action_type, record, origin_record.
+    RECORD_ACTION = 1 << 3 | 0
+    RECORD_BODY = 2 << 3 | 2
+    RECORD_ORIGIN = 3 << 3 | 2
+
+cdef inline Py_ssize_t _varint(const byte* data, Py_ssize_t at, Py_ssize_t end, unsigned long long* value) noexcept nogil:
+    """Offset after the number at `at`, -1 where it does not end."""
+    cdef int shift = 0
+    value[0] = 0
+    while at < end and shift < 64:
+        value[0] |= <unsigned long long>(data[at] & 0x7F) << shift
+        at += 1
+        if not data[at - 1] & 0x80:
+            return at
+        shift += 7
+    return -1
+
+
+cdef inline Py_ssize_t _block(const byte* data, Py_ssize_t at, Py_ssize_t end, Py_ssize_t* start) noexcept nogil:
+    """Offset after the length-delimited field whose length stands at `at`; its content begins at `start`."""
+    cdef unsigned long long size
+    at = _varint(data, at, end, &size)
+    if at < 0 or size > <unsigned long long>(end - at):
+        return -1
+    start[0] = at
+    return at + <Py_ssize_t>size
+
+
+cdef Record _read_record(bytes page, const byte* data, Py_ssize_t at, Py_ssize_t end):
+    """The record of one field, None where it is not the usual one."""
+    cdef unsigned long long action = 0
+    cdef Py_ssize_t start = 0, body = -1, body_end = 0, origin = 0, origin_end = 0
+    while at < end:
+        if data[at] == RECORD_ACTION:
+            at = _varint(data, at + 1, end, &action)
+        elif data[at] == RECORD_BODY:
+            at = body_end = _block(data, at + 1, end, &body)
+        elif data[at] == RECORD_ORIGIN:
+            at = origin_end = _block(data, at + 1, end, &origin)
+        else:
+            return None
+        if at < 0:
+            return None
+    if body < 0 or not 1 <= action <= 3:
+        return None
+    cdef Record record = Record.__new__(Record)
+    record.action = _actions[action]
+    record._page = page
+    record._start = body
+    record._size = body_end - body
+    if origin_end > origin:
+        record.origin = PyBytes_FromStringAndSize(<const char*>data + origin, origin_end - origin)
+    return record
+
+
+def read_page(bytes page not None):
+    """Records, next token and may_more of a ReadRecordsResponse; None where only the reference can tell."""
+    if _reference is None:
+        _bind()
+    cdef const byte* data = <const byte*>PyBytes_AS_STRING(page)
+    cdef Py_ssize_t at = 0, end = PyBytes_GET_SIZE(page), start = 0
+    cdef unsigned long long number = 0
+    cdef list records = []
+    cdef Record record
+    token = may_more = None
+    while at < end:
+        if data[at] == PAGE_RECORD:
+            at = _block(data, at + 1, end, &start)
+            if at < 0:
+                return None
+            record = _read_record(page, data, start, at)
+            if record is None:
+                return None
+            records.append(record)
+        elif data[at] == PAGE_NEXT_TOKEN:
+            at = _block(data, at + 1, end, &start)
+            if at < 0:
+                return None
+            try:
+                token = PyUnicode_DecodeUTF8(<const char*>data + start, at - start, NULL)
+            except UnicodeDecodeError:
+                return None
+        elif data[at] == PAGE_MAY_MORE:
+            at = _varint(data, at + 1, end, &number)
+            if at < 0:
+                return None
+            may_more = number != 0
+        else:
+            return None
+    return None if token is None else (records, token, may_more)
+
+
+def count_actions(list records not None):
+    """How many records of each action there are, those that there are; None where the reference has to look."""
+    if _actions is None:
+        _bind()
+    cdef Py_ssize_t index, puts = 0, updates = 0, deletes = 0
+    cdef object put = _actions[1], update = _actions[2], delete = _actions[3], record, action
+    for index in range(len(records)):
+        record = records[index]
+        if type(record) is not Record:
+            return None
+        action = (<Record>record).action
+        if action is put:
+            puts += 1
+        elif action is update:
+            updates += 1
+        elif action is delete:
+            deletes += 1
+        else:
+            return None
+    return {action: count for action, count in ((put, puts), (update, updates), (delete, deletes)) if count}
+
+
+def total_size(list records not None):
+    """Bytes of all records on the wire; None where the reference has to look."""
+    cdef Py_ssize_t index, total = 0
+    cdef object record
+    for index in range(len(records)):
+        record = records[index]
+        if type(record) is not Record:
+            return None
+        total += (<Record>record)._size
+        if (<Record>record).origin is not None:
+            total += PyBytes_GET_SIZE((<Record>record).origin)
+    return total
