@@ -1,4 +1,4 @@
-"""`ots-tunnel verify` against the emulator: what it finds, how it ends, how it goes on."""
+"""`ots-tunnel verify` against the emulator: what it finds, how it ends, how it resumes."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_killed_run_goes_on_and_counts_the_same(tables: VerifyScene) -> None:
     result = tables.verify("-o", "json", "--sample", "100")
 
     assert result.exit_code == 1, result.output
-    assert f"{done} of {whole['slices']['total']} slices were compared" in result.stderr
+    assert f"{done} of {whole['slices']['total']} slices are compared" in result.stderr
     again = json.loads(result.stdout)
     for name in ("rows", "cells", "versions", "missing", "extra", "different", "slices", "sample", "first"):
         assert again[name] == whole[name], name
@@ -173,7 +173,7 @@ def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: Verif
     assert process.returncode == 130, err
     assert out == ""
     assert f"{slices_done(tables)} of " in err.splitlines()[-1], "what was done by then is stored"
-    assert f"the same command goes on with {tables.state}" in err
+    assert f"the same command resumes from {tables.state}" in err
     assert "Traceback" not in err
     tables.emulator.call("clear_faults")
     assert tables.report("--sample", "100")["rows"] == 100
@@ -200,7 +200,7 @@ def test_the_state_of_another_comparison_is_refused(tables: VerifyScene) -> None
     tables.emulator.call("add_fault", FaultRule("GetRange", code="OTSParameterInvalid"))
     stopped = tables.verify()
     assert isinstance(stopped.exception, ServiceError)
-    assert "0 of 1 slices are compared: the same command goes on with" in stopped.stderr
+    assert "0 of 1 slices are compared: the same command resumes from" in stopped.stderr
     tables.emulator.call("clear_faults")
 
     refused = tables.verify("--sample", "50")
@@ -208,7 +208,7 @@ def test_the_state_of_another_comparison_is_refused(tables: VerifyScene) -> None
 
     assert isinstance(refused.exception, ConfigError)
     assert f"{tables.state}: the state of another comparison" in str(refused.exception)
-    assert "samplePercent: found None, asked for is 50" in str(refused.exception)
+    assert "samplePercent: found None, wanted is 50" in str(refused.exception)
     assert "there is no table 'elsewhere'" in str(other.exception)
     assert tables.state.exists()
     assert tables.report("--sample", "50", "--restart")["rows"] == 1
@@ -227,7 +227,7 @@ def test_the_state_of_other_tables_names_both(tables: VerifyScene) -> None:
 
     assert isinstance(refused.exception, ConfigError)
     assert "destination: found demo/older_copy at" in str(refused.exception)
-    assert f"asked for is demo/{COPY} at" in str(refused.exception)
+    assert f"wanted is demo/{COPY} at" in str(refused.exception)
 
 
 def test_a_file_that_is_no_state_is_refused_and_kept(tables: VerifyScene) -> None:
@@ -236,7 +236,7 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tables: VerifyScene) -> Non
     refused = tables.verify()
 
     assert isinstance(refused.exception, ConfigError)
-    assert f"{tables.state}: no state of a comparison" in str(refused.exception)
+    assert f"{tables.state}: not the state of a comparison" in str(refused.exception)
     assert tables.state.read_text() == "precious"
 
 
@@ -255,7 +255,7 @@ def test_fewer_versions_in_the_destination_are_noted_and_differ(tmp_path: Path) 
         report = tables.report()
 
     assert report["notes"] == [
-        "max versions: 1 in the destination, 3 in the source: what it cannot keep counts as a difference"
+        "max versions: 1 in the destination, 3 in the source: missing versions count as differences"
     ]
     assert report["different"] == 1
 

@@ -157,15 +157,15 @@ def test_folders_of_keys_are_for_a_job_alone(tables: VerifyScene) -> None:
     refused = CliRunner().invoke(cli, ["verify", str(document(tables)), *arguments])
 
     assert isinstance(refused.exception, ConfigError)
-    assert "are for a replication job's file" in str(refused.exception)
+    assert "are for the file of a replication job" in str(refused.exception)
     assert tables.verify(*arguments).exit_code == 2
 
 
 @pytest.mark.parametrize(
     ("more", "sink", "message"),
     [
-        ("delivery: {columns: {exclude: [x]}}", "", "worker.yaml: delivery.columns: it makes a copy that differs"),
-        ("delivery: {filter: {actions: [PUT]}}", "", "worker.yaml: delivery.filter: it makes a copy that differs"),
+        ("delivery: {columns: {exclude: [x]}}", "", "worker.yaml: delivery.columns: makes a copy that differs"),
+        ("delivery: {filter: {actions: [PUT]}}", "", "worker.yaml: delivery.filter: makes a copy that differs"),
         ("", "count: {}", "worker.yaml: sink: found count, allowed is tablestore"),
         ("", "tablestore: {table: x}", "worker.yaml: sink.tablestore.endpoint: missing, allowed is http(s)://"),
     ],

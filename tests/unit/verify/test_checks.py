@@ -31,7 +31,7 @@ def test_what_makes_copies_differ_is_noted() -> None:
     (fewer,) = warnings_of(describe(), describe("copy", max_versions=1))
     (more,) = warnings_of(describe(), describe("copy", max_versions=9))
     (shorter,) = warnings_of(describe(), describe("copy", time_to_live=86_400))
-    assert "counts as a difference" in fewer
+    assert "count as differences" in fewer
     assert "only the newest 3" in more
     assert "86400 in the destination, -1 in the source" in shorter
 

@@ -1,4 +1,4 @@
-"""A comparison as a job: slices side by side, going on from a state, second looks, ends."""
+"""A comparison as a job: slices in parallel, resumed from a state, rechecks, ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HIGH: PrimaryKey = (("a", Marker.INF_MAX), ("b", Marker.INF_MAX))
 
 
 class Described(Table):
-    """A table in memory that counts what is read; `after` takes the place of its rows from the second look on."""
+    """A table in memory that counts what is read; `after` takes the place of its rows from the recheck on."""
 
     after: Rows | None = None
     reads = 0
@@ -179,7 +179,7 @@ async def test_only_what_still_differs_at_the_second_look_counts(late: int) -> N
 
     assert (result.missing, result.different, result.extra, result.settled) == (0, 1, 1, late)
     assert [str(row) for row in result.first] == ["different: a='k', b=5", "extra: a='z', b=1"]
-    assert result.first[0].cells[0].second is None, "the second look is shown"
+    assert result.first[0].cells[0].second is None, "the rechecked row is shown"
     assert result.rows == 100
     assert loop.time() - began == pytest.approx(30, abs=1)
 

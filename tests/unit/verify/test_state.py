@@ -91,10 +91,13 @@ def test_an_empty_state_is_equal() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: document.pop("bounds"), "here: no state of a comparison: bounds: Field required"),
+        (lambda document: document.pop("bounds"), "here: not the state of a comparison: bounds: Field required"),
         (lambda document: document.update(format="2"), "here: format: found '2', allowed is 'ots-tunnel verify 1'"),
-        (lambda document: document.update(bounds=["AAAA"] * 2), "here: no state of a comparison: buffer begins with"),
-        (lambda document: document.update(bounds=["*"] * 2), "here: no state of a comparison"),
+        (
+            lambda document: document.update(bounds=["AAAA"] * 2),
+            "here: not the state of a comparison: buffer begins with",
+        ),
+        (lambda document: document.update(bounds=["*"] * 2), "here: not the state of a comparison"),
         (lambda document: document.update(bounds=[]), "here: bounds: found 0, needed are at least 2"),
         (lambda document: document["done"].update({"1": [1]}), "here: done: slice 1 has 1 counts, needed are 8"),
     ],
@@ -118,8 +121,8 @@ def test_another_task_is_refused_with_both_named() -> None:
 
     text = str(caught.value)
     assert text.startswith("file: the state of another comparison: ")
-    assert "destination: found shop/copy at http://h:1, asked for is shop/orders at http://h:1" in text
-    assert "samplePercent: found None, asked for is 5.0" in text
+    assert "destination: found shop/copy at http://h:1, wanted is shop/orders at http://h:1" in text
+    assert "samplePercent: found None, wanted is 5.0" in text
     assert "--restart" in text
 
 
@@ -179,7 +182,7 @@ def test_no_file_is_no_state(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Is a directory"):
         read_state_file(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="no state of a comparison"):
+    with pytest.raises(ConfigError, match="not the state of a comparison"):
         read_state_file(tmp_path / "binary")
 
 
@@ -191,7 +194,7 @@ def test_reports_say_what_was_left_out() -> None:
     assert lines == [
         "different: shop/orders at http://h:1 | shop/copy at http://h:1",
         "5 rows, 6 cells, 7 versions compared in 1.2 s; 2 missing, 0 extra, 0 different",
-        "3 versions left out: they differ, but are at the end of their time to live",
+        "3 differing versions left out: they are near the end of their time to live",
         "4 rows differed at first and were equal 30 s later",
         "missing: a=b'\\x00', b=1",
         "    x @ 7: DOUBLE -0.0 | absent",

@@ -1,5 +1,5 @@
-"""Two tables compared: `ots-tunnel verify` and what `compare` is made of.
+"""Comparison of two tables (docs/architecture.md 4.5): `ots-tunnel verify`, and `compare_tables` for tests and demo.
 
-`comparison`, `keys`, `rows`, `expiry`, `sampling`, `checks`, `state` and `report` are pure; `slices` and `recheck` read
-tables, `job` runs slices side by side, `state_file` and `display` write. Source: docs/architecture.md 4.5.
+`comparison`, `rows`, `checks`, `state`, `state_document`, `meter` and `report` are pure; `scan`, `slices` and `recheck`
+read tables; `job` compares slices in parallel; `verification` is one run with its state file.
 """

@@ -1,4 +1,7 @@
-"""What has to hold of two tables before they are compared; pure (docs/architecture.md 4.3, 4.4 and 4.5)."""
+"""Preconditions of a comparison, and notes about table options that cause differences. Pure.
+
+Source: docs/architecture.md 4.3, 4.4 and 4.5.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from ots_tunnel.verify.state_document import TablePlace
 
 
 def refuse_same_table(source: TablePlace, destination: TablePlace) -> None:
-    """A table is always equal to itself, which says nothing.
+    """Refuse to compare a table with itself, which is always equal.
 
     Raises:
-        ConfigError: both are one table.
+        ConfigError: both places are the same table.
     """
     one, other = ((region_of(place.endpoint), place.instance, place.table) for place in (source, destination))
     if one == other:
@@ -24,7 +27,7 @@ def refuse_same_table(source: TablePlace, destination: TablePlace) -> None:
 
 
 def refuse_other_keys(source: TableDescription, destination: TableDescription) -> None:
-    """Rows can only be matched by equal keys; whether the service numbers a key column does not matter.
+    """Refuse tables whose rows cannot be matched by key; auto-increment does not matter.
 
     Raises:
         ConfigError: names, types or order of the key columns differ.
@@ -32,7 +35,7 @@ def refuse_other_keys(source: TableDescription, destination: TableDescription) -
     one, other = _keys(source.primary_key), _keys(destination.primary_key)
     if one != other:
         raise ConfigError(
-            f"primary key: found {other} in table {destination.name!r}, needed {one}, as table {source.name!r} has it"
+            f"primary key: found {other} in table {destination.name!r}, needed {one}, as in table {source.name!r}"
         )
 
 
@@ -41,12 +44,12 @@ def _keys(columns: tuple[KeyColumn, ...]) -> str:
 
 
 def warnings_of(source: TableDescription, destination: TableDescription) -> tuple[str, ...]:
-    """What makes a copy differ, or hides that it does, though every change arrived; one sentence each."""
+    """Table options that make a complete copy differ, or that hide differences; one sentence each."""
     found = []
     if destination.max_versions < source.max_versions:
         found.append(
             f"max versions: {destination.max_versions} in the destination, {source.max_versions} in the source: "
-            "what it cannot keep counts as a difference"
+            "missing versions count as differences"
         )
     if destination.max_versions > source.max_versions:
         found.append(

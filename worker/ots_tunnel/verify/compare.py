@@ -1,7 +1,6 @@
 """Compare two tables by full scans: every row, cell and cell version (docs/architecture.md 4.5).
 
-Both tables come in key order, so two scans are merged like two sorted lists, slice by slice in constant memory.
-`ots-tunnel verify` does the same with samples, a state file and second looks: see `verify.job`.
+`ots-tunnel verify` adds samples, a state file and rechecks; see `verify.job`.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ __all__ = [
     "compare_tables",
 ]
 
-#: Unit of the slices, bytes; the least that the service accepts (docs/data-plane.md 2.7).
+#: Unit of the slices, bytes: the minimum of the service (docs/data-plane.md 2.7).
 SLICE_UNIT_BYTES = 1_048_576
 
-#: Slices scanned at the same time.
+#: Slices scanned in parallel.
 PARALLEL = 4
 
-#: Called after every page with the rows of the first table that were compared so far.
+#: Called after every page with the number of rows of the first table that are compared.
 Progress = Callable[[int], None]
 
 
@@ -44,19 +43,19 @@ async def compare_tables(
     progress: Progress | None = None,
     slice_bytes: int = 8 * SLICE_UNIT_BYTES,
 ) -> Comparison:
-    """Compare every row, cell and cell version of two tables that nobody writes to meanwhile.
+    """Compare every row, cell and cell version of two tables that do not change meanwhile.
 
     Args:
         a: instance of the first table, usually the source.
         table_a: first table; its slices are scanned in both.
         b: instance of the second table.
         table_b: second table.
-        parallel: slices scanned at the same time.
-        progress: told how many rows of the first table are done.
-        slice_bytes: about how much of the first table one slice holds.
+        parallel: slices scanned in parallel.
+        progress: called with the number of compared rows of the first table.
+        slice_bytes: approximate size of a slice of the first table.
 
     Raises:
-        ServiceError, TransportError: a scan failed for good.
+        ServiceError, TransportError: a scan failed permanently.
         CodecError: an answer is malformed.
     """
     slices = await a.compute_splits(table_a, max(1, slice_bytes // SLICE_UNIT_BYTES), unit_bytes=SLICE_UNIT_BYTES)
@@ -80,7 +79,7 @@ async def compare_tables(
 
 
 class _Meter:
-    """Adds up the rows of all slices."""
+    """Sums up the rows of all slices."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress

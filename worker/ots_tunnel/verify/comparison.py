@@ -1,4 +1,4 @@
-"""What a comparison finds: counts, and the first differences with what both tables hold; pure."""
+"""Result of a comparison: counts, and the first differences with the values of both tables. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ots_tunnel.model import PrimaryKey
 
-#: Differences that are kept with their keys where nobody says otherwise; all are counted.
+#: Default number of differences that are kept with their keys; all are counted.
 KEPT_DIFFERENCES = 10
 
 
@@ -21,7 +21,7 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """A cell's value for people: its type with the service's name, and a text that is cut where it is long."""
+    """A cell's value for display: the service's name of its type, and a text that is shortened if it is long."""
 
     type: str
     text: str
@@ -32,12 +32,12 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True)
 class CellDifference:
-    """One version of one column that the tables do not have alike; None where a table has no such version.
+    """One version of one column that differs; None if a table has no such version.
 
     Args:
         version: milliseconds.
-        first: what the first table holds.
-        second: what the second table holds.
+        first: value in the first table.
+        second: value in the second table.
     """
 
     column: str
@@ -51,11 +51,11 @@ class CellDifference:
 
 @dataclass(frozen=True, slots=True)
 class DifferingRow:
-    """A row that is not the same in both tables.
+    """A row that differs between the tables.
 
     Args:
-        cells: the first versions that differ, of a row that both tables have.
-        more: versions that differ beside them.
+        cells: the first differing versions, if both tables have the row.
+        more: number of further differing versions.
     """
 
     kind: Difference
@@ -69,12 +69,12 @@ class DifferingRow:
 
 @dataclass(slots=True)
 class Comparison:
-    """What was compared so far, and what differs.
+    """Counts of what was compared and what differs.
 
-    `rows`, `cells` and `versions` count the first table: a cell is a column of a row, which has one or more versions.
-    `near_expiry` counts versions that differ and were left out, because one table may hide them before the other;
-    `settled` rows that differed at first and no longer when they were read again. The first `keep` differences are
-    kept.
+    `rows`, `cells` and `versions` count the first table; a cell is a column of a row and has one or more versions.
+    `near_expiry` counts differing versions that were left out, because one table may hide them before the other.
+    `settled` counts rows that differed at first and were equal when they were read again. `first` holds the first
+    `keep` differences.
     """
 
     rows: int = 0
@@ -90,17 +90,17 @@ class Comparison:
 
     @property
     def differences(self) -> int:
-        """Rows that are not the same in both tables."""
+        """Number of rows that differ."""
         return self.missing + self.extra + self.different
 
     @property
     def equal(self) -> bool:
-        """Whether both tables hold the same."""
+        """Whether no row differs."""
         return self.differences == 0
 
     @property
     def keeps_more(self) -> bool:
-        """Whether a further difference is kept with its key."""
+        """Whether the next difference is kept with its key."""
         return len(self.first) < self.keep
 
     def count(self, kind: Difference) -> None:
@@ -114,11 +114,11 @@ class Comparison:
                 self.different += 1
 
     def add(self, other: Comparison) -> None:
-        """Take over what another part of the tables gave; parts are added in key order."""
+        """Add the result of another part of the tables; parts are added in key order."""
         for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first = (self.first + other.first)[: self.keep]
 
 
-#: Fields of a comparison that are counted, in the order of a state file.
+#: Fields of a comparison that are counts, in the order of a state file.
 COUNTS = ("rows", "cells", "versions", "missing", "extra", "different", "near_expiry", "settled")

@@ -1,4 +1,35 @@
-"""A comparison as a job: which slices there are, and slices compared side by side."""
+"""A comparison as a job: slices compared in parallel, with a recheck of rows that differ.
+
+Theory of operation
+-------------------
+
+The table is cut into slices of key ranges (`slices`). A state (`state`) knows which slices there are, which of them the
+sample takes, and the counts of the finished ones; the job compares the rest. The parts:
+
+    lanes       `parallel` tasks (4 by default) that take the next slice and compare it with two scans (`scan`)
+    suspects    rows of a slice that differ at the first look
+    recheck     reads the suspects again after `recheck_seconds` and counts only those that still differ
+
+Without a recheck (`recheck_seconds` 0) a difference counts immediately. With a recheck a difference at the first look
+means little, because the worker that follows the table may be a few seconds late. So the cases of one slice are, by
+priority:
+
+1. No row differs: the slice is finished.
+2. Rows differ: the slice waits for its recheck, and its lane takes the next slice meanwhile. At most
+   `WAITING_SLICES` (16) slices wait; then the lanes pause. This bounds the memory for suspects.
+3. `MOST_SUSPECTS` (10,000) rows of one slice differ: the lane itself rechecks them before it reads on. Such a slice is
+   usually one that the copy has not reached, and remembering all its keys would need unbounded memory.
+
+A recheck reads up to `READ_ONE_BY_ONE` (16) suspects one by one and more of them in one scan from the first to the
+last. Rows in between that changed a moment ago do not count, because they were equal at the first look.
+
+A slice is finished only after its recheck, so that the state never holds a result that a resumed run would have to
+revise. A run that ends early loses the slices it was comparing, at most `parallel` + `WAITING_SLICES` of them.
+
+Example: `--recheck 30`, 100 slices. Slice 7 has 3 differing rows. Its lane takes slice 8. After 30 s the three rows
+are read again: one is equal now and counts as settled, two differ and count as differences. Slice 7 is finished, and
+the state file is written.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +48,20 @@ from ots_tunnel.verify.scan import OnDifference, ScanPair, record_in
 from ots_tunnel.verify.slices import Side
 from ots_tunnel.verify.state import VerifyState
 
-#: Slices that wait for a second look; beyond it no further slice is begun.
+#: Slices that may wait for their recheck; at this number no lane takes another slice. Own choice: four per lane.
 WAITING_SLICES = 16
 
 
 class VerifyJob:
-    """Compares what a state still has to do.
+    """Compares the slices that a state lists as waiting.
 
     Args:
         source: first table.
         destination: second table.
-        state: slices are taken from it and their results given to it.
+        state: names the slices and receives their results.
         times_to_live: seconds, of both tables.
-        parallel: slices scanned at the same time.
-        changed: called when a slice is done.
+        parallel: slices scanned in parallel.
+        changed: called after each finished slice.
         clock: seconds since 1970.
     """
 
@@ -65,10 +96,10 @@ class VerifyJob:
         )
 
     async def run(self) -> Comparison:
-        """Compare every slice that is not done.
+        """Compare every waiting slice.
 
         Raises:
-            ServiceError, TransportError: a scan failed for good.
+            ServiceError, TransportError: a scan failed permanently.
             CodecError: an answer is malformed.
             ConfigError: the state cannot be stored.
         """
@@ -77,7 +108,7 @@ class VerifyJob:
                 for lane in range(min(self._parallel, len(self._waiting))):
                     group.create_task(self._lane(group), name=f"verify-{lane}")
         except ExceptionGroup as errors:
-            # One is enough to say why it ends; the other lanes met the same or were stopped.
+            # The first error explains the end; the other lanes met the same one or were cancelled.
             raise first_error(errors) from None
         return self._state.total()
 
@@ -93,7 +124,7 @@ class VerifyJob:
             group.create_task(self._recheck_slice(number, result, suspects), name=f"recheck-{number}")
 
     async def _compare_slice(self, part: KeyRange, result: Comparison, suspects: Suspects) -> None:
-        """Compare a slice; without a pause for second looks nobody is suspect, what differs counts at once."""
+        """Compare a slice; with `recheck_seconds` 0, differences count immediately."""
         differs = suspects.differs if self._state.task.recheck_seconds else record_in(result)
         pair = self._pair(part, result, differs)
         try:

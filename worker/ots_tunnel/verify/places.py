@@ -1,4 +1,4 @@
-"""Which two tables are compared: from a worker's document, a replication job's file, or options."""
+"""The two tables of a comparison, from a worker's document, the file of a replication job, or options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ots_tunnel.verify.state_document import TablePlace
 
 @dataclass(frozen=True, slots=True)
 class TableAccess:
-    """A table and the keys to read it with."""
+    """A table and the credentials that read it."""
 
     place: TablePlace
     credentials: CredentialsProvider
@@ -37,7 +37,7 @@ class TableAccess:
     """Names of the table and its settings, for messages."""
 
     def client(self, on_retry: RetryListener) -> TableClient:
-        """A client for the table's instance."""
+        """A client of the table's instance."""
         return TableClient(self.place.endpoint, self.place.instance, self.credentials, on_retry=on_retry)
 
 
@@ -48,15 +48,15 @@ Places = tuple[TableAccess, TableAccess]
 def places_of_file(
     path: Path, reader_credentials: Path | None = None, writer_credentials: Path | None = None
 ) -> Places:
-    """The tables of a worker's document or of a replication job's file.
+    """The tables of a worker's document or of the file of a replication job.
 
     Args:
         path: the file.
-        reader_credentials: folder of the source's keys, where a job's file holds none.
+        reader_credentials: folder of the source's keys, if a job file holds none.
         writer_credentials: the same for the destination.
 
     Raises:
-        ConfigError: the file is wrong, its sink is no table, or what it writes is not what the source holds.
+        ConfigError: the file is wrong, its sink is not a table, or the worker transforms the records.
     """
     if is_job_file(path):
         job = load_job(path)
@@ -67,7 +67,9 @@ def places_of_file(
             _job_access(job.writer, writer, place_of(job.writer, "ots-writer", writer_credentials)),
         )
     if reader_credentials is not None or writer_credentials is not None:
-        raise ConfigError(f"{path}: --reader-credentials and --writer-credentials are for a replication job's file")
+        raise ConfigError(
+            f"{path}: --reader-credentials and --writer-credentials are for the file of a replication job"
+        )
     return _places_of_document(path)
 
 
@@ -82,29 +84,28 @@ def _places_of_document(path: Path) -> Places:
     config = load_config(path)
     sink = config.sink.tablestore
     if sink is None:
-        raise ConfigError(f"{path}: sink: found {config.sink.kind}, allowed is tablestore: only tables are compared")
+        raise ConfigError(f"{path}: sink: found {config.sink.kind}, allowed is tablestore: only tables can be compared")
     _refuse_transform(config, path)
     return _access(config.source, config.source.table, "source."), _access(sink, sink.table, "sink.tablestore.")
 
 
 def _refuse_transform(config: WorkerConfig, path: Path) -> None:
-    """A copy that leaves out or renames something is no equal one."""
+    """Refuse a document whose worker leaves out or renames columns, or filters records."""
     wanted = (("columns", ColumnsConfig()), ("filter", FilterConfig()))
     changed = [name for name, nothing in wanted if getattr(config.delivery, name) not in (None, nothing)]
     if not changed:
         return
     field = f"delivery.{changed[0]}"
     raise ConfigError(
-        f"{path}: {field}: it makes a copy that differs from its source; allowed is none: name the tables by options "
-        "to compare them nevertheless"
+        f"{path}: {field}: makes a copy that differs from its source; name the tables by options to compare them anyway"
     )
 
 
 def places_of_options(source: Mapping[str, Any], destination: Mapping[str, Any]) -> Places:
-    """The tables of the options `endpoint`, `instance`, `table` and `credentials`, a folder, of either side.
+    """The tables of the options `endpoint`, `instance`, `table` and `credentials` (a folder) of both sides.
 
     Raises:
-        ConfigError: one is wrong; names it.
+        ConfigError: an option is wrong; names it.
     """
     return _place_of_options(source, ""), _place_of_options(destination, "to-")
 
@@ -119,7 +120,7 @@ def _place_of_options(options: Mapping[str, Any], prefix: str) -> TableAccess:
 
 def _access(config: InstanceConfig, table: str, settings: str) -> TableAccess:
     credentials = FileCredentials(config.credentials.directory)
-    credentials()  # missing files are a wrong configuration, not a failed call
+    credentials()  # fail now if files are missing, not in the first call
     place = TablePlace(endpoint=config.endpoint.rstrip("/"), instance=config.instance, table=table)
     wording = Place(config.endpoint, config.instance, str(config.credentials.directory), table, settings=settings)
     return TableAccess(place, credentials, wording)

@@ -1,4 +1,4 @@
-"""Second look at differing rows: beside a running copy only a lasting difference counts (docs/architecture.md 4.5)."""
+"""Recheck of differing rows: while a copy is followed, only lasting differences count (docs/architecture.md 4.5)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from ots_tunnel.verify.comparison import Comparison, Difference
 from ots_tunnel.verify.rows import RowDifferences
 from ots_tunnel.verify.scan import OnDifference, record_in
 
-#: Up to so many rows of a slice are read one by one; beyond it one scan over all of them is cheaper.
+#: Up to this number of rows, each is read by its own call; for more rows one scan over all of them is cheaper. Own
+#: choice.
 READ_ONE_BY_ONE = 16
 
-#: Rows of one slice that are remembered; when there are more the slice waits until these are settled.
+#: Suspects of one slice that are remembered; at this number they are rechecked before the slice is read on. At up to
+#: 4 KiB a key, 40 MB.
 MOST_SUSPECTS = 10_000
 
-#: Bytes a text or binary key column may hold (docs/data-plane.md 2.4); a bound cannot be longer either.
+#: Most bytes of a string or binary key value, and of a bound (docs/data-plane.md 2.2).
 LONGEST_KEY_VALUE = 1024
 
-#: Key integers are signed, of 64 bits.
+#: Integers are signed and have 64 bits.
 _INTEGER_MAX = (1 << 63) - 1
 
 
 class Suspects:
-    """Rows of one slice that differed at first sight, in key order."""
+    """Keys of the rows of one slice that differed at the first look, in key order."""
 
     def __init__(self) -> None:
         self._keys: list[bytes] = []
@@ -36,7 +38,7 @@ class Suspects:
 
     @property
     def differs(self) -> OnDifference:
-        """Remembers the rows it is told of."""
+        """A callback that remembers differing rows."""
 
         def remember(_: Difference, first: RowSpan | None, second: RowSpan | None, __: RowDifferences) -> None:
             row = first or second
@@ -46,13 +48,13 @@ class Suspects:
         return remember
 
     def take(self) -> tuple[bytes, ...]:
-        """All of them; none is left."""
+        """Return all keys and forget them."""
         keys, self._keys = tuple(self._keys), []
         return keys
 
 
 def ranges_of(keys: Sequence[bytes]) -> list[KeyRange]:
-    """What to read in order to see these rows again; `keys` ascend."""
+    """Ranges that hold these rows; `keys` are in ascending order."""
     found = [decode_key_cells(key) for key in keys]
     if len(found) > READ_ONE_BY_ONE:
         return [span(found[0], found[-1])]
@@ -60,16 +62,16 @@ def ranges_of(keys: Sequence[bytes]) -> list[KeyRange]:
 
 
 def span(first: PrimaryKey, last: PrimaryKey) -> KeyRange:
-    """The range from one stored key to another, both inside it.
+    """The range from one stored key to another, including both.
 
-    It may hold more where a bound right behind `last` cannot be written.
+    If no bound directly after `last` exists, the range is larger and ends at INF_MAX of the last key column.
     """
     name, value = last[-1]
     return KeyRange(first, (*last[:-1], (name, _following(value))))
 
 
 def _following(value: KeyValue) -> KeyValue:
-    """The least value above a stored one; INF_MAX where that cannot be written."""
+    """The smallest value above a stored one; INF_MAX if the service has no such value."""
     match value:
         case int() if value < _INTEGER_MAX:
             return value + 1
@@ -82,11 +84,11 @@ def _following(value: KeyValue) -> KeyValue:
 
 
 class Recheck:
-    """Counts those of the suspects that differ again.
+    """Counts the suspects that differ again.
 
     Args:
         keys: the suspects.
-        result: counts and first differences of the slice; rows that are equal by now are counted as settled.
+        result: counts and first differences of the slice; suspects that are equal now count as settled.
     """
 
     def __init__(self, keys: Sequence[bytes], result: Comparison) -> None:
@@ -97,7 +99,7 @@ class Recheck:
     def differs(
         self, kind: Difference, first: RowSpan | None, second: RowSpan | None, differences: RowDifferences
     ) -> None:
-        """Told of every row that differs now; only suspects count, others changed a moment ago."""
+        """Count a differing row if it is a suspect; other rows changed a moment ago."""
         row = first or second
         assert row is not None
         if row.key in self._left:
@@ -105,5 +107,5 @@ class Recheck:
             self._record(kind, first, second, differences)
 
     def end(self) -> None:
-        """All ranges have been read."""
+        """Count the other suspects as settled; call it after all ranges have been read."""
         self._result.settled += len(self._left)

@@ -1,4 +1,4 @@
-"""What a comparison gave, as text for people and as one JSON object; pure."""
+"""The result of a comparison as lines of text and as one JSON object. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ots_tunnel.verify.state import VerifyState
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A comparison that is through.
+    """A complete comparison.
 
     Args:
-        seconds: of this run.
-        notes: what is to be known of the two tables.
+        seconds: duration of this run.
+        notes: notes about the options of the two tables.
     """
 
     state: VerifyState
@@ -28,7 +28,7 @@ class Outcome:
 
 
 def report_lines(outcome: Outcome) -> Iterator[str]:
-    """The result in a few lines, then the first differences."""
+    """The result in one to four lines, then the first differences."""
     result, state = outcome.result, outcome.state
     yield f"{_verdict(outcome)}: {state.task.source} | {state.task.destination}"
     yield (
@@ -36,7 +36,7 @@ def report_lines(outcome: Outcome) -> Iterator[str]:
         f"{outcome.seconds:.1f} s; {result.missing:,} missing, {result.extra:,} extra, {result.different:,} different"
     )
     if result.near_expiry:
-        yield f"{result.near_expiry:,} versions left out: they differ, but are at the end of their time to live"
+        yield f"{result.near_expiry:,} differing versions left out: they are near the end of their time to live"
     if result.settled:
         yield f"{result.settled:,} rows differed at first and were equal {state.task.recheck_seconds:g} s later"
     for row in result.first:

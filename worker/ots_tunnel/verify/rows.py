@@ -1,7 +1,8 @@
-"""Two rows of the same key: whether they hold the same, and how they differ; pure.
+"""Two rows with the same key: which versions differ, and how they are shown. Pure.
 
-The order of a row's cells on the wire is no part of its contents. Values are compared as bytes, so doubles by their
-bits.
+The order of cells on the wire does not matter. Values are compared as bytes, so doubles by their bits.
+
+Cells near their expiry are left out: each table hides an expired cell at its own moment (docs/architecture.md 4.5).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ SHOWN_CELLS = 5
 #: Characters of a value that are shown.
 SHOWN_CHARACTERS = 60
 
-#: Characters or bytes that are shown in front of the place where two long values part.
+#: Characters or bytes that are shown before the first difference of two long values.
 SHOWN_BEFORE = 10
 
-#: Seconds around the end of a cell's life in which nothing is said of it; more than clocks and pages differ.
+#: Seconds around a cell's expiry in which it is left out. Own choice: more than clocks differ and pages are old.
 EXPIRY_MARGIN = 300.0
 
 #: Column and version of a cell, and its value as bytes.
@@ -37,8 +38,8 @@ class RowDifferences:
     """Versions that differ between two rows.
 
     Args:
-        versions: (column, version) of those that count, columns in order, newest version first.
-        near_expiry: number of further ones, left out because they are about to expire.
+        versions: (column, version) pairs, ordered by column, newest version first.
+        near_expiry: number of differing versions that were left out because they are near their expiry.
     """
 
     versions: tuple[tuple[bytes, int], ...]
@@ -59,7 +60,7 @@ def compare_rows(first: RowSpan, second: RowSpan, limit_ms: int | None = None) -
     Args:
         first: row of the first table.
         second: row of the second table.
-        limit_ms: versions up to here are left out; None leaves out none.
+        limit_ms: versions up to this one are left out, see `near_expiry_limit`; None leaves out none.
     """
     one, other = contents(first.cells), contents(second.cells)
     if one == other:
@@ -71,11 +72,11 @@ def compare_rows(first: RowSpan, second: RowSpan, limit_ms: int | None = None) -
 
 
 def near_expiry_limit(times_to_live: Iterable[int], now: float, margin: float = EXPIRY_MARGIN) -> int | None:
-    """The newest version, milliseconds, that is left out when tables are compared; None where nothing expires.
+    """The newest version, milliseconds, that a comparison leaves out; None if nothing expires.
 
     Args:
-        times_to_live: seconds, of both tables; not positive is for ever. The shorter one decides, since what one
-            table has hidden says nothing of the other.
+        times_to_live: seconds, of both tables; -1 means that cells never expire. The shorter one decides, because a
+            cell that one table hides cannot be compared.
         now: seconds since 1970.
         margin: seconds.
     """
@@ -84,12 +85,12 @@ def near_expiry_limit(times_to_live: Iterable[int], now: float, margin: float = 
 
 
 def is_near_expiry(row: RowSpan, limit_ms: int | None) -> bool:
-    """Whether a row may be hidden as a whole because all its cells are near the end of their life."""
+    """Whether a table may hide the whole row, because all its cells are near their expiry."""
     return limit_ms is not None and bool(row.cells) and all((cell.timestamp_ms or 0) <= limit_ms for cell in row.cells)
 
 
 def show_cells(first: RowSpan, second: RowSpan, differences: RowDifferences) -> tuple[CellDifference, ...]:
-    """The first versions that differ, with what both rows hold."""
+    """The first `SHOWN_CELLS` differing versions with the values of both rows."""
     one, other = contents(first.cells), contents(second.cells)
     return tuple(
         CellDifference(
@@ -118,7 +119,7 @@ def _shown(value: Value | None, skip: int) -> ShownValue | None:
 
 
 def _first_shown(one: str | bytes, other: str | bytes) -> int:
-    """Where to begin so that the place where two values part is seen."""
+    """Offset at which the shown part of two long values starts, so that their first difference is visible."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -127,11 +128,11 @@ def _first_shown(one: str | bytes, other: str | bytes) -> int:
 
 
 def show_value(value: Value, skip: int = 0) -> ShownValue:
-    """A value as a text with its type; long texts and binaries are cut and say how many bytes they have.
+    """A value as text with its type; long strings and binaries are shortened and followed by their size in bytes.
 
     Args:
-        value: what a cell holds.
-        skip: characters or bytes of a text or binary that are not shown.
+        value: value of a cell.
+        skip: characters or bytes at the start of a string or binary that are not shown.
     """
     match value:
         case bool():
@@ -149,7 +150,7 @@ def show_value(value: Value, skip: int = 0) -> ShownValue:
 
 
 def _show_double(value: float) -> str:
-    """All digits that tell a double from its neighbours; bits where digits do not tell them apart."""
+    """The shortest digits that identify a double; for NaN, whose digits identify nothing, also its bits."""
     return f"nan (bits {struct.pack('>d', value).hex()})" if math.isnan(value) else repr(value)
 
 

@@ -1,7 +1,7 @@
 """Two scans of one slice, merged like two sorted lists in constant memory.
 
-Rows are compared as bytes first; only rows that differ are looked at cell by cell. While one page of a side is
-compared, its next one is on the way.
+Rows are compared as bytes first; only rows that differ are decoded cell by cell. While a page is compared, the next
+page of the same table is already being read.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_ro
 from ots_tunnel.verify.comparison import Comparison, Difference, DifferingRow
 from ots_tunnel.verify.rows import SAME, RowDifferences, compare_rows, is_near_expiry, show_cells
 
-#: More versions than any table keeps, so that every one is returned.
+#: Largest value of the request's int32 field: more versions than any table keeps, so that all are returned.
 ALL_VERSIONS = 2_147_483_647
 
 
 class ReadsTable(Protocol):
-    """The part of `TableClient` that is needed."""
+    """The part of `TableClient` that a scan needs."""
 
     async def get_range(self, table: str, start: PrimaryKey, end: PrimaryKey, *, max_versions: int) -> RangePage:
         """One page of a scan; see `TableClient.get_range`."""
@@ -36,7 +36,7 @@ class ReadsTable(Protocol):
 
 
 class Scan:
-    """One side of a slice: its pages, and where in the current one the next row begins."""
+    """One table's scan of a slice: the current page and the offset of the next row in it."""
 
     def __init__(self, client: ReadsTable, table: str, part: KeyRange, max_versions: int = ALL_VERSIONS) -> None:
         self._client = client
@@ -50,22 +50,22 @@ class Scan:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no row is left."""
+        """Whether the slice has no further row."""
         return self.offset >= len(self.page) and self._start is None
 
     @property
     def hungry(self) -> bool:
-        """Whether the next page has to be read before the next row is known."""
+        """Whether the next page must be read before the next row is known."""
         return self.offset >= len(self.page) and self._start is not None
 
     def ask(self) -> None:
-        """Have the next page on the way, if there is one."""
+        """Start to read the next page, if there is one."""
         if self._ahead is None and self._start is not None:
             call = self._client.get_range(self._table, self._start, self._end, max_versions=self._max_versions)
             self._ahead = asyncio.ensure_future(call)
 
     async def fill(self) -> None:
-        """Take pages until there is a row or none is left; filtered or expired rows make empty pages."""
+        """Take pages until there is a row or the slice ends; a page may be empty (docs/data-plane.md 2.6)."""
         while self.hungry:
             self.ask()
             assert self._ahead is not None
@@ -77,26 +77,27 @@ class Scan:
             self.ask()
 
     def row(self) -> RowSpan:
-        """The next row, which stays the next one."""
+        """The next row, without moving past it."""
         return scan_row(self.page, self.offset)
 
     async def close(self) -> None:
-        """Give up the page that is on the way."""
+        """Cancel the read of the next page."""
         if self._ahead is not None:
             self._ahead.cancel()
             await asyncio.gather(self._ahead, return_exceptions=True)
             self._ahead = None
 
 
-#: Told of every row that differs: how, and what each table holds of it.
+#: Called for every differing row with the kind of difference, the row in each table, and the differing versions.
 OnDifference = Callable[[Difference, RowSpan | None, RowSpan | None, RowDifferences], None]
 
 
 class ScanPair:
-    """Both sides of a slice.
+    """The scans of one slice in both tables, merged.
 
     Args:
-        result: rows, cells, versions and what is left out are counted here; differing rows are told to `differs`.
+        result: counts rows, cells, versions and versions near their expiry.
+        differs: called for every differing row.
         near_expiry_limit: see `rows.near_expiry_limit`; called after each pair of pages has arrived.
     """
 
@@ -116,10 +117,10 @@ class ScanPair:
         self._near_expiry_limit: int | None = None
 
     async def step(self) -> bool:
-        """Compare rows until one side has to read on; False when both are at their end.
+        """Compare rows until one table needs its next page; return False when both have ended.
 
         Raises:
-            ServiceError, TransportError: a scan failed for good.
+            ServiceError, TransportError: a scan failed permanently.
             CodecError: an answer is malformed.
         """
         self._a.ask()
@@ -133,7 +134,7 @@ class ScanPair:
         return True
 
     async def close(self) -> None:
-        """Give up what is on the way."""
+        """Cancel the reads of both tables."""
         await self._a.close()
         await self._b.close()
 
@@ -148,7 +149,7 @@ class ScanPair:
             row = a.row()
             length = row.end - a.offset
             if b.page[b.offset : b.offset + length] == a.page[a.offset : row.end]:
-                # A row says its own length, so equal bytes at both places are equal rows.
+                # A row ends where its own tags say, so equal bytes at both offsets are equal rows.
                 b.offset += length
                 self._count(row)
             elif b.exhausted:
@@ -158,7 +159,7 @@ class ScanPair:
             a.offset = row.end
 
     def _skip_equal(self) -> bool:
-        """Count the rows that follow alike in both pages; False when the next one has to be looked at."""
+        """Count the equal rows at the start of both pages; return False if there is none."""
         size, rows, cells, versions = match_rows(self._a.page, self._a.offset, self._b.page, self._b.offset)
         self._a.offset += size
         self._b.offset += size
@@ -168,7 +169,7 @@ class ScanPair:
         return rows > 0
 
     def _compare_unequal(self, row: RowSpan) -> bool:
-        """Compare a row with the other side's next one of other bytes; False when that one comes before it."""
+        """Compare a row with the other table's next row; return False if that row has a smaller key."""
         other = self._b.row()
         if row.key == other.key:
             self._b.offset = other.end
@@ -205,7 +206,7 @@ class ScanPair:
 
 
 def record_in(result: Comparison) -> OnDifference:
-    """Count differing rows in a comparison and keep the first ones."""
+    """A callback that counts differing rows in a comparison and keeps the first ones."""
 
     def record(kind: Difference, first: RowSpan | None, second: RowSpan | None, differences: RowDifferences) -> None:
         result.count(kind)
@@ -222,7 +223,7 @@ def record_in(result: Comparison) -> OnDifference:
 
 
 def sort_key(key: bytes) -> tuple[int | bytes, ...]:
-    """What sorts key cells as the service does: integers by value, strings and binaries by bytes."""
+    """Sort key of a row as the service orders rows: integers by value, strings and binaries by bytes."""
     return tuple(_sortable(value) for _, value in decode_key_cells(key))
 
 

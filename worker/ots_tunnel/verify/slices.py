@@ -11,21 +11,22 @@ from ots_tunnel.client.table_calls import DEFAULT_SPLIT_UNIT_BYTES, KeyRange, Ta
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.verify.scan import ReadsTable, Scan
 
-#: Unit of small slices, bytes; the least that the service accepts (docs/data-plane.md 2.7).
+#: Unit of small slices, bytes: the minimum of the service (docs/data-plane.md 2.7).
 SMALL_UNIT_BYTES = 1_048_576
 
-#: Small slices are of so many units; a sample's are of one, so that there is something to choose from.
+#: Units of a small slice; the slices of a sample have one unit, so that a small table has enough to choose from.
 UNITS_PER_SLICE = 8
 
-#: Slices of 100 MB from which on a table is not cut into small ones: their list would be long.
+#: A table of at least this number of 100 MB slices (40 GB) is not cut into small slices: their list would be long.
 ENOUGH_SLICES = 400
 
-#: Slices from which on they are made larger: their list is part of every write of the state.
+#: Most slices of a table (1 TB in slices of 100 MB); larger tables get larger slices, because every write of the state
+#: file holds the whole list.
 MOST_SLICES = 10_000
 
 
 class DescribesTable(ReadsTable, Protocol):
-    """The part of `TableClient` that a job needs."""
+    """The part of `TableClient` that a comparison needs."""
 
     async def describe_table(self, table: str) -> TableDescription:
         """See `TableClient.describe_table`."""
@@ -34,17 +35,17 @@ class DescribesTable(ReadsTable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two tables and who reads it."""
+    """One of the two tables with the client that reads it."""
 
     client: DescribesTable
     table: str
 
     async def describe(self) -> TableDescription:
-        """Keys and options of the table."""
+        """Key columns and options of the table."""
         return await self.client.describe_table(self.table)
 
     async def slices(self, *, sampled: bool) -> tuple[KeyRange, ...]:
-        """The table in slices of 100 MB; small ones where these would be few, larger ones where they are many."""
+        """The table in slices of 100 MB; smaller ones if these would be few, larger ones if they would be many."""
         slices = await self.client.compute_splits(self.table, 1, unit_bytes=DEFAULT_SPLIT_UNIT_BYTES)
         if len(slices) > MOST_SLICES:
             units = -(-len(slices) // MOST_SLICES)
@@ -55,15 +56,15 @@ class Side:
         return await self.client.compute_splits(self.table, units, unit_bytes=SMALL_UNIT_BYTES)
 
     def scan(self, part: KeyRange, max_versions: int) -> Scan:
-        """A scan of a part of the table."""
+        """A scan of one key range of the table."""
         return Scan(self.client, self.table, part, max_versions)
 
 
 async def cut_tables(source: Side, destination: Side, *, sampled: bool) -> tuple[PrimaryKey, ...]:
-    """Ends of the slices: those of the table that has more, so that neither has all its rows in one.
+    """Bounds of the slices in key order, taken from the table with more slices, so that no slice holds most rows.
 
     Raises:
-        ServiceError, TransportError: a call failed for good.
+        ServiceError, TransportError: a call failed permanently.
     """
     slices = max(await source.slices(sampled=sampled), await destination.slices(sampled=sampled), key=len)
     return (slices[0].start, *(part.end for part in slices))
@@ -72,13 +73,13 @@ async def cut_tables(source: Side, destination: Side, *, sampled: bool) -> tuple
 def choose_slices(count: int, percent: float, seed: int) -> tuple[int, ...]:
     """Numbers of the slices to compare, ascending; at least one of `count`.
 
-    A digest ranks the slices, not `random`, whose choice another Python may change: a sample that is taken up again
-    has to be the same one. A larger percentage takes the same slices and more.
+    A resumed run must choose the same slices under any version of Python, so a digest ranks them, not `random`. A
+    larger percentage chooses the same slices and more.
 
     Args:
-        count: slices of the table.
+        count: number of slices of the table.
         percent: more than 0, at most 100.
-        seed: says which.
+        seed: selects the sample.
     """
     wanted = max(1, math.ceil(count * percent / 100))
     ranked = sorted(range(count), key=lambda number: _rank(seed, number))

@@ -1,6 +1,7 @@
-"""What a comparison has done so far; pure.
+"""Progress of a comparison: its slices and the results of the finished ones. Pure.
 
-The slices are part of it: the service cuts a growing table elsewhere tomorrow, and a finished slice has to stay one.
+The bounds of the slices are part of the state, because the service cuts a growing table elsewhere tomorrow, and a
+finished slice must stay the same key range.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from ots_tunnel.verify.state_document import (
 
 
 class VerifyState:
-    """Which slices there are, which of them are compared, and what came of those that are done.
+    """The slices of a comparison, those that are chosen, and the results of the finished ones.
 
     Args:
-        task: what is compared.
+        task: the tables and how they are compared.
         started: when the first run began, with a time zone.
-        bounds: ends of the slices in key order.
+        bounds: bounds of the slices in key order, one more than slices.
     """
 
     def __init__(self, task: VerifyTask, started: datetime, bounds: tuple[PrimaryKey, ...]) -> None:
@@ -60,21 +61,21 @@ class VerifyState:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """Slices that are not compared yet, in key order."""
+        """Numbers of the chosen slices that are not finished, in key order."""
         return tuple(number for number in self.chosen if number not in self.done)
 
     def finish(self, number: int, result: Comparison) -> None:
-        """Take over what a slice gave; slices may end in any order, the first differences are those in key order."""
+        """Store the result of a slice; slices may finish in any order, the first differences are kept in key order."""
         self.done[number] = tuple(getattr(result, name) for name in COUNTS)
         self._keep((number, row) for row in result.first)
 
     def total(self) -> Comparison:
-        """What all finished slices gave."""
+        """Sum of all finished slices."""
         sums = dict(zip(COUNTS, (sum(column) for column in zip(*self.done.values(), strict=True)), strict=False))
         return Comparison(**sums, first=[row for _, row in self._first], keep=self.task.show)
 
     def document(self) -> str:
-        """The state as text."""
+        """The state as JSON text."""
         document = StateDocument(
             format=FORMAT,
             task=self.task,
@@ -86,15 +87,15 @@ class VerifyState:
         return document.model_dump_json(by_alias=True)
 
     def _keep(self, rows: Iterable[tuple[int, DifferingRow]]) -> None:
-        # Stable: rows of one slice stay in their order.
+        # The sort is stable: rows of one slice keep their order.
         self._first = sorted([*self._first, *rows], key=lambda item: item[0])[: self.task.show]
 
     @classmethod
     def read(cls, text: str, where: str) -> VerifyState:
-        """The state in a document.
+        """Read a state from its JSON text.
 
         Raises:
-            ConfigError: it is none; names `where` it was found, the field and what is wrong.
+            ConfigError: the text is not a state; names `where` it was found, the field and the problem.
         """
         try:
             document = StateDocument.model_validate_json(text)
@@ -104,32 +105,32 @@ class VerifyState:
             state.done = {number: counts for number, counts in document.done.items() if number in chosen}
             state._keep((row.slice, row_of(row)) for row in document.first)
         except ValidationError as error:
-            raise ConfigError(f"{where}: no state of a comparison: {describe(error)}") from error
+            raise ConfigError(f"{where}: not the state of a comparison: {describe(error)}") from error
         except (CodecError, ValueError) as error:
-            raise ConfigError(f"{where}: no state of a comparison: {error}") from error
+            raise ConfigError(f"{where}: not the state of a comparison: {error}") from error
         return state
 
 
 def refuse_other_task(found: VerifyTask, wanted: VerifyTask, where: str) -> None:
-    """A state only goes on with the comparison that it is of.
+    """Refuse to resume another comparison.
 
     Raises:
-        ConfigError: names every field that differs, with what the file says and what is asked for.
+        ConfigError: names every field that differs, with the values of the file and of the options.
     """
     clauses = [
-        f"{_alias(name)}: found {getattr(found, name)}, asked for is {getattr(wanted, name)}"
+        f"{_alias(name)}: found {getattr(found, name)}, wanted is {getattr(wanted, name)}"
         for name in VerifyTask.model_fields
         if getattr(found, name) != getattr(wanted, name)
     ]
     if clauses:
         raise ConfigError(
-            f"{where}: the state of another comparison: {'; '.join(clauses)}; allowed are the same options, "
-            "another --state, or --restart, which begins anew"
+            f"{where}: the state of another comparison: {'; '.join(clauses)}; give the same options, "
+            "another --state, or --restart to start again"
         )
 
 
 def default_name(source: TablePlace, destination: TablePlace) -> str:
-    """Name of the state file where none is given: the source's table and a digest of both places."""
+    """Default name of the state file: the source's table and a digest of both places."""
     both = json.dumps([source.model_dump(), destination.model_dump()]).encode()
     return f"verify-{source.table}-{hashlib.sha256(both).hexdigest()[:8]}.json"
 

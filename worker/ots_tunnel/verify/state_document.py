@@ -1,4 +1,4 @@
-"""The document that keeps what a comparison has done so far; pure."""
+"""The document of a state file. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
 from ots_tunnel.verify.comparison import COUNTS, CellDifference, Difference, DifferingRow, ShownValue
 
-#: What the first line of a state file has to say.
+#: Value of the field `format`; the number changes when older versions cannot read the document.
 FORMAT = "ots-tunnel verify 1"
 
 
 class TablePlace(ConfigModel):
-    """Where a table is."""
+    """Address of a table."""
 
     endpoint: str
     instance: str
@@ -27,18 +27,18 @@ class TablePlace(ConfigModel):
 
 
 class VerifyTask(ConfigModel):
-    """What is compared and how; a state file only goes on with the same."""
+    """The tables and how they are compared; a state file belongs to one task."""
 
     source: TablePlace
     destination: TablePlace
     sample_percent: float | None = None
-    """Share of the slices that is compared; null is all."""
+    """Percent of the slices that are compared; null means all."""
     seed: int = 0
-    """Says which slices a sample takes."""
+    """Selects the slices of the sample."""
     recheck_seconds: float = 0
-    """Pause before rows that differ are read again; 0 takes the first look."""
+    """Pause before differing rows are read again; 0 means no recheck."""
     show: int = 10
-    """Differences that are kept with their keys and values."""
+    """Number of differences that are kept with their keys and values."""
     max_versions: int
     """Versions of each column that are read."""
 
@@ -56,7 +56,7 @@ class _Cell(ConfigModel):
 
 
 class RowDocument(ConfigModel):
-    """A row that differs."""
+    """A differing row."""
 
     slice: int
     kind: Difference
@@ -66,10 +66,10 @@ class RowDocument(ConfigModel):
 
 
 class StateDocument(ConfigModel):
-    """The file's contents.
+    """The whole document.
 
-    `bounds` are the ends of all slices, n + 1 of them, and the keys of `first`: PlainBuffer rows in base64. `done` has
-    the counts of every finished slice in the order of `comparison.COUNTS`.
+    `bounds` are the n + 1 bounds of n slices; these and the keys in `first` are PlainBuffer rows in base64. `done` maps
+    the number of every finished slice to its counts, in the order of `comparison.COUNTS`.
     """
 
     format: str
@@ -81,21 +81,21 @@ class StateDocument(ConfigModel):
 
 
 def key_text(key: PrimaryKey) -> str:
-    """A key as the document has it."""
+    """A key as text of the document."""
     return base64.b64encode(encode_primary_key(key)).decode()
 
 
 def key_of(text: str) -> PrimaryKey:
-    """A key of the document.
+    """A key from text of the document.
 
     Raises:
-        CodecError, ValueError: it is none.
+        CodecError, ValueError: the text is not a key.
     """
     return decode_primary_key(base64.b64decode(text, validate=True))
 
 
 def row_document(number: int, row: DifferingRow) -> RowDocument:
-    """A row that differs in slice `number`, as the document has it."""
+    """A differing row of slice `number` in the document's form."""
     cells = tuple(
         _Cell(column=cell.column, version=cell.version, first=_shown(cell.first), second=_shown(cell.second))
         for cell in row.cells
@@ -104,10 +104,10 @@ def row_document(number: int, row: DifferingRow) -> RowDocument:
 
 
 def row_of(document: RowDocument) -> DifferingRow:
-    """A row of the document.
+    """A differing row from the document's form.
 
     Raises:
-        CodecError, ValueError: its key is none.
+        CodecError, ValueError: its key is malformed.
     """
     cells = tuple(
         CellDifference(cell.column, cell.version, _value(cell.first), _value(cell.second)) for cell in document.cells
@@ -124,10 +124,10 @@ def _value(document: _Shown | None) -> ShownValue | None:
 
 
 def refuse_damage(document: StateDocument, where: str) -> None:
-    """See that a document has the right format and its parts fit together.
+    """Check the format and that the parts fit together.
 
     Raises:
-        ConfigError: they do not; names `where` it was found and the field.
+        ConfigError: they do not; names `where` the document was found and the field.
     """
     if document.format != FORMAT:
         raise ConfigError(f"{where}: format: found {document.format!r}, allowed is {FORMAT!r}")

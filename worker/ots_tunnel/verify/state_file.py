@@ -1,4 +1,4 @@
-"""The file that a comparison goes on from: it is there as a whole or not at all."""
+"""The file from which a comparison resumes; it is replaced atomically."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from ots_tunnel.errors import ConfigError
 
-#: Seconds between two writes.
+#: Seconds between two writes; a killed run repeats at most the slices of one pause.
 WRITE_PAUSE = 1.0
 
 
 class StateFile:
-    """Writes a state at most once a second; readable by its owner only, since it holds keys and values of rows.
+    """Writes a state at most once a second, readable by its owner only because it holds keys and values of rows.
 
     Args:
-        path: where.
-        text: makes the file's contents of now.
+        path: path of the file.
+        text: returns the current contents.
         clock: seconds, monotonic.
     """
 
@@ -31,12 +31,12 @@ class StateFile:
         self._changed = False
 
     def changed(self) -> None:
-        """There is something new to write."""
+        """Note that the contents changed, and write them if a write is due."""
         self._changed = True
         self.write_if_due()
 
     def write_if_due(self) -> None:
-        """Write what is new, unless the last write was a moment ago.
+        """Write changed contents, unless the last write was less than `WRITE_PAUSE` ago.
 
         Raises:
             ConfigError: the file cannot be written.
@@ -45,7 +45,7 @@ class StateFile:
             self.write()
 
     def write(self) -> None:
-        """Write now.
+        """Write the contents now.
 
         Raises:
             ConfigError: the file cannot be written.
@@ -67,15 +67,15 @@ class StateFile:
         self._next = self._clock() + WRITE_PAUSE
 
     def remove(self) -> None:
-        """The comparison is done: nothing is left to go on with."""
+        """Delete the file after a complete comparison."""
         self.path.unlink(missing_ok=True)
 
 
 def read_state_file(path: Path) -> str | None:
-    """The file's text; None where there is no file.
+    """Text of the file; None if it does not exist.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the file cannot be read.
     """
     try:
         return path.read_text(encoding="utf-8")
@@ -84,11 +84,11 @@ def read_state_file(path: Path) -> str | None:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: no state of a comparison: {error}") from error
+        raise ConfigError(f"{path}: not the state of a comparison: {error}") from error
 
 
 def _sync_folder(folder: Path) -> None:
-    """A rename survives a power cut once its folder is on the disk."""
+    """Flush a folder to disk; only then a rename in it survives a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

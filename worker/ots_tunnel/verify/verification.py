@@ -1,4 +1,4 @@
-"""One run of a comparison: checks first, then what the state file still leaves to do."""
+"""One run of a comparison: checks, the state file, then the job over the slices that are left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ots_tunnel.verify.state import VerifyState, default_name, refuse_other_task
 from ots_tunnel.verify.state_document import VerifyTask
 from ots_tunnel.verify.state_file import StateFile, read_state_file
 
-#: Seeds are drawn from so many, to be read and typed by people.
+#: Random seeds are below this number, so that they are short enough to type.
 SEEDS = 1_000_000
 
 
@@ -36,13 +36,13 @@ class VerifyOptions:
     """How two tables are compared.
 
     Args:
-        sample_percent: share of the slices; None is all.
-        seed: of the sample; None draws one, or takes that of the state.
-        parallel: slices at the same time.
-        recheck_seconds: pause before a second look; 0 takes the first.
-        show: differences that are kept with keys and values.
-        state: file to go on from; None is one in the current folder, named after both tables.
-        restart: begin anew though there is a state.
+        sample_percent: percent of the slices; None means all.
+        seed: seed of the sample; None means that of the state file, or a random one.
+        parallel: slices compared in parallel.
+        recheck_seconds: pause before differing rows are read again; 0 means no recheck.
+        show: number of differences that are kept with keys and values.
+        state: state file; None means a file in the current folder, named after both tables.
+        restart: ignore an existing state file.
     """
 
     sample_percent: float | None = None
@@ -59,9 +59,9 @@ class Verification:
 
     Args:
         places: source and destination.
-        options: how.
-        stream: progress goes here.
-        say: prints a line beside it.
+        options: how the tables are compared.
+        stream: receives the progress.
+        say: prints a line above the progress.
     """
 
     def __init__(self, places: Places, options: VerifyOptions, stream: TextIO, say: Callable[[str], None]) -> None:
@@ -73,11 +73,11 @@ class Verification:
         self._state: VerifyState | None = None
 
     async def run(self) -> Outcome:
-        """Compare; a run that does not come to its end has stored how far it was.
+        """Compare the tables; a run that ends early has stored its progress.
 
         Raises:
-            ConfigError: the tables cannot be compared, or the state is another comparison's.
-            Explained, ServiceError, TransportError: a call failed for good.
+            ConfigError: the tables cannot be compared, or the state file belongs to another comparison.
+            Explained, ServiceError, TransportError: a call failed permanently.
         """
         refuse_same_table(self._source.place, self._destination.place)
         began = time.monotonic()
@@ -100,11 +100,11 @@ class Verification:
 
     @property
     def resume_hint(self) -> str | None:
-        """How to go on after a run that did not come to its end; None where nothing is stored."""
+        """How to resume a run that ended early; None if no progress is stored."""
         if self._file is None or self._state is None:
             return None
         done, all_slices = len(self._state.done), len(self._state.chosen)
-        return f"{done:,} of {all_slices:,} slices are compared: the same command goes on with {self._file.path}"
+        return f"{done:,} of {all_slices:,} slices are compared: the same command resumes from {self._file.path}"
 
     @contextlib.asynccontextmanager
     async def _sides(self) -> AsyncIterator[tuple[Side, Side]]:
@@ -129,8 +129,8 @@ class Verification:
         seed = state.task.seed if self._options.seed is None else self._options.seed
         refuse_other_task(state.task, self._task(source, seed), str(self._path))
         self._say(
-            f"goes on with {self._path}: {len(state.done):,} of {len(state.chosen):,} slices were compared, "
-            f"begun {state.started:%Y-%m-%d %H:%M:%S %Z}"
+            f"resuming from {self._path}: {len(state.done):,} of {len(state.chosen):,} slices are compared, "
+            f"started {state.started:%Y-%m-%d %H:%M:%S %Z}"
         )
         return state
 
@@ -150,14 +150,14 @@ class Verification:
         )
 
     def _open_file(self, state: VerifyState) -> list[str]:
-        """Write the state once, so that a place that takes none is known at once; only a given one has to take it."""
+        """Write the state once, to detect a folder that is not writable; fail only if the user named the file."""
         file = StateFile(self._path, state.document)
         try:
             file.write()
         except ConfigError as error:
             if self._options.state is not None:
                 raise
-            return [f"{error}; a run that is stopped begins anew"]
+            return [f"{error}; a stopped run cannot be resumed"]
         self._file = file
         return []
 
@@ -188,4 +188,4 @@ async def _described(side: Side, place: Place) -> TableDescription:
 
 
 def _nothing() -> None:
-    """Where no state is kept."""
+    """Takes the place of the state file's methods if there is none."""
