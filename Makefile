@@ -1,5 +1,5 @@
-# Everything the README's commands need, they install themselves: Python packages from the lock file,
-# Go programs and images built once per version and kept in the cache folder.
+# Every target installs what it needs: Python packages from the lock file, Go programs and images built once per version
+# and kept in the cache folder.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -51,11 +51,11 @@ test-long: setup ## The long runs: many seeds, many kills (up to two hours)
 	@$(RUN) python -m tests.suite --long
 
 .PHONY: bench
-bench: setup ## Measure worker and emulator; writes bench.json and the README's table
+bench: setup ## Measure worker and emulator; writes bench.json and the table of docs/performance.md
 	@$(RUN) python -m tests.bench
 	@$(RUN) python -m tests.bench.emulator
 	@$(RUN) python -m tests.bench.emulator_durable
-	@$(RUN) python -m tests.golden.fill_readme
+	@$(RUN) python -m tests.docs.fill
 
 .PHONY: lint
 lint: setup ## Lint, format, types, import contracts, generated files
@@ -63,11 +63,16 @@ lint: setup ## Lint, format, types, import contracts, generated files
 
 .PHONY: format
 format: setup ## Format the code
-	@$(RUN) ruff format operator worker tests
-	@$(RUN) ruff check --fix operator worker tests
+	@$(RUN) ruff format .
+	@$(RUN) ruff check --fix .
+
+.PHONY: docs
+docs: setup ## Check the documents: generated parts, links, citations, commands, code blocks
+	@$(RUN) python -m tests.docs.fill --check
+	@$(RUN) pytest -q tests/docs
 
 .PHONY: generate
-generate: setup ## Write the generated files anew: protobuf code, CRD, parts of the README
+generate: setup ## Write the generated files: protobuf code, CRD, parts of the documents
 	@$(UV) run --isolated --no-project --python 3.11 --with grpcio-tools==1.62.3 --with 'setuptools<81' python tests/golden/generate_proto.py
 	@$(RUN) python -m ots_tunnel_operator.api.crd
-	@$(RUN) python -m tests.golden.fill_readme
+	@$(RUN) python -m tests.docs.fill

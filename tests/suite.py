@@ -58,6 +58,7 @@ LINT = Stage(
         ("lint-imports",),
         ("deptry", "."),
         (sys.executable, "-m", "ots_tunnel_operator.api.crd", "--check"),
+        (sys.executable, "-m", "tests.docs.fill", "--check"),
     ),
 )
 PROGRAMS = Stage(

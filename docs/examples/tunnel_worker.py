@@ -1,6 +1,6 @@
 """The example of the vendor's Go worker in Python: create a tunnel, print what it delivers.
 
-python tests/examples/tunnel_worker.py ENDPOINT INSTANCE ACCESS_KEY_ID ACCESS_KEY_SECRET TABLE
+python docs/examples/tunnel_worker.py ENDPOINT INSTANCE ACCESS_KEY_ID ACCESS_KEY_SECRET TABLE
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Draw the machines of a channel's connection and of the client, from the tables that the worker runs on.
+"""Pictures of the state machines of a channel's connection and of the client, from the tables that the worker runs on.
 
-What leaves everything as it is is not drawn, and closed connections that report again are drawn once.
+Transitions without an effect are left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The StreamSample of the vendor's Stream Client in Python: processors as classes, two workers, changes only.
 
-python tests/examples/stream_sample.py ENDPOINT INSTANCE ACCESS_KEY_ID ACCESS_KEY_SECRET TABLE
+python docs/examples/stream_sample.py ENDPOINT INSTANCE ACCESS_KEY_ID ACCESS_KEY_SECRET TABLE
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The README's table of speed, from `bench.json`: ours beside the vendor's workers."""
+"""The table of speed in docs/performance.md, from `bench.json`: ours beside the vendor's workers."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The README's table of speed: which rows of bench.json it has, and what of them."""
+"""The table of speed in docs/performance.md: which rows of bench.json it has, and what of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.bench.figures import Figure
-from tests.bench.readme import table
+from tests.bench.speed_table import table
 
 SETTINGS = "(4 channels, 200 rows per write)"
 

@@ -1,0 +1,117 @@
+"""Tables that the code itself holds: exit codes, settings, log actions, metrics, known defects."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+from prometheus_client import CollectorRegistry
+
+from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
+from ots_tunnel.console.exit_codes import exit_code_table
+from ots_tunnel.log_actions import LogAction
+from ots_tunnel.sinks.tally import Tally, TallyCollector
+from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.status import StatusCollector, WorkerStatus
+from ots_tunnel_operator.metrics import OperatorMetrics
+from tests.sharp_edges.edges import EDGES, Applies
+
+SECTIONS: Mapping[str, type[ConfigModel]] = {
+    "client": ClientConfig,
+    "delivery": DeliveryConfig,
+    "delivery.retry": RetryConfig,
+    "http": HttpConfig,
+}
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    heads = list(head)
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def codes() -> str:
+    """The exit codes of `ots-tunnel`."""
+    return table(("exit code", "meaning"), exit_code_table())
+
+
+def settings() -> str:
+    """Settings of a worker's document that are plain values, with their defaults."""
+    rows = []
+    for section, model in SECTIONS.items():
+        texts = attribute_docstrings(model)
+        for name, field in model.model_fields.items():
+            if isinstance(field.default, int | float | str):
+                shown = f"`{field.default}`" if field.default != "" else '`""`'
+                rows.append((f"`{section}.{field.alias}`", shown, texts.get(name, "")))
+    return table(("setting", "default", "meaning"), rows)
+
+
+def log_actions() -> str:
+    """The values of `action` in the worker's log lines."""
+    return table(
+        ("action", "meaning", "further keys"),
+        ((f"`{action}`", action.description, ", ".join(f"`{key}`" for key in action.keys)) for action in LogAction),
+    )
+
+
+def worker_metrics() -> str:
+    """The worker's metrics, those that the sink counts included."""
+    metrics = WorkerMetrics("tunnel")
+    metrics.registry.register(StatusCollector(WorkerStatus("id", "tag", metrics)))
+    metrics.registry.register(TallyCollector("tunnel", Tally))
+    return _metrics(metrics.registry)
+
+
+def operator_metrics() -> str:
+    """The operator's metrics."""
+    return _metrics(OperatorMetrics().registry)
+
+
+def go_edges() -> str:
+    """Known defects of the vendor's Go worker."""
+    return _edges("G")
+
+
+def java_edges() -> str:
+    """Known defects of the vendor's Java worker."""
+    return _edges("J")
+
+
+def _metrics(registry: CollectorRegistry) -> str:
+    suffix = {"counter": "_total"}
+    return table(
+        ("metric", "kind", "meaning"),
+        (
+            (f"`{family.name}{suffix.get(family.type, '')}`", family.type, family.documentation)
+            for family in registry.collect()
+        ),
+    )
+
+
+def _edges(worker: str) -> str:
+    rows = (
+        (f"**{name}**", edge.defect if isinstance(edge, Applies) else f"cannot apply: {edge.reason}")
+        for name, edge in EDGES.items()
+        if name.startswith(worker)
+    )
+    return table(("name", "defect"), rows)
+
+
+def attribute_docstrings(model: type) -> Mapping[str, str]:
+    """Attribute -> the string below it, on one line."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    return {
+        attribute.target.id: " ".join(text.value.value.split())
+        for attribute, text in pairwise(body.body)
+        if isinstance(attribute, ast.AnnAssign)
+        and isinstance(attribute.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
