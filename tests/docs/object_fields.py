@@ -42,7 +42,9 @@ class Field:
         default = self.schema.get("default")
         if default is None or isinstance(default, dict | list):
             return ""
-        return f"`{default}`" if not isinstance(default, bool | str) else f"`{yaml.safe_dump(default).split(chr(10))[0]}`"
+        return (
+            f"`{default}`" if not isinstance(default, bool | str) else f"`{yaml.safe_dump(default).split(chr(10))[0]}`"
+        )
 
     def _allowed(self) -> str:
         schema = self.schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
-_FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+_GENERATED = re.compile(r"<!-- ([^>]*): begin -->.*?<!-- \1: end -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -45,12 +47,19 @@ class Page:
     def blocks(self) -> tuple[Block, ...]:
         """Fenced code blocks in their order."""
         found = _FENCE.finditer(self.text)
-        return tuple(Block(match[1], match[2], self.text.count("\n", 0, match.start()) + 1) for match in found)
+        return tuple(
+            Block(match[2], textwrap.dedent(match[3]), self.text.count("\n", 0, match.start()) + 1) for match in found
+        )
 
     @cached_property
     def prose(self) -> str:
         """The text without code blocks and comments."""
         return _COMMENT.sub("", _FENCE.sub("", self.text))
+
+    @cached_property
+    def written(self) -> str:
+        """The prose without its generated parts, whose words are the code's."""
+        return _COMMENT.sub("", _FENCE.sub("", _GENERATED.sub("", self.text)))
 
     @cached_property
     def headings(self) -> tuple[str, ...]:

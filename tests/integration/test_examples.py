@@ -1,4 +1,4 @@
-"""The examples of the vendor's documents in Python run as they stand."""
+"""The programs of docs/examples run as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.tables import TableAdmin
 from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What channels deliver: where they start, their pages, and what a checkpoint says about time.
 
 Consume points: the token of a page that reached the log's end carries the time of that read, any other the commit
-time of its last record; a checkpoint moves the consume point to its token's time (`design`: consume points).
+time of its last record; a checkpoint moves the consume point to its token's time (docs/architecture.md 3.5).
 
 Source: docs/protocol.md 2.4, 4.1, 4.6, 4.7.
 """

@@ -2,7 +2,7 @@
 
 All changes of a channel's status live here. Which rows a channel delivers is in `delivery`.
 
-Source: docs/protocol.md 4.1 to 4.6; `design`: consume points.
+Source: docs/protocol.md 4.1 to 4.6; docs/architecture.md 3.5.
 """
 
 from __future__ import annotations

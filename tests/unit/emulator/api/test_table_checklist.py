@@ -1,4 +1,4 @@
-"""The lines of the data plane's conformance checklist (docs/data-plane.md 6)."""
+"""The lines of the data plane's conformance checklist (docs/data-plane.md 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of the tunnel protocol's conformance checklist that need no vendor client (docs/protocol.md 9)."""
+"""The lines of the tunnel protocol's conformance checklist that need no vendor client (docs/protocol.md 7)."""
 
 from __future__ import annotations
 

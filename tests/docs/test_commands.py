@@ -1,0 +1,84 @@
+"""Commands that the pages tell people to run exist, with these options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from ots_emulator.__main__ import main as emulator_command
+from ots_tunnel.cli import cli
+from ots_tunnel_operator.__main__ import main as operator_command
+from tests.docs.pages import ROOT, pages
+
+PROGRAMS = {"ots-tunnel": cli, "ots-emulator": emulator_command, "ots-tunnel-operator": operator_command}
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+MODULES = re.compile(r"python -m ([\w.]+)")
+
+
+def code() -> Iterator[tuple[str, str]]:
+    """Lines of code blocks without a language, and code in sentences, each with its page."""
+    for page in pages():
+        for block in page.blocks:
+            if block.language == "":
+                yield from ((str(page), line) for line in block.text.replace("\\\n", " ").splitlines())
+        yield from ((str(page), " ".join(span.split())) for span in re.findall(r"`([^`]+)`", page.prose))
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Commands of our programs with at least one argument."""
+    for page, line in code():
+        text = re.sub(r"\s+#.*|; .*|\.\.\.$", "", line.strip()).removeprefix(".venv/bin/")
+        if text.partition(" ")[0] in PROGRAMS and " " in text and "COMMAND" not in text:
+            yield page, text
+
+
+def options_of(command: click.Command) -> set[str]:
+    return {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {"--help"}
+
+
+@pytest.mark.parametrize(("page", "text"), sorted(set(commands())))
+def test_commands_have_these_names_and_options(page: str, text: str) -> None:
+    program, *words = shlex.split(text)
+    command: click.Command = PROGRAMS[program]
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        with click.Context(command) as context:
+            found = command.get_command(context, words.pop(0))
+        assert found is not None, f"{page}: {text}"
+        command = found
+    unknown = {word.partition("=")[0] for word in words if word.startswith("-")} - options_of(command)
+    assert unknown == set(), f"{page}: {text}"
+
+
+def test_make_targets_exist() -> None:
+    missing = {
+        (page, target)
+        for page, line in code()
+        for target in re.findall(r"\bmake ([a-z-]+)", line)
+        if target not in TARGETS
+    }
+
+    assert missing == set()
+
+
+def test_modules_that_are_run_exist() -> None:
+    for page, line in code():
+        for module in MODULES.findall(line):
+            path = ROOT / module.replace(".", "/")
+            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), f"{page}: {line}"
+
+
+def test_paths_that_are_named_exist() -> None:
+    folders = ("tests/", "docs/", "charts/", "crds/", "worker/", "operator/")
+    for page, span in code():
+        for word in span.split():
+            path = word.rstrip(".,:;")
+            if path.startswith(folders) and not re.search(r"[<>*{}]|\.\.\.", path):
+                assert (ROOT / path).exists(), f"{page}: {path}"
+
+
+def test_there_are_commands_to_check() -> None:
+    assert len(set(commands())) > 20
