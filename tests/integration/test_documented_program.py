@@ -11,7 +11,7 @@ from pathlib import Path
 from ots_emulator import Emulator, Settings
 from ots_tunnel.tables import TableAdmin
 from tests.docs.pages import page
-from tests.support.verifying import INSTANCE, KEYS, SCHEMA, SOURCE, Scene, row
+from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 
 
 def test_the_program_consumes(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_the_program_consumes(tmp_path: Path) -> None:
         admin = TableAdmin(emulator.endpoint, INSTANCE, KEYS)
         admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
         admin.close()
-        Scene(emulator, tmp_path).put(SOURCE, [row(number) for number in range(3)])
+        VerifyScene(emulator, tmp_path).put(SOURCE, [row(number) for number in range(3)])
         program = tmp_path / "program.py"
         program.write_text(
             page("docs/python.md")
