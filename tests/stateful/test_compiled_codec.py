@@ -18,7 +18,7 @@ from ots_tunnel.protocol.plainbuffer import compiled
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow
 from ots_tunnel.protocol.plainbuffer.spans import scan_row, scan_row_in_python
 from ots_tunnel.protocol.record import PythonRecord
-from tests.stateful.test_plainbuffer_properties import damaged, encode, rows
+from tests.support.row_strategies import damaged, encode, rows
 
 native = compiled.native
 pytestmark = pytest.mark.skipif(native is None, reason="the package was built without a compiler: no compiled codec")

@@ -12,7 +12,7 @@ from ots_tunnel.protocol.plainbuffer import compiled
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import scan_row_in_python
-from tests.stateful.test_plainbuffer_properties import damaged, encode, rows
+from tests.support.row_strategies import damaged, encode, rows
 
 native = compiled.native
 

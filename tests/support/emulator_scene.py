@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ots_emulator import Emulator
 from ots_tunnel.client.caller import ServiceCaller
@@ -29,7 +29,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
+from ots_tunnel.sinks import Sink
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
@@ -52,49 +52,6 @@ FAST = WorkerSettings(
 )
 
 
-@dataclass
-class RecordingSink(Immediate):
-    """Keeps (key, number) of every record in the order of confirmation."""
-
-    delay: float = 0
-    gate: asyncio.Event | None = None
-    error: Exception | None = None
-    written: list[tuple[str, int]] = field(default_factory=list)
-    by_channel: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
-    writing: int = 0
-    closed: bool = False
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def open(self) -> None:
-        return None
-
-    async def write(self, batch: Batch, guard: Guard) -> None:
-        guard.check()
-        self.writing += 1
-        self.arrived.set()
-        try:
-            if self.gate is not None:
-                await self.gate.wait()
-            if self.delay:
-                await asyncio.sleep(self.delay)
-            if self.error is not None:
-                raise self.error
-            rows = [(str(record.primary_key[0][1]), _number(record.columns)) for record in batch.records]
-            self.written += rows
-            self.by_channel[batch.channel_id] += rows
-        finally:
-            self.writing -= 1
-
-    async def close(self) -> None:
-        self.closed = True
-
-
-def _number(columns: tuple[Column, ...]) -> int:
-    (column,) = columns
-    assert isinstance(column.value, int)
-    return column.value
-
-
 def create_table_request(table: str, *, max_versions: int = 1) -> pb.CreateTableRequest:
     """A table with one text as its key."""
     request = pb.CreateTableRequest()
@@ -106,14 +63,6 @@ def create_table_request(table: str, *, max_versions: int = 1) -> pb.CreateTable
     request.table_options.max_versions = max_versions
     request.table_options.deviation_cell_version_in_sec = 86400
     return request
-
-
-def check_order(rows: Iterable[tuple[str, int]]) -> None:
-    """Per key, numbers never decrease."""
-    last: dict[str, int] = {}
-    for key, number in rows:
-        assert number >= last.get(key, 0), f"{key}: {number} after {last[key]}"
-        last[key] = number
 
 
 class EmulatorScene:

@@ -17,7 +17,8 @@ from ots_tunnel.model import FINISHED, ChannelStatus, TunnelType
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import CREDENTIALS, EmulatorScene, RecordingSink
+from tests.support.emulator_scene import CREDENTIALS, EmulatorScene
+from tests.support.sinks import RecordingSink
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(100)]

@@ -13,8 +13,8 @@ from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.middleware.transform import Omitted, Transform
-from tests.stateful.test_plainbuffer_properties import encode, rows
 from tests.support.records import record
+from tests.support.row_strategies import encode, rows
 
 KEY = (("shop", "hangzhou-1"), ("id", 7))
 CELLS = (Column("price", 3.5, 10), Column("note", "x", 20), Column("old", None, 5, CellOp.DELETE_ONE_VERSION))
