@@ -26,7 +26,7 @@ _JOINT = re.compile(r",? and |, or | or |, |: ")
 FOREIGN = re.compile(
     r"\b(?:tunnel-protocol|tablestore-api|style-anchors|operator-anchors|spark-design|spark-review|stream-client"
     r"|local-cluster \d|rooms|peers|replication\.md|dependencies\.md)\b\.?(?:md)?(?= [\d(,]|\.md|`)"
-    r"|`design`|\bdesign (?:rule|\d)|\bdesign\.md\b"
+    r"|spark-docs|`design`|\bdesign (?:rule|\d)|\bdesign\.md\b"
 )
 
 

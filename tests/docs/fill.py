@@ -16,7 +16,16 @@ from tests.bench.speed_table import speed
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals
 from tests.docs.pages import ROOT
-from tests.docs.tables import codes, go_edges, java_edges, log_actions, operator_metrics, settings, worker_metrics
+from tests.docs.tables import (
+    codes,
+    go_edges,
+    java_edges,
+    operator_actions,
+    operator_metrics,
+    settings,
+    worker_actions,
+    worker_metrics,
+)
 
 Part = Callable[[], str]
 
@@ -25,7 +34,8 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/object.md": {"spec": lambda: fields_of("spec"), "refusals": refusals, "status": lambda: fields_of("status")},
     "docs/operations.md": {
         "exit codes": codes,
-        "log actions": log_actions,
+        "worker actions": worker_actions,
+        "operator actions": operator_actions,
         "worker metrics": worker_metrics,
         "operator metrics": operator_metrics,
     },

@@ -16,6 +16,7 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.sinks.tally import Tally, TallyCollector
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.status import StatusCollector, WorkerStatus
+from ots_tunnel_operator.log_actions import LogAction as OperatorAction
 from ots_tunnel_operator.metrics import OperatorMetrics
 from tests.sharp_edges.edges import EDGES, Applies
 
@@ -51,12 +52,14 @@ def settings() -> str:
     return table(("setting", "default", "meaning"), rows)
 
 
-def log_actions() -> str:
+def worker_actions() -> str:
     """The values of `action` in the worker's log lines."""
-    return table(
-        ("action", "meaning", "further keys"),
-        ((f"`{action}`", action.description, ", ".join(f"`{key}`" for key in action.keys)) for action in LogAction),
-    )
+    return _actions(LogAction)
+
+
+def operator_actions() -> str:
+    """The values of `action` in the operator's log lines."""
+    return _actions(OperatorAction)
 
 
 def worker_metrics() -> str:
@@ -80,6 +83,13 @@ def go_edges() -> str:
 def java_edges() -> str:
     """Known defects of the vendor's Java worker."""
     return _edges("J")
+
+
+def _actions(actions: Iterable[LogAction | OperatorAction]) -> str:
+    return table(
+        ("action", "meaning", "further keys"),
+        ((f"`{action}`", action.description, ", ".join(f"`{key}`" for key in action.keys)) for action in actions),
+    )
 
 
 def _metrics(registry: CollectorRegistry) -> str:

@@ -8,11 +8,12 @@ from ots_tunnel.console.exit_codes import EXIT_CODES
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.channel import State
 from ots_tunnel.protocol.lifecycle import ClientState
+from ots_tunnel_operator.log_actions import LogAction as OperatorAction
 from tests.docs.fill import PARTS, filled, outdated
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals
 from tests.docs.pages import page
-from tests.docs.tables import codes, go_edges, java_edges, log_actions, settings, worker_metrics
+from tests.docs.tables import codes, go_edges, java_edges, operator_actions, settings, worker_actions, worker_metrics
 
 
 def test_the_pages_have_the_parts_of_now() -> None:
@@ -44,7 +45,9 @@ def test_every_exit_code_is_listed() -> None:
 
 def test_every_log_action_is_listed() -> None:
     for action in LogAction:
-        assert f"\n| `{action}` | {action.description} |" in log_actions()
+        assert f"\n| `{action}` | {action.description} |" in worker_actions()
+    for each in OperatorAction:
+        assert f"\n| `{each}` | {each.description} |" in operator_actions()
 
 
 def test_settings_have_their_defaults_and_meanings() -> None:

@@ -1,8 +1,8 @@
 """Arrow columns from Python values, built from buffers.
 
 `pyarrow.array(list)` imports pandas, and a worker that has pandas loaded pays for it in the full collection that
-Spark forces after every task (spark-docs/object.md). Pure but for pyarrow, which is imported where it is used, because
-the driver pickles what calls this.
+Spark forces after every task (docs/architecture.md 7). Pure but for pyarrow, which is imported where it is used,
+because the driver pickles what calls this.
 """
 
 from __future__ import annotations
