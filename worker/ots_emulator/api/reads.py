@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.api.capacity import capacity_units, consumed, read_bytes
-from ots_emulator.api.projection import Projection, projection_of
-from ots_emulator.api.range_page import Span, read_page
-from ots_emulator.api.tables import key_schema
-from ots_emulator.api.wide_rows import Cut, cut_row
+from ots_emulator.api.rows.capacity import capacity_units, consumed, read_bytes
+from ots_emulator.api.rows.projection import Projection, projection_of
+from ots_emulator.api.rows.range_page import Span, read_page
+from ots_emulator.api.rows.wide_rows import Cut, cut_row
+from ots_emulator.api.table_messages import key_schema_message
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
 from ots_emulator.tables.cells import HEADER
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
@@ -142,7 +142,7 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
         points = points[: request.split_point_limit]
     return pb.ComputeSplitPointsBySizeResponse(
         consumed=consumed(1, 0),
-        schema=key_schema(table),
+        schema=key_schema_message(table),
         split_points=[encode_primary_key(table.schema.primary_key(point)[:1]) for point in points],
         # The vendor's Java client wants one location for each part.
         locations=[pb.ComputeSplitPointsBySizeResponse.SplitLocation(location=_LOCATION, repeat=len(points) + 1)],

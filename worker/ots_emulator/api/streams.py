@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.api.capacity import capacity_units, consumed
+from ots_emulator.api.rows.capacity import capacity_units, consumed
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.partition import Partition

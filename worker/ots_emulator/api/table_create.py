@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ots_emulator.api.row_check import check_name
+from ots_emulator.api.rows.change_check import check_name
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.options import DefinedColumn, FixedOptions
 from ots_tunnel.errors import CodecError

@@ -1,4 +1,4 @@
-"""What can be changed on a table, from messages and back; pure (docs/data-plane.md 2.4).
+"""Changes of a table's options, throughput and stream; pure (docs/data-plane.md 2.4).
 
 What a request leaves out stays as it is.
 """
@@ -10,7 +10,6 @@ from typing import Final
 
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.tables.options import TableOptions
-from ots_emulator.tables.table import Table
 from ots_tunnel.protocol import table_pb2 as pb
 
 _DEVIATION_LIMIT: Final = ((1 << 63) - 1) // 1_000_000
@@ -89,38 +88,3 @@ def stream_hours(spec: pb.StreamSpecification) -> int | None:
     if hours not in _RETENTION_HOURS:
         raise parameter_invalid(f"Expiration time must be in range: [1, 168], found: {hours}.")
     return hours
-
-
-def throughput_message(table: Table) -> pb.ReservedThroughputDetails:
-    """Describe the reserved throughput."""
-    options = table.options
-    return pb.ReservedThroughputDetails(
-        capacity_unit=pb.CapacityUnit(read=options.reserved_read, write=options.reserved_write),
-        last_increase_time=options.increased_s or table.created_us // 1_000_000,
-        last_decrease_time=options.decreased_s,
-    )
-
-
-def options_message(table: Table) -> pb.TableOptions:
-    """Describe the options."""
-    options = table.options
-    return pb.TableOptions(
-        time_to_live=options.time_to_live,
-        max_versions=options.max_versions,
-        deviation_cell_version_in_sec=options.max_deviation,
-        allow_update=options.allow_update,
-        update_full_row=options.update_full_row,
-    )
-
-
-def stream_message(table: Table) -> pb.StreamDetails:
-    """Describe the stream, also when there is none."""
-    log = table.log
-    if log is None:
-        return pb.StreamDetails(enable_stream=False)
-    return pb.StreamDetails(
-        enable_stream=True,
-        stream_id=log.stream_id,
-        expiration_time=log.retention_hours,
-        last_enable_time=log.enabled_us,
-    )

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from ots_emulator.api.call import Call
 from ots_emulator.api.table_create import fixed_options_of, key_columns_of
-from ots_emulator.api.table_update import (
-    merged_options,
-    merged_throughput,
+from ots_emulator.api.table_messages import (
+    encryption_message,
+    meta_message,
     options_message,
-    stream_hours,
     stream_message,
     throughput_message,
 )
+from ots_emulator.api.table_update import merged_options, merged_throughput, stream_hours
 from ots_emulator.refusal import check_table_name, parameter_invalid
 from ots_emulator.tables.keys import KeySchema
 from ots_emulator.tables.options import Partitioning, TableOptions
@@ -99,30 +99,15 @@ def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
     """Describe a table; the stream's details are there also when it has none (docs/data-plane.md 2.4)."""
     table = call.instance.table(request.table_name)
     return pb.DescribeTableResponse(
-        table_meta=pb.TableMeta(
-            table_name=table.name,
-            primary_key=key_schema(table),
-            defined_column=[
-                pb.DefinedColumnSchema(name=column.name, type=column.type)  # type: ignore[arg-type]
-                for column in table.fixed.defined
-            ],
-        ),
+        table_meta=meta_message(table),
         reserved_throughput_details=throughput_message(table),
         table_options=options_message(table),
         table_status=pb.ACTIVE,
         stream_details=stream_message(table),
         shard_splits=[table.schema.encode(start) for start in table.partition_starts()[1:]],
-        sse_details=_encryption(table),
+        sse_details=encryption_message(table),
         creation_time=table.created_us,
     ).SerializeToString()
-
-
-def _encryption(table: Table) -> pb.SSEDetails:
-    encryption = table.fixed.encryption
-    if encryption is None:
-        return pb.SSEDetails(enable=False)
-    key_type, key_id, role_arn = encryption
-    return pb.SSEDetails(enable=True, key_type=key_type, key_id=key_id, role_arn=role_arn)  # type: ignore[arg-type]
 
 
 def list_table(call: Call, request: pb.ListTableRequest) -> bytes:
@@ -134,18 +119,6 @@ def delete_table(call: Call, request: pb.DeleteTableRequest) -> bytes:
     """Delete a table with its rows and tunnels."""
     call.instance.delete_table(request.table_name)
     return b""
-
-
-def key_schema(table: Table) -> list[pb.PrimaryKeySchema]:
-    """Return the key columns of a table as a message."""
-    return [
-        pb.PrimaryKeySchema(
-            name=column.name,
-            type=column.type.name,
-            option=pb.AUTO_INCREMENT if column.auto_increment else None,
-        )
-        for column in table.schema.columns
-    ]
 
 
 def _counted(handler: Callable[[Call, Any], bytes]) -> Callable[[Call, Any], bytes]:

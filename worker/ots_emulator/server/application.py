@@ -1,4 +1,8 @@
-"""From an HTTP request to its answer: route, authenticate, parse, execute, sign.
+"""From an HTTP request to its answer.
+
+Duties in order, one function each: `_received` (headers and path), `_admit` (route, authenticate), `Faults.take`
+(injected faults), `_execute` (parse, run the handler, commit), `_answer` (sign), `_record` (history of calls), `_lose`
+(injected losses of the answer).
 
 Source: docs/data-plane.md 1.5 to 1.8, docs/protocol.md 1.
 """
@@ -10,25 +14,20 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from ots_emulator.api import reads as read_api
-from ots_emulator.api import streams as stream_api
-from ots_emulator.api import tables as table_api
-from ots_emulator.api import transactions as transaction_api
-from ots_emulator.api import tunnels as tunnel_api
-from ots_emulator.api import unsupported as absent_api
-from ots_emulator.api import writes as write_api
+from ots_emulator.api import reads, streams, tables, transactions, tunnels, unsupported, writes
 from ots_emulator.api.call import Call
 from ots_emulator.clock import Clock
 from ots_emulator.instance import Instance
 from ots_emulator.pages import Body
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.server.auth import Caller, answer_headers, authenticate, body_too_large, claimed_caller, inflate
-from ots_emulator.server.faults import Faults
+from ots_emulator.server.faults import NO_FAULTS, Faults, InjectedFaults
 from ots_emulator.server.history import CallHistory, CallRecord
 from ots_emulator.settings import Settings
 from ots_tunnel.errors import CodecError, ConnectionLost
@@ -42,26 +41,47 @@ _SLASHES = re.compile(r"/{2,}")
 _SHOWN: Final = 64
 
 #: What a call returns: bytes, or a body that is sent more than once.
-Answer = bytes | Body
+Content = bytes | Body
 
-HANDLERS: Final[Mapping[str, Callable[[Call, Any], Answer]]] = {
-    **table_api.HANDLERS,
-    **write_api.HANDLERS,
-    **read_api.HANDLERS,
-    **transaction_api.HANDLERS,
-    **stream_api.HANDLERS,
-    **tunnel_api.HANDLERS,
-    **absent_api.HANDLERS,
+HANDLERS: Final[Mapping[str, Callable[[Call, Any], Content]]] = {
+    **tables.HANDLERS,
+    **writes.HANDLERS,
+    **reads.HANDLERS,
+    **transactions.HANDLERS,
+    **streams.HANDLERS,
+    **tunnels.HANDLERS,
+    **unsupported.HANDLERS,
 }
-_OPERATIONS: Final = {**OPERATIONS_BY_PATH, **absent_api.OPERATIONS_BY_PATH}
+_OPERATIONS: Final = {**OPERATIONS_BY_PATH, **unsupported.OPERATIONS_BY_PATH}
 
 
 class AnswerCut(ConnectionLost):
-    """The connection is to break in the middle of this answer, on purpose."""
+    """A fault rule breaks the connection in the middle of this answer."""
 
     def __init__(self, answer: HttpResponse) -> None:
         super().__init__("answer cut on purpose")
         self.answer = answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """A request with its path as clients sign it and lower-case header names."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a request came to; `now` is the service's time of the call, `caller` the one whose key signs the answer."""
+
+    status: int
+    code: str
+    content: Content
+    now: float
+    caller: Caller | None
+    faults: InjectedFaults = NO_FAULTS
 
 
 class Application:
@@ -71,7 +91,7 @@ class Application:
         instances: by name.
         clock: the service's time.
         settings: behaviour.
-        faults: scripted trouble.
+        faults: rules that inject faults.
     """
 
     def __init__(self, instances: Mapping[str, Instance], clock: Clock, settings: Settings, faults: Faults) -> None:
@@ -86,58 +106,15 @@ class Application:
         """Answer one request.
 
         Raises:
-            ConnectionLost: a fault rule lost the answer; the call has been executed.
+            ConnectionLost: a fault rule drops the answer; the call has been executed.
         """
         self.calls += 1
-        began, now = perf_counter(), self._clock.now()
-        path = readable(route(request.path))
-        headers = {name.lower(): readable(value) for name, value in request.headers.items()}
-        caller: Caller | None = None
-        status, code, trouble = 200, "", None
-        body: Answer
-        try:
-            operation = _operation(path)
-            caller = self._caller(path, headers, request.body, now)
-            trouble = self._faults.take(operation.name, caller.access_key_id, now)
-            if trouble is not None:
-                await asyncio.sleep(trouble.latency)
-                if trouble.refusal is not None:
-                    raise trouble.refusal
-                now = self._clock.now()
-            message = parse(operation, inflate(headers, request.body, self.settings.body_limit))
-            journal = caller.instance.journal
-            journal.check_writable()
-            try:
-                row_refusal = trouble.row_refusal if trouble is not None else None
-                body = HANDLERS[operation.name](Call(caller.instance, now, row_refusal), message)
-            finally:
-                # Also what a refused call has changed, such as clients that it found to be timed out.
-                journal.commit()
-        except Refusal as refusal:
-            status, code = refusal.status, refusal.code
-            body = error_body(code, refusal.message)
-        except Exception:
-            # The service has a code for its own mistakes; ours belong into the log, not to the client.
-            _log.exception("call failed", extra={"action": "call_failed", "path": path})
-            status, code = 500, "OTSInternalServerError"
-            body = error_body(code, "Internal server error.")
-        answer = _answer(path, headers, status, body, now, caller or claimed_caller(headers, self._instances))
-        self.history.add(
-            CallRecord(
-                now,
-                headers.get("x-ots-instancename", "")[:_SHOWN],
-                path.lstrip("/")[:_SHOWN],
-                status,
-                code,
-                round((perf_counter() - began) * 1000, 3),
-                len(request.body),
-                len(answer.body),
-            )
-        )
-        if trouble is not None and trouble.drop_response:
-            raise ConnectionLost(f"answer to {path} lost on purpose")
-        if trouble is not None and trouble.cut_response:
-            raise AnswerCut(answer)
+        began = perf_counter()
+        received = _received(request)
+        outcome = await self._outcome(received)
+        answer = _answer(received, outcome)
+        self._record(received, outcome, began, len(answer.body))
+        _lose(answer, outcome.faults, received.path)
         return answer
 
     def refuse(self, path: str, sent: Mapping[str, str], refusal: Refusal) -> HttpResponse:
@@ -145,13 +122,79 @@ class Application:
         headers = {name.lower(): readable(value) for name, value in sent.items()}
         caller = claimed_caller(headers, self._instances)
         body = error_body(refusal.code, refusal.message)
-        return _answer(readable(route(path)), {}, refusal.status, body, self._clock.now(), caller)
+        outcome = _Outcome(refusal.status, refusal.code, body, self._clock.now(), caller)
+        # Without the request's headers: the answer is not compressed.
+        return _answer(_Received(readable(route(path)), {}, b""), outcome)
 
-    def _caller(self, path: str, headers: Mapping[str, str], body: bytes, now: float) -> Caller:
-        caller = authenticate(path, headers, body, self._instances, now=now, skew=self.settings.date_skew)
-        if len(body) > self.settings.body_limit:
+    async def _outcome(self, received: _Received) -> _Outcome:
+        now = self._clock.now()
+        try:
+            operation, caller = self._admit(received, now)
+        except Exception as error:
+            return _failed(error, received, now, claimed_caller(received.headers, self._instances), NO_FAULTS)
+        faults = self._faults.take(operation.name, caller.access_key_id, now)
+        if faults is not NO_FAULTS:
+            await asyncio.sleep(faults.latency)
+            now = self._clock.now()
+        try:
+            content = self._execute(operation, caller, received, faults, now)
+        except Exception as error:
+            return _failed(error, received, now, caller, faults)
+        return _Outcome(200, "", content, now, caller, faults)
+
+    def _admit(self, received: _Received, now: float) -> tuple[Operation, Caller]:
+        """Return what is called, and by which authenticated caller.
+
+        Raises:
+            Refusal: unknown operation, wrong signature, or a body that is too large.
+        """
+        operation = _OPERATIONS.get(received.path)
+        if operation is None or operation.name not in HANDLERS:
+            raise parameter_invalid(f"Unsupported operation: '{received.path.lstrip('/')}'.")
+        caller = authenticate(
+            received.path, received.headers, received.body, self._instances, now=now, skew=self.settings.date_skew
+        )
+        if len(received.body) > self.settings.body_limit:
             raise body_too_large()
-        return caller
+        return operation, caller
+
+    def _execute(
+        self, operation: Operation, caller: Caller, received: _Received, faults: InjectedFaults, now: float
+    ) -> Content:
+        """Run the handler and store what it changed.
+
+        Raises:
+            Refusal: an injected one, a malformed message, the handler's, or the changes could not be stored.
+        """
+        if faults.refusal is not None:
+            raise faults.refusal
+        message = parse(operation, inflate(received.headers, received.body, self.settings.body_limit))
+        journal = caller.instance.journal
+        journal.check_writable()
+        try:
+            return HANDLERS[operation.name](Call(caller.instance, now, faults.row_refusal), message)
+        finally:
+            # A refused call changes state as well: it may have found that clients timed out.
+            journal.commit()
+
+    def _record(self, received: _Received, outcome: _Outcome, began: float, answer_bytes: int) -> None:
+        self.history.add(
+            CallRecord(
+                outcome.now,
+                received.headers.get("x-ots-instancename", "")[:_SHOWN],
+                received.path.lstrip("/")[:_SHOWN],
+                outcome.status,
+                outcome.code,
+                round((perf_counter() - began) * 1000, 3),
+                len(received.body),
+                answer_bytes,
+            )
+        )
+
+
+def _received(request: HttpRequest) -> _Received:
+    headers = {name.lower(): readable(value) for name, value in request.headers.items()}
+    return _Received(readable(route(request.path)), headers, request.body)
 
 
 def route(path: str) -> str:
@@ -164,13 +207,6 @@ def route(path: str) -> str:
 def readable(text: str) -> str:
     """Return text that can be encoded: bytes of a header that are no UTF-8 arrive as lone surrogates."""
     return text if text.isascii() else text.encode(errors="replace").decode()
-
-
-def _operation(path: str) -> Operation:
-    operation = _OPERATIONS.get(path)
-    if operation is None or operation.name not in HANDLERS:
-        raise parameter_invalid(f"Unsupported operation: '{path.lstrip('/')}'.")
-    return operation
 
 
 def parse(operation: Operation, body: bytes) -> Any:
@@ -191,10 +227,30 @@ def parse(operation: Operation, body: bytes) -> Any:
     return message
 
 
-def _answer(
-    path: str, headers: Mapping[str, str], status: int, answer: Answer, now: float, caller: Caller | None
-) -> HttpResponse:
-    body = Body(answer) if isinstance(answer, bytes) else answer
-    compressed = bool(body.content) and headers.get("x-ots-response-compress-type") == "deflate"
-    signed = answer_headers(path, body, str(uuid.uuid4()), now, caller, compressed=compressed)
-    return HttpResponse(status, signed, body.deflated if compressed else body.content)
+def _failed(
+    error: Exception, received: _Received, now: float, caller: Caller | None, faults: InjectedFaults
+) -> _Outcome:
+    if isinstance(error, Refusal):
+        status, code, message = error.status, error.code, error.message
+    else:
+        # The service has a code for its own errors; the traceback belongs into the log, not to the client.
+        _log.error("call failed", extra={"action": "call_failed", "path": received.path}, exc_info=error)
+        status, code, message = 500, "OTSInternalServerError", "Internal server error."
+    return _Outcome(status, code, error_body(code, message), now, caller, faults)
+
+
+def _answer(received: _Received, outcome: _Outcome) -> HttpResponse:
+    """Sign an answer, and compress it where the client asked for that."""
+    content = outcome.content
+    body = Body(content) if isinstance(content, bytes) else content
+    compressed = bool(body.content) and received.headers.get("x-ots-response-compress-type") == "deflate"
+    headers = answer_headers(received.path, body, str(uuid.uuid4()), outcome.now, outcome.caller, compressed=compressed)
+    return HttpResponse(outcome.status, headers, body.deflated if compressed else body.content)
+
+
+def _lose(answer: HttpResponse, faults: InjectedFaults, path: str) -> None:
+    """Raise what a fault rule injects instead of a complete answer."""
+    if faults.drop_response:
+        raise ConnectionLost(f"answer to {path} lost on purpose")
+    if faults.cut_response:
+        raise AnswerCut(answer)

@@ -1,15 +1,16 @@
-"""Scripted trouble: latency, error codes, lost answers, outages; off until a rule is added (admin port only)."""
+"""Fault injection by rules: latency, error codes, lost answers, outages; rules come from the admin port only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ots_emulator.refusal import STATUS, Refusal
 
 
 @dataclass(slots=True, eq=False)
 class FaultRule:
-    """Trouble for matching calls; every call takes one from `count`."""
+    """Faults for matching calls; every call takes one from `count`."""
 
     operation: str = "*"
     """Name of the call, such as ``ReadRecords``; ``*`` is every call."""
@@ -35,14 +36,18 @@ class FaultRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What befalls one call."""
+class InjectedFaults:
+    """The faults injected into one call."""
 
     latency: float = 0.0
     refusal: Refusal | None = None
     drop_response: bool = False
     cut_response: bool = False
     row_refusal: Refusal | None = None
+    """Refuses the first row of a batch."""
+
+
+NO_FAULTS: Final = InjectedFaults()
 
 
 class Faults:
@@ -71,10 +76,10 @@ class Faults:
         """Answer every call with 503 for a while."""
         self.add(FaultRule(until=now + seconds, code="OTSServerUnavailable", message="Server is not available."))
 
-    def take(self, operation: str, access_key_id: str, now: float) -> Trouble | None:
-        """Return what befalls a call and use up its share of the rules; None is the usual case."""
+    def take(self, operation: str, access_key_id: str, now: float) -> InjectedFaults:
+        """Return the faults of one call and count it against the rules; `NO_FAULTS` where no rule matches."""
         if not self._rules:
-            return None
+            return NO_FAULTS
         self._rules = [rule for rule in self._rules if rule.until is None or now < rule.until]
         matching = [
             rule
@@ -86,13 +91,13 @@ class Faults:
                 rule.count -= 1
         self._rules = [rule for rule in self._rules if rule.count is None or rule.count > 0]
         if not matching:
-            return None
+            return NO_FAULTS
         refusals = [
             Refusal(rule.code, rule.message, STATUS.get(rule.code, 400) if rule.status is None else rule.status)
             for rule in matching
             if rule.code is not None
         ]
-        return Trouble(
+        return InjectedFaults(
             sum(rule.latency for rule in matching),
             refusals[0] if refusals else None,
             any(rule.drop_response for rule in matching),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from ots_emulator.api.filters import Filter, key_values, read_filter
-from ots_emulator.api.row_check import check_name
+from ots_emulator.api.rows.change_check import check_name
+from ots_emulator.api.rows.filters import Filter, key_values, read_filter
 from ots_emulator.refusal import request_invalid
 from ots_emulator.tables.cells import Cell, build_image, cells_of, key_image, scan_image
 from ots_tunnel.protocol import table_pb2 as pb

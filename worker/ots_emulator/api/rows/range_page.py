@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ots_emulator.api.capacity import read_bytes
-from ots_emulator.api.projection import Projection
-from ots_emulator.api.wide_rows import cut_row
+from ots_emulator.api.rows.capacity import read_bytes
+from ots_emulator.api.rows.projection import Projection
+from ots_emulator.api.rows.wide_rows import cut_row
 from ots_emulator.settings import Settings
 from ots_emulator.tables.keys import Key
 from ots_emulator.tables.table import Table

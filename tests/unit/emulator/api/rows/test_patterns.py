@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ots_emulator.api.patterns import PatternError, pattern_of
+from ots_emulator.api.rows.patterns import PatternError, pattern_of
 
 
 @pytest.mark.parametrize(

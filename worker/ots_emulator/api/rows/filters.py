@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from ots_emulator.api.patterns import Pattern, PatternError, pattern_of
+from ots_emulator.api.rows.patterns import Pattern, PatternError, pattern_of
 from ots_emulator.refusal import request_invalid
 from ots_emulator.tables.cells import Cell
 from ots_emulator.tables.keys import key_columns

@@ -1,0 +1,238 @@
+"""BatchWriteRow: rows are executed one after the other, or all or none (docs/data-plane.md 2.3, 2.5).
+
+What can be checked without the tables refuses the whole request. Everything else refuses its row only, so a refusal is
+kept in place of the row's key until it is the row's turn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from ots_emulator.api.call import Call
+from ots_emulator.api.rows.capacity import consumed, write_units
+from ots_emulator.api.rows.change_check import check_row_key
+from ots_emulator.api.rows.row_write import KeyedWrite, RowWrite, execute, read_write, with_key
+from ots_emulator.api.rows.write_cost import check_size, read_units, write_cost
+from ots_emulator.refusal import Refusal, RequestRefusal, request_invalid, table_missing
+from ots_emulator.tables.table import Table
+from ots_emulator.tables.transactions import Scope, out_of_scope
+from ots_emulator.wire import bytes_field
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import Action, CellOp
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.http.rpc import check_text
+
+BATCH_ROWS: Final = 200
+
+
+class RefusedWrite(NamedTuple):
+    """A row of a batch that will not be executed."""
+
+    write: RowWrite
+    refusal: Refusal
+
+
+BatchRow = KeyedWrite | RefusedWrite
+
+
+class TableBatch(NamedTuple):
+    """The rows of one table in a batch; `table` is None when there is none of that name."""
+
+    name: str
+    table: Table | None
+    rows: Sequence[BatchRow]
+
+
+def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
+    """Execute a batch."""
+    sent = [(tables.table_name, tables.rows) for tables in request.tables]
+    _check_batch(sent)
+    _check_texts(request)
+    read = [(name, [read_write(Action(row.type), row.row_change, row) for row in rows]) for name, rows in sent]
+    check_size("BatchWriteRow", [write for _, writes in read for write in writes])
+    batches = [_with_keys(call, name, writes) for name, writes in read]
+    run = _all_or_none if request.is_atomic else _one_by_one
+    return run(call, batches, request.transaction_id)
+
+
+def _with_keys(call: Call, name: str, writes: Sequence[RowWrite]) -> TableBatch:
+    table = call.instance.tables.get(name)
+    if table is None:
+        rows: list[BatchRow] = [_without_table(write, name) for write in writes]
+    else:
+        now_us = call.now_us
+        rows = [_keyed_or_refused(write, table, now_us) for write in writes]
+    _check_repeated([row.write for row in rows], allowed=not call.settings.refuse_repeated_rows)
+    return TableBatch(name, table, rows)
+
+
+def _without_table(write: RowWrite, name: str) -> RefusedWrite:
+    check_row_key(write.span)
+    return RefusedWrite(write, table_missing(name))
+
+
+def _keyed_or_refused(write: RowWrite, table: Table, now_us: int) -> BatchRow:
+    try:
+        return with_key(write, table, now_us)
+    except RequestRefusal:
+        raise
+    except Refusal as refusal:
+        return RefusedWrite(write, refusal)
+
+
+def _one_by_one(call: Call, batches: Sequence[TableBatch], transaction_id: str) -> bytes:
+    """Execute rows one after the other, in request order."""
+    transactions = call.instance.transactions
+    # All of them before the first row is executed: an unknown transaction refuses the request.
+    scopes = [
+        None if batch.table is None else transactions.scope(batch.table, transaction_id, call.now) for batch in batches
+    ]
+    if call.row_refusal is not None:
+        batches = [_with_first_refused(batches[0], call.row_refusal), *batches[1:]]
+    return b"".join(
+        _answer(batch.name, [_outcome(call, scope, row) for row in batch.rows])
+        for batch, scope in zip(batches, scopes, strict=True)
+    )
+
+
+def _with_first_refused(batch: TableBatch, refusal: Refusal) -> TableBatch:
+    first, *others = batch.rows
+    return batch._replace(rows=[RefusedWrite(first.write, refusal), *others])
+
+
+def _outcome(call: Call, scope: Scope | None, row: BatchRow) -> bytes:
+    """Execute one row of a batch and return its field of the response."""
+    if isinstance(row, RefusedWrite):
+        return _failure(row.write, row.refusal)
+    assert scope is not None, "rows without a table have been refused"
+    try:
+        call.check_ready(scope.table)
+        content = execute(call, scope, row)
+    except Refusal as refusal:
+        return _failure(row.write, refusal)
+    return _success(row.write, content)
+
+
+def _all_or_none(call: Call, batches: Sequence[TableBatch], transaction_id: str) -> bytes:
+    """Execute all rows or none: they are tried on a copy of their partition key's rows first."""
+    try:
+        rows = _atomic_rows(call, batches)
+    except Refusal as refusal:
+        return _all_refused(batches, refusal)
+    name, table, _ = batches[0]
+    assert table is not None, "rows without a table have been refused"
+    scope = call.instance.transactions.scope(table, transaction_id, call.now)
+    try:
+        call.check_ready(table)
+        trial = scope.trial(rows[0].key[0])
+        contents = [execute(call, trial, row) for row in rows]
+    except Refusal as refusal:
+        return _all_refused(batches, refusal)
+    scope.take(trial, call.now_us)
+    return _answer(name, [_success(row.write, content) for row, content in zip(rows, contents, strict=True)])
+
+
+def _atomic_rows(call: Call, batches: Sequence[TableBatch]) -> list[KeyedWrite]:
+    """Return the rows of an atomic batch, which are of one table and one partition key.
+
+    Raises:
+        Refusal: of the first row that has one, or the rows belong to several partition keys.
+    """
+    if call.row_refusal is not None:
+        raise call.row_refusal
+    keyed: list[KeyedWrite] = []
+    for batch in batches:
+        for row in batch.rows:
+            if isinstance(row, RefusedWrite):
+                raise row.refusal
+            keyed.append(row)
+    if len(batches) > 1:
+        raise Refusal("OTSDataOutOfRange", f"Data out of scope of atomic. Atomic table:{batches[0].name}.")
+    partition_key = keyed[0].key[0]
+    for row in keyed:
+        if row.key[0] != partition_key:
+            raise out_of_scope("atomic", partition_key, row.key[0])
+    return keyed
+
+
+def _all_refused(batches: Sequence[TableBatch], refusal: Refusal) -> bytes:
+    return b"".join(_answer(batch.name, [_failure(row.write, refusal) for row in batch.rows]) for batch in batches)
+
+
+def _check_batch(tables: Sequence[tuple[str, Sequence[pb.RowInBatchWriteRowRequest]]]) -> None:
+    if not tables:
+        raise request_invalid("No row is specified in BatchWriteRow.")
+    if sum(len(rows) for _, rows in tables) > BATCH_ROWS:
+        raise request_invalid(f"Rows count exceeds the upper limit: {BATCH_ROWS}.")
+    seen: set[str] = set()
+    for name, rows in tables:
+        if not isinstance(name, str):
+            raise request_invalid(f"Invalid table name: '{name!r}'.")
+        if name in seen:
+            raise request_invalid(f"Duplicated table name: {name}.")
+        if not rows:
+            raise request_invalid(f"No operation is specified for table: '{name}'.")
+        seen.add(name)
+
+
+def _check_texts(request: pb.BatchWriteRowRequest) -> None:
+    """Refuse text that is not UTF-8, apart from the names of tables, which `_check_batch` checks."""
+    try:
+        if not isinstance(request.transaction_id, str):
+            raise CodecError("transaction_id is not UTF-8")
+        for table in request.tables:
+            for row in table.rows:
+                if row.HasField("return_content"):
+                    check_text(row.return_content)
+    except CodecError as error:
+        raise request_invalid("Parse PBMessage from RawString failed.") from error
+
+
+def _check_repeated(writes: Sequence[RowWrite], *, allowed: bool) -> None:
+    """Refuse what rows of one key must not carry; they are executed in request order (docs/data-plane.md 2.5)."""
+    keys = [write.span.key for write in writes]
+    if len(set(keys)) == len(keys):
+        return
+    if not allowed:
+        raise request_invalid("Repeated rows are not allowed in BatchModify.")
+    counts = Counter(keys)
+    increments: Counter[bytes] = Counter()
+    for write in writes:
+        key, condition = write.span.key, write.request.condition
+        if counts[key] == 1:
+            continue
+        if condition.row_existence != pb.IGNORE:
+            raise request_invalid("Repeated rows do not support row exist expectation check in BatchModify.")
+        if condition.column_condition:
+            raise request_invalid("Repeated rows do not support row condition check in BatchModify.")
+        increments[key] += any(cell.op == CellOp.INCREMENT for cell in write.span.cells)
+        if increments[key] > 1:
+            raise request_invalid("Repeated rows do not support increments more than once in BatchModify.")
+
+
+def _answer(name: str, outcomes: Iterable[bytes]) -> bytes:
+    """Return the field of one table: BatchWriteRowResponse.tables(1) := table_name(1) rows(2)*."""
+    return bytes_field(1, bytes_field(1, name.encode()) + b"".join(outcomes))
+
+
+def _failure(write: RowWrite, refusal: Refusal) -> bytes:
+    error = pb.Error(code=refusal.code, message=refusal.message)
+    row = pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=write_cost(write))
+    return bytes_field(2, row.SerializeToString())
+
+
+def _success(write: RowWrite, content: bytes | None) -> bytes:
+    if content is None:
+        return _plain_success(read_units(write.request.condition), write_units(write.span, write.wire_bytes))
+    row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=write_cost(write), row=content)
+    return bytes_field(2, row.SerializeToString())
+
+
+# The rows of a load cost the same, so few answers are different.
+@lru_cache(maxsize=64)
+def _plain_success(reads: int, writes: int) -> bytes:
+    row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=consumed(reads, writes))
+    return bytes_field(2, row.SerializeToString())

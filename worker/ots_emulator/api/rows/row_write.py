@@ -1,0 +1,144 @@
+"""One row of a write, from its bytes to what the client gets back.
+
+    RowWrite (read_write: the row alone) -> KeyedWrite (with_key: the row and its table) -> execute (the rows stored)
+
+Every step returns a new value or raises the refusal at once; only a batch collects refusals, because one row of it may
+fail without the others.
+
+Source: docs/data-plane.md 2.3, 2.5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ots_emulator.api.call import Call
+from ots_emulator.api.rows.auto_increment import fill_placeholder
+from ots_emulator.api.rows.change_check import read_change
+from ots_emulator.api.rows.filters import key_values, read_filter
+from ots_emulator.api.rows.projection import Projection
+from ots_emulator.refusal import Refusal, parameter_invalid, request_invalid
+from ots_emulator.tables.cells import HEADER, cells_of, key_image, scan_image
+from ots_emulator.tables.keys import Key
+from ots_emulator.tables.table import Table
+from ots_emulator.tables.transactions import Scope
+from ots_tunnel.model import Action, CellOp
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, scan_row
+
+WriteRequest = pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowRequest | pb.DeleteRowRequest
+
+
+class RowWrite(NamedTuple):
+    """One row of a write as it was sent; `span` is `row` taken apart."""
+
+    action: Action
+    row: bytes
+    span: RowSpan
+    request: WriteRequest
+
+    @property
+    def wire_bytes(self) -> int:
+        """An upper bound of the row's size."""
+        return len(self.row)
+
+
+class KeyedWrite(NamedTuple):
+    """A row of a write and its key in the table."""
+
+    write: RowWrite
+    key: Key
+
+
+def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
+    """Take a row of a write apart.
+
+    Raises:
+        RequestRefusal: malformed, or wrong whatever the table looks like.
+    """
+    span = read_change(row, action)
+    if request.HasField("return_content"):
+        _check_return(request.return_content, span)
+    return RowWrite(action, row, span, request)
+
+
+def _check_return(wanted: pb.ReturnContent, span: RowSpan) -> None:
+    """Only an incremented column can be returned by name, and none together with the key (docs/data-plane.md 2.5)."""
+    if not wanted.return_column_names:
+        return
+    if wanted.return_type != pb.RT_AFTER_MODIFY:
+        raise request_invalid(
+            f"Return column names cannot be given when return type is {pb.ReturnType.Name(wanted.return_type)}."
+        )
+    incremented = {cell.name for cell in span.cells if cell.op == CellOp.INCREMENT}
+    for name in wanted.return_column_names:
+        if name.encode() not in incremented:
+            raise request_invalid(f"Return column name: '{name}' is not that of a column the row change increments.")
+
+
+def with_key(write: RowWrite, table: Table, now_us: int) -> KeyedWrite:
+    """Return the row with its key; the placeholder of an auto-increment column gets its value.
+
+    Raises:
+        RequestRefusal: what concerns the whole request.
+        Refusal: the key does not fit the table.
+    """
+    schema = table.schema
+    if schema.auto_increment is not None:
+        condition = write.request.condition
+        filled = fill_placeholder(write.span, write.action, condition, table, schema.auto_increment, now_us)
+        if filled is not None:
+            write = RowWrite(write.action, filled, scan_row(filled), write.request)
+    span = write.span
+    key = schema.parse(span.key)
+    # The key has the names of the table's columns, so this concerns the request whatever the table is.
+    if not schema.names.isdisjoint([cell.name for cell in span.cells]):
+        column = next(cell.name for cell in span.cells if cell.name in schema.names)
+        raise request_invalid(f"Duplicated attribute column name with primary key column: {column.decode()}.")
+    return KeyedWrite(write, key)
+
+
+def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
+    """Execute one row; return the row that the client wants back, if any.
+
+    Raises:
+        Refusal: it may not be executed.
+    """
+    (action, row, span, request), key = keyed
+    scope.check(key)
+    table = scope.table
+    now_us = call.now_us
+    if action is not Action.DELETE:
+        table.check_versions(span, now_us)
+    if action is Action.UPDATE and not table.options.allow_update:
+        raise parameter_invalid("UpdateRow is not allowed: allow_update of the table is false.")
+    _check_condition(table, request.condition, span, key, now_us // 1000)
+    scope.apply(action, key, row, span, now_us)
+    if not request.HasField("return_content"):
+        return None
+    return _content(table, request.return_content, span, key, now_us // 1000)
+
+
+def _check_condition(table: Table, condition: pb.Condition, span: RowSpan, key: Key, now_ms: int) -> None:
+    existence = condition.row_existence
+    if existence == pb.IGNORE and not condition.column_condition:
+        return
+    image = table.get(key, now_ms)
+    met = existence == pb.IGNORE or (image is not None) == (existence == pb.EXPECT_EXIST)
+    if met and condition.column_condition:
+        cells = [] if image is None else cells_of(scan_image(image))
+        key_cells = {} if image is None else key_values(span.key)
+        met = read_filter(condition.column_condition).passes(cells, key_cells)
+    if not met:
+        raise Refusal("OTSConditionCheckFail", "Condition check failed.")
+
+
+def _content(table: Table, wanted: pb.ReturnContent, span: RowSpan, key: Key, now_ms: int) -> bytes | None:
+    if wanted.return_type == pb.RT_PK:
+        return HEADER + key_image(span)
+    image = table.get(key, now_ms) if wanted.return_type == pb.RT_AFTER_MODIFY else None
+    if image is None or not wanted.return_column_names:
+        return None
+    names = frozenset(name.encode() for name in wanted.return_column_names)
+    row = Projection(names=names, max_versions=1).apply(image, frozenset())
+    return None if row is None else HEADER + row
