@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import DecodeError, Message
 
-from ots_emulator.api import unsupported as absent_api
+from ots_emulator.api import unsupported
 from ots_emulator.server.application import readable
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol import table_pb2
@@ -61,7 +61,7 @@ def judge(path: str, sent: Mapping[str, str], response: HttpResponse) -> bool:
     """
     body = _checked_body(path, sent, response)
     if response.status == 200:
-        operation = OPERATIONS_BY_PATH.get(path) or absent_api.OPERATIONS_BY_PATH.get(path)
+        operation = OPERATIONS_BY_PATH.get(path) or unsupported.OPERATIONS_BY_PATH.get(path)
         if operation is None:
             raise Unfit("success of an operation that does not exist")
         _check_success(operation, body)
