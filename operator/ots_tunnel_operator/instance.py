@@ -14,12 +14,12 @@ from ots_tunnel.tables import AsyncTableAdmin
 
 R = TypeVar("R")
 
-#: What a failed call to an instance may raise.
+#: Errors of a failed call to an instance.
 CALL_ERRORS = (TunnelError, TimeoutError, OSError)
 
 
 class Instance:
-    """Clients of one instance with one pair of keys."""
+    """Clients of one instance with one set of credentials."""
 
     def __init__(self, endpoint: str, instance: str, credentials: Credentials) -> None:
         self.endpoint = endpoint
@@ -40,16 +40,17 @@ class Instance:
 
 
 def _give_up(_operation: str, error: TunnelError) -> None:
-    """Where no connection opens the next pass tries again: the object is to say why at once."""
+    """End the client's retries where no connection opens: the object reports the cause, the next pass tries again."""
     if isinstance(error, ConnectError):
         raise error
 
 
 async def within(seconds: float, call: Awaitable[R]) -> R:
-    """The answer to a call.
+    """The answer to a call within a number of seconds.
 
     Raises:
-        ReadTimeout: it took longer. Everything else: as the call.
+        ReadTimeout: it took longer.
+        Exception: those of the call itself.
     """
     try:
         async with asyncio.timeout(seconds):

@@ -1,6 +1,6 @@
-"""What one loop remembers between two passes: caches and times only, nothing that correctness depends on.
+"""What one loop keeps between two passes: caches and times, nothing that correctness depends on.
 
-Everything here may be lost at any moment; a restarted operator comes to the same end, a little later.
+All of it may be lost at any moment: a restarted operator reaches the same state, a little later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ots_tunnel_operator.world import Table, Tunnel
 
 @dataclass(slots=True)
 class Side:
-    """One end, source or sink: its keys, its clients, its table."""
+    """Source or sink: its credentials, its clients, its table."""
 
     credentials: Credentials | None = None
     credentials_time: float = 0.0
@@ -24,12 +24,12 @@ class Side:
     table_time: float = 0.0
 
     def forget(self) -> None:
-        """Read the keys and the table again: a call failed."""
+        """Drop credentials and table after a failed call, so that the next pass reads them again."""
         self.credentials = None
         self.table = None
 
     async def connect(self, endpoint: str, instance: str, credentials: Credentials) -> Instance:
-        """The clients for these keys; new ones where anything changed."""
+        """Clients with these credentials; new ones after any change."""
         now = self.instance
         if now is not None and (now.endpoint, now.instance, now.credentials) == (endpoint, instance, credentials):
             return now
@@ -47,25 +47,25 @@ class Side:
 
 @dataclass(slots=True)
 class LoopCache:
-    """All of one object's loop."""
+    """Everything that the loop of one object keeps."""
 
     source: Side = field(default_factory=Side)
     sink: Side = field(default_factory=Side)
     tunnel: Tunnel | None = None
-    """As described last, where that succeeded."""
+    """The last description; None after a failure."""
     tunnel_time: float = 0.0
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
-    """When figures were written last."""
+    """Time of the last status write."""
     failures: int = 0
-    """Passes in a row that ended with a problem or an error."""
+    """Consecutive passes that ended with a problem or an error."""
     posted: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Events posted, by reason and message, with their time."""
+    """Posted events: (reason, message) -> time."""
     applied: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
-    """Child -> (what was applied, the version it had right after)."""
+    """Applied children: (kind, name) -> (digest of the manifest, version right after applying it)."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by a pass or by the deletion, never by both."""
+    """Held during a pass and during a step of the deletion: the two exclude each other."""
 
     async def close(self) -> None:
         """Close every connection."""

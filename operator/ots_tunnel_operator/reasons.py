@@ -1,83 +1,109 @@
-"""The catalogue of reasons, and problems, which have one of them."""
+"""The reasons of conditions, and problems, which have one of them.
+
+The values are an API: `kubectl wait`, alerts and docs/operations.md use them.
+"""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 
 class Reason(enum.StrEnum):
-    """Why a condition has its status. Problems carry what to do in their message."""
+    """Why a condition has its status: value and description."""
+
+    description: str
+
+    def __new__(cls, value: str, description: str) -> Self:
+        """Make a member whose value is its first word."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.description = description
+        return member
 
     # preflight
-    INVALID_SPEC = "InvalidSpec"
-    SECRET_NOT_FOUND = "SecretNotFound"
-    KEY_MISSING = "KeyMissing"
-    AUTH_FAILED = "AuthFailed"
-    ACCESS_DENIED = "AccessDenied"
-    ENDPOINT_UNREACHABLE = "EndpointUnreachable"
-    SERVICE_UNAVAILABLE = "ServiceUnavailable"
-    SERVICE_REFUSED = "ServiceRefused"
-    TABLE_NOT_FOUND = "TableNotFound"
-    DESTINATION_NOT_FOUND = "DestinationNotFound"
-    DESTINATION_INCOMPATIBLE = "DestinationIncompatible"
-    DESTINATION_NOT_EMPTY = "DestinationNotEmpty"
-    DESTINATION_BEHIND_TUNNEL = "DestinationBehindTunnel"
-    NAME_CONFLICT = "NameConflict"
-    API_SERVER_REFUSED = "ApiServerRefused"
-    INTERNAL_ERROR = "InternalError"
+    INVALID_SPEC = "InvalidSpec", "The spec cannot be carried out; the message names the field."
+    SECRET_NOT_FOUND = "SecretNotFound", "A Secret that the spec names does not exist."
+    KEY_MISSING = "KeyMissing", "A Secret lacks accessKeyId or accessKeySecret."
+    AUTH_FAILED = "AuthFailed", "The service does not accept the AccessKey."
+    ACCESS_DENIED = "AccessDenied", "The AccessKey has no permission for the instance."
+    ENDPOINT_UNREACHABLE = "EndpointUnreachable", "No Tablestore answers at the endpoint."
+    SERVICE_UNAVAILABLE = "ServiceUnavailable", "The service is temporarily unavailable; tried again."
+    SERVICE_REFUSED = "ServiceRefused", "The service refused a call; the message has its answer."
+    TABLE_NOT_FOUND = "TableNotFound", "The source table does not exist."
+    DESTINATION_NOT_FOUND = "DestinationNotFound", "The destination does not exist and createTable is Never."
+    DESTINATION_INCOMPATIBLE = (
+        "DestinationIncompatible",
+        "The destination's keys, versions, TTL or deviation rule out an equal copy.",
+    )
+    DESTINATION_NOT_EMPTY = "DestinationNotEmpty", "The destination has rows and onExisting is Refuse."
+    DESTINATION_BEHIND_TUNNEL = (
+        "DestinationBehindTunnel",
+        "The tunnel was consumed before, but the destination is missing or empty.",
+    )
+    NAME_CONFLICT = "NameConflict", "A child's name is taken by an object that this object does not own."
+    API_SERVER_REFUSED = "ApiServerRefused", "The API server refused a call of the operator; tried again."
+    INTERNAL_ERROR = "InternalError", "An unexpected error of the operator; its log has the traceback."
     # tunnel
-    TUNNEL_IN_USE = "TunnelInUse"
-    TUNNEL_NOT_FOUND = "TunnelNotFound"
-    TUNNEL_REPLACED = "TunnelReplaced"
-    TUNNEL_EXPIRED = "TunnelExpired"
-    SPEC_MISMATCH = "SpecMismatch"
-    CHECKPOINT_UNREADABLE = "CheckpointUnreadable"
-    SNAPSHOT_UNKNOWN = "SnapshotUnknown"
-    SNAPSHOT_IMPOSSIBLE = "SnapshotImpossible"
-    SNAPSHOT_FAILED = "SnapshotFailed"
-    SNAPSHOT_RETRYING = "SnapshotRetrying"
-    SPARK_OPERATOR_MISSING = "SparkOperatorMissing"
-    TUNNEL_INITIALISING = "TunnelInitialising"
-    # works, but not as promised
-    FOREIGN_CLIENT = "ForeignClient"
-    RETENTION_AT_RISK = "RetentionAtRisk"
-    LAG_HIGH = "LagHigh"
-    WORKERS_UNAVAILABLE = "WorkersUnavailable"
-    WORKERS_FAILING = "WorkersFailing"
-    CHANNEL_ERRORS = "ChannelErrors"
+    TUNNEL_IN_USE = "TunnelInUse", "An elder object consumes the same tunnel."
+    TUNNEL_NOT_FOUND = "TunnelNotFound", "The tunnel does not exist, or no longer exists."
+    TUNNEL_REPLACED = "TunnelReplaced", "Another tunnel has the name of the one that this object used."
+    TUNNEL_EXPIRED = "TunnelExpired", "The tunnel has expired; undelivered changes are lost."
+    SPEC_MISMATCH = "SpecMismatch", "A tunnel of this name exists with another type, start or end."
+    CHECKPOINT_UNREADABLE = (
+        "CheckpointUnreadable",
+        "The service does not show checkpoints to a reader, so progress is unknown.",
+    )
+    SNAPSHOT_UNKNOWN = "SnapshotUnknown", "The tunnel was consumed before, but no completed snapshot of it is recorded."
+    SNAPSHOT_IMPOSSIBLE = "SnapshotImpossible", "An existing tunnel that was consumed before cannot get a snapshot."
+    SNAPSHOT_FAILED = "SnapshotFailed", "The SparkApplication ended with splits missing."
+    SNAPSHOT_RETRYING = "SnapshotRetrying", "An attempt of the SparkApplication failed; the next one follows."
+    SPARK_OPERATOR_MISSING = "SparkOperatorMissing", "No Spark operator picks up the SparkApplication."
+    TUNNEL_INITIALISING = "TunnelInitialising", "The service is preparing the channels; a problem after 300 s."
+    # degraded
+    FOREIGN_CLIENT = "ForeignClient", "A client that is no worker of this object consumes the tunnel."
+    RETENTION_AT_RISK = "RetentionAtRisk", "Unconsumed changes use much of the stream's retention."
+    LAG_HIGH = "LagHigh", "The slowest channel is further behind than lagDegradedSeconds."
+    WORKERS_UNAVAILABLE = "WorkersUnavailable", "Fewer workers are ready than wanted."
+    WORKERS_FAILING = "WorkersFailing", "A worker's container keeps restarting."
+    CHANNEL_ERRORS = "ChannelErrors", "A worker reports an error of a channel."
     # waiting
-    CREATING_DESTINATION = "CreatingDestination"
-    CREATING_TUNNEL = "CreatingTunnel"
-    SNAPSHOT_RUNNING = "SnapshotRunning"
-    BASE_DATA_RUNNING = "BaseDataRunning"
-    STARTING_WORKERS = "StartingWorkers"
-    SCALING = "Scaling"
-    ROLLING_WORKERS = "RollingWorkers"
-    SUSPENDING = "Suspending"
-    DELETING = "Deleting"
-    PREDECESSOR_GOING = "PredecessorGoing"
-    # fine
-    CONSUMING = "Consuming"
-    COMPLETED = "Completed"
-    AUTHENTICATED = "Authenticated"
-    TUNNEL_AVAILABLE = "TunnelAvailable"
-    SINK_AVAILABLE = "SinkAvailable"
-    MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"
-    NO_WORKERS_WANTED = "NoWorkersWanted"
-    AS_EXPECTED = "AsExpected"
-    SETTLED = "Settled"
-    CHANNELS_MOVING = "ChannelsMoving"
-    SUSPEND_REQUESTED = "SuspendRequested"
-    NOT_SUSPENDED = "NotSuspended"
-    ALL_CHANNELS_TERMINATED = "AllChannelsTerminated"
-    SNAPSHOT_DONE = "SnapshotDone"
-    STREAM_OPEN = "StreamOpen"
-    NOT_COMPLETED = "NotCompleted"
-    UNKNOWN = "NotObserved"
+    CREATING_DESTINATION = "CreatingDestination", "The destination is being created."
+    CREATING_TUNNEL = "CreatingTunnel", "The tunnel is being created, adopted or read for the first time."
+    SNAPSHOT_RUNNING = "SnapshotRunning", "Spark copies existing rows."
+    BASE_DATA_RUNNING = "BaseDataRunning", "Workers copy existing rows."
+    STARTING_WORKERS = "StartingWorkers", "Workers are starting."
+    SCALING = "Scaling", "The number of workers changes."
+    ROLLING_WORKERS = "RollingWorkers", "Workers are being replaced by ones with the current configuration."
+    SUSPENDING = "Suspending", "spec.suspend is true and consumers are still draining."
+    DELETING = "Deleting", "The object is being deleted."
+    PREDECESSOR_GOING = "PredecessorGoing", "A child of a deleted object of the same name still exists."
+    # as wanted
+    CONSUMING = "Consuming", "Every channel has a worker."
+    COMPLETED = "Completed", "Everything that the tunnel had to deliver is delivered."
+    AUTHENTICATED = "Authenticated", "The service accepts the credentials."
+    TUNNEL_AVAILABLE = "TunnelAvailable", "The tunnel is ready, or none is needed."
+    SINK_AVAILABLE = "SinkAvailable", "The sink is ready."
+    MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable", "As many workers are ready as wanted."
+    NO_WORKERS_WANTED = "NoWorkersWanted", "No worker is wanted at present."
+    AS_EXPECTED = "AsExpected", "There is nothing to report."
+    SETTLED = "Settled", "No channel is moving between workers."
+    CHANNELS_MOVING = "ChannelsMoving", "Channels are moving between workers."
+    SUSPEND_REQUESTED = "SuspendRequested", "spec.suspend is true and nothing is consumed."
+    NOT_SUSPENDED = "NotSuspended", "spec.suspend is false."
+    ALL_CHANNELS_TERMINATED = "AllChannelsTerminated", "Every channel has been read to its end."
+    SNAPSHOT_DONE = "SnapshotDone", "Every split is copied."
+    STREAM_OPEN = "StreamOpen", "The stream has no end yet."
+    NOT_COMPLETED = "NotCompleted", "Existing rows are still being copied."
+    UNKNOWN = "NotObserved", "The operator could not observe it."
 
 
-#: Reasons that do not heal without a human (kstatus: Stalled).
+#: Value -> description, in the order of the enum.
+DESCRIPTIONS: Mapping[str, str] = {reason.value: reason.description for reason in Reason}
+
+#: Reasons that need a human: retrying does not help (kstatus: Stalled).
 STALLED = frozenset(
     {
         Reason.INVALID_SPEC,
@@ -98,7 +124,7 @@ STALLED = frozenset(
     }
 )
 
-#: Reasons that are on the way to something and no news to warn of.
+#: Reasons of a passing state, which deserve no Warning event.
 PASSING = frozenset(
     {
         Reason.CREATING_DESTINATION,
@@ -109,7 +135,7 @@ PASSING = frozenset(
     }
 )
 
-#: Reasons after which workers could only fail or do harm: they are taken to 0.
+#: Reasons with which workers could only fail or do harm: they are scaled to 0.
 STOPS_WORKERS = frozenset(
     {Reason.TUNNEL_IN_USE, Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED}
 )
@@ -117,10 +143,10 @@ STOPS_WORKERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something is wrong.
+    """Something that prevents or degrades the work.
 
-    `message` names the field, what was found and what to do. `conditions` are the types it makes False, beside
-    Ready; `stalled` whether a human has to act.
+    `message` names the field, the finding and what to do. `conditions` are the condition types that it makes False,
+    in addition to Ready.
     """
 
     reason: Reason
@@ -129,10 +155,10 @@ class Problem:
 
     @property
     def stalled(self) -> bool:
-        """Whether it cannot heal without a human."""
+        """Whether a human has to act."""
         return self.reason in STALLED
 
     @property
     def stops_workers(self) -> bool:
-        """Whether workers have to go."""
+        """Whether workers have to be scaled to 0."""
         return self.reason in STOPS_WORKERS

@@ -1,6 +1,7 @@
-"""Everything one pass observed of one object: values only, read by the pure parts and by nobody changed.
+"""Immutable record of everything one pass observed of one object.
 
-Absent is not unknown: a `Missing` answer says that the thing is not there, a `Failure` that nobody could tell.
+Absent is not unknown: `Missing` means that a thing does not exist, `Failure` that it could not be read, `Unread` that
+this pass did not ask. The pure parts (assess, plan, report) read a `World`; only `observe` builds one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Resource:
 
     @property
     def spec(self) -> TunnelSpec:
-        """What is wanted."""
+        """The spec."""
         return self.object.spec
 
     @property
@@ -54,13 +55,13 @@ class Resource:
 
     @property
     def created(self) -> float:
-        """When the object was created; 0 where the API server did not say."""
+        """Time of creation; 0 where the API server gives none."""
         created = self.object.metadata.creation_timestamp
         return created.timestamp() if created else 0.0
 
     @property
     def deleted(self) -> float | None:
-        """When its deletion was asked for."""
+        """Time of the deletion request; None while there is none."""
         deleted = self.object.metadata.deletion_timestamp
         return deleted.timestamp() if deleted else None
 
@@ -81,7 +82,7 @@ class Resource:
 
     @property
     def undecided(self) -> bool:
-        """Whether the destination or the tunnel is still to be made or adopted."""
+        """Whether the destination or the tunnel still has to be created or adopted."""
         needs_tunnel = self.spec.wire_type is not None and not self.recorded_tunnel.get("id")
         has_destination = self.spec.sink.tablestore is not None
         return needs_tunnel or (has_destination and not self.recorded_destination.get("ensuredTime"))
@@ -89,24 +90,24 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something could not be read; the problem says why and what to do."""
+    """Something that could not be read; the problem names the cause and what to do."""
 
     problem: Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The thing is certainly not there."""
+    """Something that certainly does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Not asked in this pass, because what it needs failed or because it does not matter now."""
+    """Something that this pass did not read: a prerequisite failed, or it does not matter now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that exists; `empty` is None where nobody looked."""
+    """A table that exists; `empty` is None where this was not checked."""
 
     schema: TableSchema
     empty: bool | None = None
@@ -115,7 +116,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Tunnel:
-    """A tunnel that exists; `checkpoints` only where it matters whether it has moved."""
+    """A tunnel that exists; `checkpoints` are read only while it matters whether it has moved."""
 
     description: TunnelDescription
     checkpoints: Mapping[ChannelId, Checkpoint] | None = None
@@ -123,7 +124,7 @@ class Tunnel:
 
 @dataclass(frozen=True, slots=True)
 class WorkerChannel:
-    """One channel as its worker says."""
+    """One channel in a worker's report; times are seconds since 1970."""
 
     channel_id: str
     channel_type: str
@@ -152,7 +153,7 @@ class WorkerReport:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A worker pod; `report` is None where it could not be asked."""
+    """A worker pod; `report` is None where the worker did not answer."""
 
     name: str
     phase: str
@@ -172,7 +173,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class SparkPod:
-    """A pod of a Spark application; `terminated` says that every container has a terminated status."""
+    """A pod of a Spark application; `terminated`: every container has a terminated status."""
 
     name: str
     phase: str
@@ -196,29 +197,29 @@ class Competitor:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is there now."""
+    """What one pass observed."""
 
     resource: Resource
     now: float
     elder: Competitor | None = None
-    """The eldest other object on the same tunnel, where it is elder than ours."""
+    """The eldest other object on the same tunnel; None where this object is the eldest."""
     source_credentials: Credentials | Failure | Unread = Unread()
     sink_credentials: Credentials | Failure | Unread = Unread()
     source: Table | Missing | Failure | Unread = Unread()
     destination: Table | Missing | Failure | Unread = Unread()
     tunnel: Tunnel | Missing | Failure | Unread = Unread()
     children: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
-    """Objects of the names the operator uses, by (kind, name), whoever owns them."""
+    """Objects with the names that the operator uses, by (kind, name), whether it owns them or not."""
     pods: tuple[Pod, ...] = ()
     spark_pods: tuple[SparkPod, ...] = ()
     foreign_since: Mapping[str, float] = field(default_factory=dict)
-    """Client ids that are not ours and own channels, with the time they were first seen."""
+    """Clients that own channels and are no workers of this object: client id -> time of the first sighting."""
 
     @property
     def deployment(self) -> Mapping[str, Any] | None:
-        """The workers' Deployment, None where there is none."""
+        """The workers' Deployment; None without one."""
         return self.child("Deployment", names.deployment_name(self.resource.name))
 
     def child(self, kind: str, name: str) -> Mapping[str, Any] | None:
-        """One child, None where there is none."""
+        """One child; None where it does not exist."""
         return self.children.get((kind, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,9 +18,10 @@ from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
-from ots_tunnel_operator.world import Failure, Resource, Table, Tunnel, World
+from ots_tunnel_operator.observe.tunnel import TunnelObserver
+from ots_tunnel_operator.world import Failure, Resource, Table, Tunnel, Unread, World
 from tests.support.objects import EMULATOR
-from tests.support.worlds import COPY, KEYS, NOW, SCHEMA, SETTINGS, channel, description, recorded, resource
+from tests.support.worlds import COPY, KEYS, NOW, SCHEMA, SETTINGS, channel, description, pod, recorded, resource, world
 
 RUNNING = description(channel("c1", consumed=NOW - 5))
 
@@ -122,6 +123,19 @@ async def test_a_tunnel_that_is_waited_for_is_described_in_every_pass(
 
     for later in (0.0, 1.0):
         await observe(cache, NOW + later, resource(status))
+
+    assert service.calls == ["DescribeTunnel"] * 2
+
+
+async def test_completion_is_never_decided_by_a_description_older_than_the_reports() -> None:
+    service = Service()
+    cache = connected_cache(service)
+    finished = pod("pod-1")
+    assert finished.report is not None
+    finished = replace(finished, report=replace(finished.report, completed=True))
+
+    for pods in ((finished,), (finished,), (pod("pod-1"),)):
+        await TunnelObserver(SETTINGS).observe(world(pods=pods, tunnel=Unread()), cache)
 
     assert service.calls == ["DescribeTunnel"] * 2
 
