@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sys
 import time
@@ -29,8 +28,8 @@ from ots_tunnel.config import (
 )
 from tests.chaos.judge import Strike
 from tests.chaos.ledger import COPY
+from tests.support.processes import ROOT, inherited_environment
 
-ROOT = Path(__file__).parents[2]
 SOURCE: Final = "source"
 TABLE: Final = "events"
 TUNNEL: Final = "chaos"
@@ -76,10 +75,16 @@ class WorkerProcesses:
         name = name_of(worker, start)
         path = self._folder / f"{name}.yaml"
         path.write_text(dump_config(self._document(name)))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "worker"), str(ROOT)))}
         with (self._folder / f"{name}.log").open("wb") as log:
             self._processes[worker] = await asyncio.create_subprocess_exec(
-                sys.executable, *self._command, "run", "--config", str(path), stderr=log, stdout=log, env=environment
+                sys.executable,
+                *self._command,
+                "run",
+                "--config",
+                str(path),
+                stderr=log,
+                stdout=log,
+                env=inherited_environment(ROOT),
             )
 
     async def kill(self, worker: int) -> None:

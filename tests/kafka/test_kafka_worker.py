@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
@@ -21,10 +20,10 @@ from ots_tunnel.sinks.kafka.message import Origin
 from tests.kafka.broker import Broker
 from tests.kafka.topic import Read, numbers_by_key, read_topic
 from tests.support.emulator_scene import FAST, TABLE, EmulatorScene
+from tests.support.processes import bare_environment, module
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300), pytest.mark.xdist_group("kafka")]
 
-ROOT = Path(__file__).parents[2]
 KEYS = [f"key-{number:02}" for number in range(40)]
 EXPECTED = {json.dumps([key]).encode() for key in KEYS}
 
@@ -152,8 +151,8 @@ http: {{port: 0}}
 
 
 async def start(document: Path) -> Process:
-    command = (sys.executable, "-m", "ots_tunnel", "run", "--config", str(document))
-    return await asyncio.create_subprocess_exec(*command, stderr=PIPE, env={"PYTHONPATH": str(ROOT / "worker")})
+    command = module("ots_tunnel", "run", "--config", str(document))
+    return await asyncio.create_subprocess_exec(*command, stderr=PIPE, env=bare_environment())
 
 
 async def ended(process: Process) -> tuple[int | None, list[dict[str, object]]]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import base64
 import errno
-import os
 import random
 import socket
 import subprocess
-import sys
 import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +21,7 @@ import yaml
 
 from ots_tunnel_operator import names
 from tests.operator.operator_scene import OperatorScene
-from tests.support.api_server import ROOT
+from tests.support.processes import inherited_environment, module
 
 _STOP_SECONDS = 20.0
 
@@ -65,11 +63,10 @@ class LoopbackNode:
         """
         (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
         address = _free_address()
-        command = [sys.executable, "-m", "ots_tunnel", "run", "--config", str(self._document(address))]
-        path = os.pathsep.join(str(ROOT / folder) for folder in ("operator", "worker"))
+        command = module("ots_tunnel", "run", "--config", str(self._document(address)))
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command, env=inherited_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         self._scene.until(lambda: self._is_ready(address), "the worker is ready")
         status = {"status": _running(address)}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 from types import TracebackType
 
-from tests.support.api_server import ROOT
+from tests.support.processes import inherited_environment, module
 
 #: Time an operator has to end by itself.
 _STOP_SECONDS = 20.0
@@ -25,11 +23,10 @@ class OperatorProcess:
     """
 
     def __init__(self, kubeconfig: Path, namespace: str, log: Path, *flags: str) -> None:
-        self._command = [sys.executable, "-m", "ots_tunnel_operator", "run", "--namespace", namespace]
+        self._command = module("ots_tunnel_operator", "run", "--namespace", namespace)
         self._command += ["--http-host", "127.0.0.1", "--http-port", "0", "--worker-image", "worker:test"]
         self._command += ["--spark-image", "spark:test", *flags]
-        path = os.pathsep.join(str(ROOT / folder) for folder in ("operator", "worker"))
-        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "PYTHONPATH": path}
+        self._environment = inherited_environment(KUBECONFIG=str(kubeconfig))
         # a pod's account, where the tests themselves run in one
         self._environment.pop("KUBERNETES_SERVICE_HOST", None)
         self._log = log

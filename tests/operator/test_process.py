@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +14,9 @@ import pytest
 
 from ots_emulator import Emulator
 from tests.operator.pass_scene import fill
-from tests.support.api_server import ROOT, ApiServer
+from tests.support.api_server import ApiServer
 from tests.support.objects import tunnel_object
+from tests.support.processes import inherited_environment, module
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
@@ -32,10 +31,9 @@ SILENCE = 6.0
 @contextmanager
 def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The operator out of the cluster; ends by SIGTERM within seconds."""
-    command = [sys.executable, "-m", "ots_tunnel_operator", "run", "--namespace", NAMESPACE, "--http-host", "127.0.0.1"]
+    command = module("ots_tunnel_operator", "run", "--namespace", NAMESPACE, "--http-host", "127.0.0.1")
     options = ["--http-port", "0", "--poll-seconds", "0.5", "--status-seconds", "1", "--worker-image", "worker:1"]
-    path = os.pathsep.join([str(ROOT / "operator"), str(ROOT / "worker")])
-    environment = {**os.environ, "KUBECONFIG": str(api.kubeconfig), "PYTHONPATH": path}
+    environment = inherited_environment(KUBECONFIG=str(api.kubeconfig))
     with log.open("wb") as output:
         process = subprocess.Popen([*command, *options], env=environment, stdout=output, stderr=output)
         try:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 import signal
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -32,8 +30,8 @@ from ots_tunnel.config import (
 )
 from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.go_program import go_command
+from tests.support.processes import inherited_environment, module
 
-ROOT = Path(__file__).parents[2]
 #: A page of records is one line of the Go worker.
 LINE_LIMIT = 1 << 26
 #: Ours takes no shorter heartbeat than the service; theirs does, which makes the tests quick.
@@ -171,12 +169,11 @@ class Consumers:
         """Start our worker with the stdout sink."""
         path = self._folder / f"{name}.yaml"
         path.write_text(dump_config(self._document(name)))
-        return await self._start(name, [sys.executable, "-m", "ots_tunnel", "run", "--config", str(path)])
+        return await self._start(name, module("ots_tunnel", "run", "--config", str(path)))
 
     async def _start(self, name: str, command: list[str]) -> Consumer:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "worker")}
         process = await asyncio.create_subprocess_exec(
-            *command, stdout=PIPE, stderr=PIPE, limit=LINE_LIMIT, env=environment, cwd=self._folder
+            *command, stdout=PIPE, stderr=PIPE, limit=LINE_LIMIT, env=inherited_environment(), cwd=self._folder
         )
         consumer = Consumer(name, process, self.delivered)
         self._members.append(consumer)

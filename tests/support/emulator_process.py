@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from tests.support.processes import end, module
 
 STARTING = 30.0
 _URL = re.compile(r"^\s*(endpoint|admin)\s+http://127\.0\.0\.1:(\d+)", re.MULTILINE)
@@ -41,7 +42,7 @@ class EmulatorProcess:
 
     def _command(self) -> list[str]:
         ports = ["--port", self._ports["endpoint"], "--admin-port", self._ports["admin"]]
-        return [sys.executable, "-m", "ots_emulator", "serve", *ports, *self._options]
+        return module("ots_emulator", "serve", *ports, *self._options)
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal."""
@@ -71,11 +72,7 @@ class EmulatorProcess:
     async def _end(self, number: signal.Signals) -> int:
         process, self._process = self._process, None
         assert process is not None
-        process.send_signal(number)
-        async with asyncio.timeout(STARTING):
-            await process.communicate()
-        assert process.returncode is not None
-        return process.returncode
+        return await end(process, number)
 
     @property
     def pid(self) -> int:

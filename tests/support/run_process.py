@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from typing import Any
 import yaml
 
 from tests.support.emulator_scene import TABLE, EmulatorScene
+from tests.support.processes import bare_environment, module, output_of
 
-ROOT = Path(__file__).parents[2]
 #: Where the command is told to leave its last words.
 TERMINATION_LOG = "termination-log"
 
@@ -59,25 +58,13 @@ async def start(path: Path, *options: str, environment: Mapping[str, str] | None
     """`ots-tunnel run` of a document, with a termination log beside it."""
     log = path.parent / TERMINATION_LOG
     log.touch()
-    return await command(
-        "run", "--config", str(path), "--termination-log", str(log), *options, environment=environment or {}
-    )
+    return await command("run", "--config", str(path), "--termination-log", str(log), *options, environment=environment)
 
 
 async def command(*arguments: str, environment: Mapping[str, str] | None = None) -> Process:
     """`ots-tunnel` with these arguments."""
-    paths = [str(ROOT / "worker")]
-    more = dict(environment or {})
-    if "PYTHONPATH" in more:
-        paths.insert(0, more.pop("PYTHONPATH"))
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "ots_tunnel",
-        *arguments,
-        stdout=PIPE,
-        stderr=PIPE,
-        env={"PYTHONPATH": ":".join(paths), **more},
+        *module("ots_tunnel", *arguments), stdout=PIPE, stderr=PIPE, env=environment or bare_environment()
     )
 
 
@@ -98,20 +85,12 @@ class Left:
 
 async def ended(process: Process, path: Path, seconds: float = 30) -> Left:
     """Wait for the end of a `run` of the document at `path`."""
-    async with asyncio.timeout(seconds):
-        _, output = await process.communicate()
+    code, _, errors = await output_of(process, seconds)
     return Left(
-        process.returncode,
-        [json.loads(line) for line in output.splitlines()],
+        code,
+        [json.loads(line) for line in errors.splitlines()],
         (path.parent / TERMINATION_LOG).read_text(),
     )
-
-
-async def said(process: Process) -> tuple[int | None, str, str]:
-    """Exit code, standard output and standard error of a command, at its end."""
-    async with asyncio.timeout(30):
-        output, errors = await process.communicate()
-    return process.returncode, output.decode(), errors.decode()
 
 
 async def line_with(process: Process, action: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,8 +21,8 @@ from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
+from tests.support.processes import bare_environment, module
 
-ROOT = Path(__file__).parents[2]
 INSTANCE, SOURCE, COPY = "demo", "orders", "orders_copy"
 KEYS = static_credentials(Credentials("test-id", "test-secret"))
 SCHEMA = TableSchema(SOURCE, (KeyColumn("pk", KeyType.STRING), KeyColumn("n", KeyType.INTEGER)), max_versions=3)
@@ -99,11 +98,11 @@ class VerifyScene:
     def start(self, *more: str) -> subprocess.Popen[str]:
         """Run the command as a process."""
         return subprocess.Popen(
-            [sys.executable, "-m", "ots_tunnel", *self.arguments(*more)],
+            module("ots_tunnel", *self.arguments(*more)),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={"PYTHONPATH": str(ROOT / "worker")},
+            env=bare_environment(),
         )
 
 

@@ -8,11 +8,10 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from tests.support.emulator_scene import EmulatorScene
+from tests.support.processes import ROOT, bare_environment, kill_all
 
-ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests/support/worker_program.py"
 #: Seconds between two heartbeats, and until the service takes a silent client's channels away.
 INTERVAL, TIMEOUT = 0.5, 3.0
@@ -41,7 +40,7 @@ async def worker_processes(scene: EmulatorScene, destination: str) -> AsyncItera
             destination,
             str(INTERVAL),
             str(TIMEOUT),
-            env={"PYTHONPATH": str(ROOT / "worker")},
+            env=bare_environment(),
         )
         running.append(process)
         return process
@@ -49,10 +48,7 @@ async def worker_processes(scene: EmulatorScene, destination: str) -> AsyncItera
     try:
         yield spawn
     finally:
-        for process in running:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
+        await kill_all(running)
 
 
 async def keep_writing(scene: EmulatorScene, stop: asyncio.Event, chance: random.Random) -> None:

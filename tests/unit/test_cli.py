@@ -19,6 +19,7 @@ from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
 from ots_tunnel.errors import ConfigError, ConnectionLost, Explained, SinkRejected, WrongTable, WrongTunnel
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.worker.settings import WorkerSettings
+from tests.support.processes import bare_environment
 
 WORKER = Path(__file__).parents[2] / "worker"
 
@@ -56,7 +57,7 @@ def test_help_imports_no_command() -> None:
         "import sys; from ots_tunnel.cli import cli; cli(['--help'], standalone_mode=False); "
         "print([name for name in sys.modules if name.startswith('ots_tunnel.commands') or name == 'aiohttp'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(WORKER)})
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=bare_environment())
 
     assert "run " in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
@@ -158,7 +159,7 @@ def test_a_reader_who_goes_away_is_not_mistaken_for_tables_that_differ() -> None
             stdout=pipe,
             stderr=subprocess.PIPE,
             text=True,
-            env={"PYTHONPATH": str(WORKER)},
+            env=bare_environment(),
         )
 
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")

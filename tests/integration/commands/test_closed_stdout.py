@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 
 from ots_tunnel.model import TunnelType
 from tests.support.emulator_scene import EmulatorScene, twenty_rows
-from tests.support.run_process import ROOT, TERMINATION_LOG, document, ended, line_with
+from tests.support.processes import bare_environment, module
+from tests.support.run_process import TERMINATION_LOG, document, ended, line_with
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ async def started(path: Path, output: int) -> Process:
     log.touch()
     try:
         return await create_subprocess_exec(
-            *(sys.executable, "-m", "ots_tunnel", "run", "--config", str(path), "--termination-log", str(log)),
+            *module("ots_tunnel", "run", "--config", str(path), "--termination-log", str(log)),
             stdout=output,
             stderr=PIPE,
-            env={"PYTHONPATH": str(ROOT / "worker")},
+            env=bare_environment(),
         )
     finally:
         os.close(output)

@@ -13,7 +13,8 @@ from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import TunnelType
 from tests.support.emulator_scene import TABLE, EmulatorScene
-from tests.support.run_process import TERMINATION_LOG, Left, command, document, ended, said, start
+from tests.support.processes import bare_environment, output_of
+from tests.support.run_process import TERMINATION_LOG, Left, command, document, ended, start
 from tests.support.waiting import until
 
 
@@ -43,7 +44,7 @@ def without(library: str, directory: Path) -> dict[str, str]:
     shadow.mkdir(parents=True)
     text = f"raise ModuleNotFoundError('No module named {library}', name='{library}')"
     (shadow / "__init__.py").write_text(text)
-    return {"PYTHONPATH": str(shadow.parent)}
+    return bare_environment(shadow.parent)
 
 
 #: Mistake: the sink, settings that are changed, and how the message begins; DIR is the document's folder.
@@ -130,7 +131,7 @@ async def test_a_mistake_ends_with_code_2_before_anything_is_touched(
     calls = scene.emulator.calls
 
     left = await ended(await start(path), path)
-    check_code, check_output, check_errors = await said(await command("config", "check", str(path)))
+    check_code, check_output, check_errors = await output_of(await command("config", "check", str(path)))
 
     assert left.code == 2
     words = words.replace("DIR", str(tmp_path))
@@ -185,7 +186,7 @@ async def test_skipping_needs_no_library(scene: EmulatorScene, tmp_path: Path) -
 
     checked = await command("config", "check", str(path), environment=without("pyarrow", tmp_path))
 
-    assert await said(checked) == (0, f"{path}: ok\n", "")
+    assert await output_of(checked) == (0, f"{path}: ok\n", "")
 
 
 async def test_a_port_that_is_taken_is_a_mistake(scene: EmulatorScene, tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ async def test_a_port_that_is_taken_is_a_mistake(scene: EmulatorScene, tmp_path:
 async def test_what_is_beside_the_document_may_be_left_out_of_a_check(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, source__credentials__directory="/nowhere")
 
-    assert await said(await command("config", "check", "--document-only", str(path))) == (0, f"{path}: ok\n", "")
+    assert await output_of(await command("config", "check", "--document-only", str(path))) == (0, f"{path}: ok\n", "")
 
 
 async def run_with(scene: EmulatorScene, directory: Path, sink: str = "count: {}", **changes: Any) -> Left:
@@ -364,10 +365,10 @@ async def test_commands_say_what_is_missing(scene: EmulatorScene, tmp_path: Path
     document(scene, tmp_path)
     place = ["--endpoint", scene.emulator.endpoint, "--instance", "demo", "--credentials", str(tmp_path)]
 
-    no_tunnel = await said(await command(*asked, TABLE, "nothing", *place))
-    no_table = await said(await command(*asked, "nowhere", "t", *place))
+    no_tunnel = await output_of(await command(*asked, TABLE, "nothing", *place))
+    no_table = await output_of(await command(*asked, "nowhere", "t", *place))
     (tmp_path / "accessKeySecret").write_text("hush")
-    denied = await said(await command(*asked, TABLE, "t", *place))
+    denied = await output_of(await command(*asked, TABLE, "t", *place))
 
     assert (no_tunnel[0], no_table[0], denied[0]) == (10, 11, 12)
     assert no_tunnel[2].startswith(f"error: there is no tunnel 'nothing' of table '{TABLE}' in instance 'demo' at http")
@@ -385,7 +386,7 @@ async def test_a_tunnel_cannot_be_created_on_a_missing_table(scene: EmulatorScen
     document(scene, tmp_path)
     place = ["--endpoint", scene.emulator.endpoint, "--instance", "demo", "--credentials", str(tmp_path)]
 
-    code, _, errors = await said(await command("tunnel", "create", "nowhere", "t", *place))
+    code, _, errors = await output_of(await command("tunnel", "create", "nowhere", "t", *place))
 
     assert code == 11
     assert errors.startswith("error: there is no table 'nowhere' in instance 'demo' at ")

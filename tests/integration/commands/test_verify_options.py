@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,8 @@ from click.testing import CliRunner
 from ots_tunnel.cli import cli
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn, KeyType
-from tests.support.verify_scene import COPY, ROOT, SCHEMA, SOURCE, VerifyScene, row, verify_scene
+from tests.support.processes import bare_environment, module
+from tests.support.verify_scene import COPY, SCHEMA, SOURCE, VerifyScene, row, verify_scene
 
 DOCUMENT = """
 source:
@@ -243,10 +243,10 @@ def test_a_terminal_sees_a_bar(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(50))
     ours, its = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "ots_tunnel", *tables.arguments("-o", "json")],
+        module("ots_tunnel", *tables.arguments("-o", "json")),
         stdout=subprocess.PIPE,
         stderr=its,
-        env={"PYTHONPATH": str(ROOT / "worker"), "TERM": "xterm", "COLUMNS": "150"},
+        env=bare_environment(TERM="xterm", COLUMNS="150"),
     )
     os.close(its)
     seen = b""

@@ -13,7 +13,8 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.verify.compare import compare_tables
 from tests.support.emulator_scene import COPY, TABLE, EmulatorScene
-from tests.support.run_process import command, document, ended, line_with, said, start
+from tests.support.processes import bare_environment, output_of
+from tests.support.run_process import command, document, ended, line_with, start
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def not_built(directory: Path) -> dict[str, str]:
     (directory / "sitecustomize.py").write_text(
         "import sys\nsys.modules['ots_tunnel.protocol.plainbuffer._native'] = None\n"
     )
-    return {"PYTHONPATH": str(directory)}
+    return bare_environment(directory)
 
 
 @pytest.mark.parametrize("codec", ["Python", "compiled", "not built"])
@@ -46,7 +47,7 @@ async def test_tables_are_copied_with_either_and_the_log_says_which(
         f"credentials: {{directory: {tmp_path}}}}}"
     )
     path = document(scene, tmp_path, sink)
-    environment = not_built(tmp_path) if codec == "not built" else {"OTS_TUNNEL_CODEC": codec.lower()}
+    environment = not_built(tmp_path) if codec == "not built" else bare_environment(OTS_TUNNEL_CODEC=codec.lower())
 
     process = await start(path, "--exit-when-complete", environment=environment)
     line = await line_with(process, "connected")
@@ -64,7 +65,9 @@ async def test_tables_are_copied_with_either_and_the_log_says_which(
 async def test_a_wrong_choice_is_named(scene: EmulatorScene, tmp_path: Path, asked: tuple[str, ...]) -> None:
     path = document(scene, tmp_path)
 
-    code, _, errors = await said(await command(*asked, str(path), environment={"OTS_TUNNEL_CODEC": "fast"}))
+    code, _, errors = await output_of(
+        await command(*asked, str(path), environment=bare_environment(OTS_TUNNEL_CODEC="fast"))
+    )
 
     assert code == 2
     assert "OTS_TUNNEL_CODEC: found 'fast', allowed are auto, compiled, python" in errors
@@ -75,7 +78,7 @@ async def test_a_twin_that_is_asked_for_and_missing_is_no_fall_back(scene: Emula
     path = document(scene, tmp_path)
     environment = {**not_built(tmp_path), "OTS_TUNNEL_CODEC": "compiled"}
 
-    code, _, errors = await said(await command("run", "--config", str(path), environment=environment))
+    code, _, errors = await output_of(await command("run", "--config", str(path), environment=environment))
 
     assert code == 2
     assert "OTS_TUNNEL_CODEC: found 'compiled', but the package was built without a compiler" in errors

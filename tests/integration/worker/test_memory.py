@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
-import sys
 import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
@@ -46,9 +44,9 @@ from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.budget import COPIES
 from tests.support.emulator_process import EmulatorProcess
 from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
+from tests.support.processes import inherited_environment, module
 from tests.support.waiting import until
 
-ROOT = Path(__file__).parents[3]
 MIB = 1 << 20
 CHANNELS = 16
 #: Rows there before the tunnel, and rows changed while it is followed.
@@ -137,10 +135,9 @@ class Large:
         )
         path = self.folder / "worker.yaml"
         path.write_text(dump_config(config))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "worker"), str(self.folder)))}
         with (self.folder / "worker.log").open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "ots_tunnel", "run", "--config", str(path), env=environment, stderr=log
+                *module("ots_tunnel", "run", "--config", str(path)), env=inherited_environment(self.folder), stderr=log
             )
 
     async def followed(self) -> None:
