@@ -31,7 +31,7 @@ def with_early_checkpoints() -> None:
     write = pipeline.Pipeline._write
 
     async def confirm_first(self: pipeline.Pipeline, item: Any) -> Any:
-        self._confirmed(item.following)
+        self._unconfirmed._on_confirmed(item)
         return await write(self, item)
 
     pipeline.Pipeline._write = confirm_first  # type: ignore[method-assign]

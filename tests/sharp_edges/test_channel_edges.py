@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.tunnel import channel_row
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import (
@@ -32,7 +32,7 @@ from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.status import ChannelView, StatusCollector, WorkerStatus, channel_document
 from tests.sharp_edges.virtual import VirtualScene
-from tests.support.channel_scene import CHANNEL, ChannelScene, EventSink, ScriptedService, at, page
+from tests.support.channel_scene import CHANNEL, ChannelScene, EventSink, ScriptedService, at, page, read_page
 from tests.support.emulator_scene import CREDENTIALS
 from tests.support.sinks import RecordingSink
 from tests.support.waiting import until
@@ -132,7 +132,7 @@ async def test_j12_no_position_is_taken_over_that_the_service_did_not_name(body:
 async def test_j20_the_lag_of_what_has_no_position_is_unknown() -> None:
     """Java's lag of base channels, and of none, is the time since 1970; ours is None until there is a position."""
     base, stream = (ChannelProgress(CHANNEL, kind) for kind in ChannelType)
-    base.page_confirmed(_facts(), SequenceInfo(0, 1_000_000, 0))
+    base.page_confirmed(read_page(page(0, "t1", False), SequenceInfo(0, 1_000_000, 0)))
 
     assert (base.lag(1e9), stream.lag(1e9)) == (None, None)
     assert channel_document(ChannelView(base, OPEN), 1e9)["lagSeconds"] is None
@@ -140,10 +140,6 @@ async def test_j20_the_lag_of_what_has_no_position_is_unknown() -> None:
     assert channel_row(never_consumed)["consumed"] is None
     gauges = {family.name: family.samples for family in StatusCollector(_status(base, stream)).collect()}
     assert gauges["ots_tunnel_lag_seconds"] == []
-
-
-def _facts() -> Page:
-    return page(0, "t1", False)
 
 
 def _status(*channels: ChannelProgress) -> WorkerStatus:

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.errors import CodecError, ConnectionLost, ResourceGone
-from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, Token
+from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.backoff import READ_RETRY
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
@@ -16,9 +16,8 @@ from ots_tunnel.protocol.http.operations import TUNNEL_OPERATIONS
 from ots_tunnel.protocol.idle_read import IDLE_READ, TICK
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.pipeline import Pipeline
-from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES
-from tests.support.channel_scene import CHANNEL, ChannelScene, EventSink, ScriptedService, at, name_of, page
+from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES, ChannelStart, ReadAhead
+from tests.support.channel_scene import CHANNEL, ChannelScene, CursorOf, EventSink, ScriptedService, at, name_of, page
 from tests.support.emulator_scene import CREDENTIALS
 from tests.support.guards import open_fence
 from tests.support.waiting import until
@@ -92,9 +91,6 @@ async def test_g10_a_call_that_is_repeated_is_interrupted_by_the_close() -> None
 
 
 def pipeline(service: ScriptedService, sink: EventSink, *, draws: list[float], slept: list[float]) -> Pipeline:
-    async def read(token: Token) -> object:
-        return await service.read_records("", "", "", token)
-
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
         service.events.append("sleep")
@@ -104,17 +100,17 @@ def pipeline(service: ScriptedService, sink: EventSink, *, draws: list[float], s
         draws.append(0.25 * (len(draws) % 4))
         return draws[-1]
 
-    shared = ChannelScene(service, sink).shared
-    return Pipeline(
-        ChannelProgress(CHANNEL, ChannelType.STREAM),
-        at("t0"),
-        read=read,  # type: ignore[arg-type]
-        fence=open_fence(CHANNEL),
-        confirmed=lambda token: service.events.append(f"confirmed {name_of(token)}"),
-        shared=shared,
+    context = ChannelScene(service, sink).worker
+    ahead = ReadAhead(
+        ChannelStart(CHANNEL, ChannelType.STREAM, at("t0")),
+        CursorOf(service),
+        context,
+        on_read=lambda page: None,
         sleep=sleep,
         entropy=entropy,
     )
+    fence = open_fence(CHANNEL)
+    return Pipeline(ahead, context, fence, lambda page: service.events.append(f"confirmed {name_of(page.following)}"))
 
 
 async def test_j01_a_pause_is_drawn_once_and_slept_as_drawn() -> None:
@@ -184,7 +180,7 @@ async def test_j04_every_permit_that_was_taken_is_given_back_once(moment: float)
         await scene.close()
 
     assert slots._value == 2
-    assert [scene.shared.budget.used_bytes for scene in scenes] == [0] * 4
+    assert [scene.worker.budget.used_bytes for scene in scenes] == [0] * 4
 
 
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), CodecError("damaged")])

@@ -106,7 +106,7 @@ async def test_g08_the_next_processor_of_a_channel_waits_for_the_last_ones_shutd
 
     previous.feed(Vanished())
     await until(began.is_set)
-    scene.open(previous=previous)
+    scene.open()
     await asyncio.sleep(0.15)
     assert processor.calls == ["initialize", "process", "shutdown"]
     slow.set()

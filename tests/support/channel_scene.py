@@ -10,7 +10,18 @@ from typing import cast
 from ots_tunnel.client.tunnel import Page, TunnelClient
 from ots_tunnel.errors import ConnectionLost, SequenceNumberMismatch, TunnelError
 from ots_tunnel.fence import Fence
-from ots_tunnel.model import FINISHED, Action, Channel, ChannelId, ChannelStatus, Checkpoint, ClientId, Token, TunnelId
+from ots_tunnel.model import (
+    FINISHED,
+    Action,
+    Channel,
+    ChannelId,
+    ChannelStatus,
+    Checkpoint,
+    ClientId,
+    SequenceInfo,
+    Token,
+    TunnelId,
+)
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -18,10 +29,11 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
-from ots_tunnel.worker.budget import ByteBudget
-from ots_tunnel.worker.channel import ChannelTask, Surroundings
-from ots_tunnel.worker.context import Shared
+from ots_tunnel.worker.budget import ByteBudget, Share
+from ots_tunnel.worker.channel import ChannelTask
+from ots_tunnel.worker.context import ClientContext, WorkerContext
 from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.read_page import ReadPage
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status import WorkerStatus
 from tests.support.waiting import until
@@ -44,6 +56,11 @@ def page(rows: int, following: str, may_more: bool | None = None) -> Page:
     """A page of that many records."""
     records = [Record(Action.PUT, encode_row((("pk", f"k{n}"),), (Column("n", n, 1),))) for n in range(rows)]
     return Page(records, at(following), may_more, 1000 * rows, None)
+
+
+def read_page(answer: Page, position: SequenceInfo | None = None) -> ReadPage:
+    """A page that a channel has read; `position` is that of its last record."""
+    return ReadPage(at("t0"), answer.next_token, answer, Share(ByteBudget(0), 0), position)
 
 
 @dataclass
@@ -89,7 +106,7 @@ class ScriptedService:
 
 @dataclass
 class CursorOf:
-    """The service's cursor alone, for a checkpointer without its channel."""
+    """The service's cursor alone, for a checkpointer or a reader without its channel."""
 
     service: ScriptedService
 
@@ -98,6 +115,9 @@ class CursorOf:
 
     async def put(self, checkpoint: Checkpoint) -> None:
         await self.service.checkpoint(checkpoint, timeout=10)
+
+    async def read(self, token: Token) -> Page:
+        return await self.service.read_records("", "", "", token)
 
 
 @dataclass
@@ -144,34 +164,34 @@ class ChannelScene:
         self.fatal: list[TunnelError] = []
         chosen = replace(SETTINGS, **settings)  # type: ignore[arg-type]
         metrics = WorkerMetrics("t")
-        self.shared = Shared(sink, metrics, ByteBudget(1 << 28), RateLimit(0), slots)
+        self.worker = WorkerContext(sink, metrics, ByteBudget(1 << 28), RateLimit(0), slots)
         fence = Fence(chosen.timeout, chosen.interval, clock, clock)
         fence.heartbeat_answered(clock() + 1e6)
-        self.around = Surroundings(
+        self.context = ClientContext(
             cast("TunnelClient", service),
             ClientId("client"),
             chosen,
             fence,
-            self.shared,
+            self.worker,
             WorkerStatus("tunnel", "tag", metrics),
-            news=self._news,
-            ended_by=self.fatal.append,
+            beat_soon=self._beat_soon,
+            end_worker=self.fatal.append,
         )
         self.channel: ChannelTask
         self._task: asyncio.Task[None] | None = None
 
-    def _news(self) -> None:
+    def _beat_soon(self) -> None:
         self.service.events.append(f"report {self.channel.channel.status.name}")
 
-    def open(self, channel_id: ChannelId = CHANNEL, previous: ChannelTask | None = None) -> ChannelTask:
+    def open(self, channel_id: ChannelId = CHANNEL) -> ChannelTask:
         """The first heartbeat answer names the channel, version 1."""
-        self.prepare(channel_id, previous)
+        self.prepare(channel_id)
         self.notify(ChannelStatus.OPEN, 1)
         return self.channel
 
-    def prepare(self, channel_id: ChannelId = CHANNEL, previous: ChannelTask | None = None) -> None:
+    def prepare(self, channel_id: ChannelId = CHANNEL) -> None:
         """The channel is known; no answer was handled yet."""
-        self.channel = ChannelTask(self.around, Channel(channel_id, 1, ChannelStatus.OPEN), previous)
+        self.channel = ChannelTask(self.context, Channel(channel_id, 1, ChannelStatus.OPEN))
         self._task = asyncio.create_task(self.channel.run())
 
     def notify(self, status: ChannelStatus, version: int) -> None:

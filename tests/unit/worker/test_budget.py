@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.worker.budget import COPIES, LEAST_PAGE_BYTES, LEAST_SHARE_BYTES, ByteBudget
 
 ONE = LEAST_SHARE_BYTES
@@ -20,10 +23,10 @@ async def test_a_read_waits_until_the_largest_page_fits() -> None:
     await settle()
     assert not third.done()
 
-    first.resize(page_bytes=100)
+    share = first.keep(page_bytes=100)
     await settle()
     assert not third.done()  # what is left is less than the largest page
-    first.release()
+    share.release()
     await settle()
 
     assert third.done()
@@ -32,9 +35,8 @@ async def test_a_read_waits_until_the_largest_page_fits() -> None:
 
 async def test_a_larger_page_raises_what_later_reads_reserve() -> None:
     budget = ByteBudget(10 * ONE)
-    share = await budget.reserve()
-    share.resize(page_bytes=2 * LEAST_PAGE_BYTES)
-    share.release()
+    with await budget.reserve() as reservation:
+        reservation.keep(page_bytes=2 * LEAST_PAGE_BYTES).release()
 
     await budget.reserve()
 
@@ -43,29 +45,27 @@ async def test_a_larger_page_raises_what_later_reads_reserve() -> None:
 
 async def test_one_page_beyond_the_whole_budget_is_still_read() -> None:
     budget = ByteBudget(ONE // 2)
-    share = await asyncio.wait_for(budget.reserve(), 1)
-    second = asyncio.create_task(budget.reserve())
-    await settle()
+    with await asyncio.wait_for(budget.reserve(), 1):
+        second = asyncio.create_task(budget.reserve())
+        await settle()
+        assert not second.done()
 
-    assert not second.done()
-    share.release()
     await asyncio.wait_for(second, 1)
 
 
 async def test_waiting_reads_are_served_in_order_and_a_cancelled_one_is_skipped() -> None:
     budget = ByteBudget(ONE)
-    share = await budget.reserve()
     order: list[int] = []
 
     async def reserve(number: int) -> None:
-        (await budget.reserve()).release()
-        order.append(number)
+        with await budget.reserve():
+            order.append(number)
 
-    tasks = [asyncio.create_task(reserve(number)) for number in range(3)]
-    await settle()
-    tasks[0].cancel()
-    await settle()
-    share.release()
+    with await budget.reserve():
+        tasks = [asyncio.create_task(reserve(number)) for number in range(3)]
+        await settle()
+        tasks[0].cancel()
+        await settle()
     await asyncio.wait(tasks, timeout=1)
 
     assert order == [1, 2]
@@ -74,9 +74,28 @@ async def test_waiting_reads_are_served_in_order_and_a_cancelled_one_is_skipped(
 
 async def test_releasing_twice_gives_back_once() -> None:
     budget = ByteBudget(ONE)
-    share = await budget.reserve()
+    with await budget.reserve() as reservation:
+        share = reservation.keep(page_bytes=100)
 
     share.release()
     share.release()
 
     assert budget.used_bytes == 0
+
+
+async def test_a_read_that_fails_gives_its_room_back() -> None:
+    budget = ByteBudget(ONE)
+
+    with pytest.raises(ConnectionLost), await budget.reserve():
+        raise ConnectionLost("reset")
+
+    assert budget.used_bytes == 0
+
+
+async def test_a_share_outlives_its_read() -> None:
+    budget = ByteBudget(ONE)
+
+    with await budget.reserve() as reservation:
+        share = reservation.keep(page_bytes=100)
+
+    assert budget.used_bytes == share.held_bytes == 100 * COPIES

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 import pytest
 
 from ots_tunnel.client.tunnel import Page
-from ots_tunnel.errors import ConnectionLost, SinkRejected
-from ots_tunnel.fence import ChannelFence
-from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
+from ots_tunnel.errors import CodecError, ConnectionLost, SinkRejected
+from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import TICK
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
 from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, ByteBudget
-from ots_tunnel.worker.context import Shared
+from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.metrics import WorkerMetrics
-from ots_tunnel.worker.pipeline import Pipeline
+from ots_tunnel.worker.pipeline import Pipeline, PipelineEnd
 from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
+from ots_tunnel.worker.read_page import ReadPage
 from tests.support.guards import open_fence
 from tests.support.records import page
 from tests.support.waiting import until
@@ -63,57 +65,69 @@ class Script(Immediate):
         return [name for _, name in self.events]
 
 
-def pipeline(
-    script: Script,
-    kind: ChannelType = ChannelType.STREAM,
-    slots: asyncio.Semaphore | None = None,
-    fence: ChannelFence | None = None,
-) -> tuple[Pipeline, list[str], Shared]:
-    confirmed: list[str] = []
-    shared = Shared(script, WorkerMetrics("t"), ByteBudget(1 << 28), RateLimit(0), slots)
-    made = Pipeline(
-        ChannelProgress(ChannelId("c"), kind),
-        Token("t0"),
-        read=script.read,
-        fence=fence or open_fence(ChannelId("c")),
-        confirmed=lambda token: _note(script, confirmed, token),
-        shared=shared,
-        entropy=lambda: 0.5,
-    )
-    return made, confirmed, shared
+@dataclass
+class Stand:
+    """A pipeline between a script and its sink, with what was confirmed."""
 
+    script: Script
+    kind: ChannelType = ChannelType.STREAM
+    slots: asyncio.Semaphore | None = None
+    start: str = "t0"
+    end_us: int | None = None
+    confirmed: list[str] = field(default_factory=list)
 
-def _note(script: Script, confirmed: list[str], token: Token) -> None:
-    confirmed.append(token)
-    script.note(f"confirmed {token}")
+    def __post_init__(self) -> None:
+        channel_id = ChannelId("c")
+        self.progress = ChannelProgress(channel_id, self.kind)
+        self.fence = open_fence(channel_id)
+        self.budget = ByteBudget(1 << 28)
+        context = WorkerContext(self.script, WorkerMetrics("t"), self.budget, RateLimit(0), self.slots, self.end_us)
+        ahead = ReadAhead(
+            ChannelStart(channel_id, self.kind, Token(self.start)),
+            self.script,
+            context,
+            on_read=self.progress.page_read,
+            entropy=lambda: 0.5,
+        )
+        self.pipeline = Pipeline(ahead, context, self.fence, self._confirm)
+
+    def _confirm(self, page: ReadPage) -> None:
+        self.progress.page_confirmed(page)
+        self.confirmed.append(page.following)
+        self.script.note(f"confirmed {page.following}")
+
+    async def run(self) -> PipelineEnd:
+        return await self.pipeline.run()
+
+    def stop(self) -> None:
+        self.pipeline.stop()
 
 
 async def test_pages_are_confirmed_in_order_up_to_the_end() -> None:
     script = Script({"t0": page(3, "t1", True), "t1": page(0, "t2", True), "t2": page(2, FINISHED)})
-    made, confirmed, shared = pipeline(script)
+    stand = Stand(script)
 
-    assert await made.run() is True
+    assert await stand.run() is PipelineEnd.FINISHED
 
-    assert confirmed == ["t1", "t2", FINISHED]
-    assert made.progress.rows == 5
-    assert shared.budget.used_bytes == 0
+    assert stand.confirmed == ["t1", "t2", FINISHED]
+    assert stand.progress.rows == 5
+    assert stand.budget.used_bytes == 0
 
 
 async def test_a_channel_resumed_at_its_end_reads_nothing() -> None:
     script = Script({})
-    made, confirmed, _ = pipeline(script)
-    made._start = FINISHED
+    stand = Stand(script, start=FINISHED)
 
-    assert await made.run() is True
+    assert await stand.run() is PipelineEnd.FINISHED
     assert script.events == []
-    assert confirmed == []
+    assert stand.confirmed == []
 
 
 async def test_pages_are_read_while_one_is_written() -> None:
     script = Script({f"t{n}": page(1, f"t{n + 1}", True) for n in range(5)} | {"t5": page(1, FINISHED)}, write_time=1)
-    made, _, _ = pipeline(script)
+    stand = Stand(script)
 
-    await made.run()
+    await stand.run()
 
     reads_before_first_write = script.names()[: script.names().index("wrote 1")]
     assert reads_before_first_write == ["read t0", "read t1", "read t2"]
@@ -121,9 +135,9 @@ async def test_pages_are_read_while_one_is_written() -> None:
 
 async def test_a_page_is_delivered_before_the_back_off() -> None:  # J2
     script = Script({"t0": page(1, "t1", False), "t1": page(1, FINISHED)})
-    made, _, _ = pipeline(script)
+    stand = Stand(script)
 
-    await made.run()
+    await stand.run()
 
     when = {name: at for at, name in script.events}
     assert script.names()[:4] == ["read t0", "wrote 1", "confirmed t1", "read t1"]
@@ -134,10 +148,10 @@ async def test_idle_stream_reads_grow_apart_and_base_reads_do_not() -> None:  # 
     pages = {f"t{n}": page(0, f"t{n + 1}", False) for n in range(6)} | {"t6": page(0, FINISHED)}
     stream, base = Script(dict(pages)), Script(dict(pages))
 
-    await pipeline(stream)[0].run()
+    await Stand(stream).run()
     last = stream.events[-1][0]
     base.began = asyncio.get_running_loop().time()
-    await pipeline(base, ChannelType.BASE)[0].run()
+    await Stand(base, ChannelType.BASE).run()
 
     assert 13.12 <= last < 13.12 + 3 * TICK  # long pauses end at ticks
     assert base.events[-1][0] < 0.05
@@ -145,69 +159,66 @@ async def test_idle_stream_reads_grow_apart_and_base_reads_do_not() -> None:  # 
 
 async def test_stopping_finishes_the_page_being_written_and_drops_the_rest() -> None:
     script = Script({f"t{n}": page(1, f"t{n + 1}", True) for n in range(9)}, write_time=1)
-    fence = open_fence(ChannelId("c"))
-    made, confirmed, shared = pipeline(script, fence=fence)
-    running = asyncio.create_task(made.run())
+    stand = Stand(script)
+    running = asyncio.create_task(stand.run())
     await until(lambda: "read t2" in script.names())
 
-    made.stop()
+    stand.stop()
 
-    assert await running is False
-    assert confirmed == ["t1"]
-    assert fence.in_doubt == 0
-    assert shared.budget.used_bytes == 0
+    assert await running is PipelineEnd.STOPPED
+    assert stand.confirmed == ["t1"]
+    assert stand.fence.in_doubt == 0
+    assert stand.budget.used_bytes == 0
 
 
 async def test_a_stopped_idle_channel_ends_at_once() -> None:  # G10
     script = Script({"t0": page(0, "t0", False)})
-    made, _, _ = pipeline(script)
-    running = asyncio.create_task(made.run())
+    stand = Stand(script)
+    running = asyncio.create_task(stand.run())
     await asyncio.sleep(10)
     before = asyncio.get_running_loop().time()
 
-    made.stop()
+    stand.stop()
 
-    assert await running is False
+    assert await running is PipelineEnd.STOPPED
     assert asyncio.get_running_loop().time() == before
 
 
 async def test_a_refused_page_is_not_confirmed_and_its_write_is_in_doubt() -> None:
     script = Script({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, error=SinkRejected("c", "m"))
-    fence = open_fence(ChannelId("c"))
-    made, confirmed, shared = pipeline(script, fence=fence)
+    stand = Stand(script)
 
     with pytest.raises(SinkRejected):
-        await made.run()
+        await stand.run()
 
-    assert confirmed == []
-    assert fence.in_doubt > 0
-    assert shared.budget.used_bytes == 0
+    assert stand.confirmed == []
+    assert stand.fence.in_doubt > 0
+    assert stand.budget.used_bytes == 0
 
 
 async def test_pages_before_a_failed_read_are_not_lost_to_the_sink() -> None:
     script = Script({"t0": page(1, "t1", True)})
-    made, _, shared = pipeline(script)
+    stand = Stand(script)
 
     with pytest.raises(ConnectionLost):
-        await made.run()
+        await stand.run()
 
-    assert shared.budget.used_bytes == 0
+    assert stand.budget.used_bytes == 0
 
 
 async def test_a_cancelled_write_is_in_doubt() -> None:
     script = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=60)
-    fence = open_fence(ChannelId("c"))
-    made, confirmed, shared = pipeline(script, fence=fence)
-    running = asyncio.create_task(made.run())
+    stand = Stand(script)
+    running = asyncio.create_task(stand.run())
     await asyncio.sleep(1)
 
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    assert fence.in_doubt > 0
-    assert confirmed == []
-    assert shared.budget.used_bytes == 0
+    assert stand.fence.in_doubt > 0
+    assert stand.confirmed == []
+    assert stand.budget.used_bytes == 0
 
 
 async def test_a_slot_is_held_from_the_read_to_the_confirmation() -> None:
@@ -215,7 +226,7 @@ async def test_a_slot_is_held_from_the_read_to_the_confirmation() -> None:
     one = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=1)
     two = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=1)
 
-    await asyncio.gather(pipeline(one, slots=slots)[0].run(), pipeline(two, slots=slots)[0].run())
+    await asyncio.gather(Stand(one, slots=slots).run(), Stand(two, slots=slots).run())
 
     events = [(at, name) for script in (one, two) for at, name in script.events if name.startswith(("read", "wrote"))]
     # Sorted by time; at the same moment one channel's write ends before the other's read begins.
@@ -227,11 +238,11 @@ async def test_caught_up_is_the_time_of_the_last_read_that_reached_the_end() -> 
     script = Script(
         {"t0": page(2, "t1", True), "t1": page(0, "t2", False, service_time=2000.0), "t2": page(1, FINISHED)}
     )
-    made, confirmed, _ = pipeline(script)
-    running = asyncio.create_task(made.run())
-    await until(lambda: "t2" in confirmed)
+    stand = Stand(script)
+    running = asyncio.create_task(stand.run())
+    await until(lambda: "t2" in stand.confirmed)
 
-    progress = made.progress
+    progress = stand.progress
     assert (progress.caught_up, progress.caught_up_time, progress.consumed_up_to) == (True, 2000.0, 2000.0)
     assert progress.lag(2007.0) == 7.0
     await running
@@ -272,11 +283,11 @@ class Keeper(Script):
 
 async def test_a_sink_that_keeps_pages_confirms_them_later_and_in_order() -> None:
     keeper = Keeper({"t0": page(3, "t1", True), "t1": page(1, "t2", True), "t2": page(2, FINISHED)})
-    made, confirmed, shared = pipeline(keeper)
+    stand = Stand(keeper)
 
-    assert await made.run() is True
+    assert await stand.run() is PipelineEnd.FINISHED
 
-    assert confirmed == ["t1", "t2", FINISHED]
+    assert stand.confirmed == ["t1", "t2", FINISHED]
     events = [name for name in keeper.names() if not name.startswith("read")]
     assert events == [
         "begin t0",
@@ -288,44 +299,43 @@ async def test_a_sink_that_keeps_pages_confirms_them_later_and_in_order() -> Non
         "end abandoned=False",
         "confirmed finished",
     ]
-    assert made.progress.rows == 6
-    assert shared.budget.used_bytes == 0
+    assert stand.progress.rows == 6
+    assert stand.budget.used_bytes == 0
 
 
 async def test_an_empty_page_is_not_confirmed_before_those_that_are_kept() -> None:
     keeper = Keeper({"t0": page(3, "t1", True), "t1": page(0, "t2", True), "t2": page(2, FINISHED)})
-    made, confirmed, _ = pipeline(keeper)
+    stand = Stand(keeper)
 
-    assert await made.run() is True
+    assert await stand.run() is PipelineEnd.FINISHED
 
-    assert confirmed == ["t1", "t2", FINISHED]
+    assert stand.confirmed == ["t1", "t2", FINISHED]
 
 
 async def test_a_later_refusal_ends_the_channel_and_drops_what_is_kept() -> None:
     pages = {f"t{number}": page(1, f"t{number + 1}", True) for number in range(50)}
     keeper = Keeper(pages, refuse=SinkRejected("OTSInvalidPK", "no such key"))
-    made, confirmed, _ = pipeline(keeper)
+    stand = Stand(keeper)
 
     with pytest.raises(SinkRejected):
-        await made.run()
+        await stand.run()
 
-    assert confirmed == []
+    assert stand.confirmed == []
     assert keeper.names()[-1] == "end abandoned=True"
 
 
 async def test_a_write_that_waits_for_more_is_in_doubt() -> None:
     keeper = Keeper({"t0": page(3, "t1", True), "t1": page(0, "t2", False), "t2": page(0, "t2", False)}, keep=9)
-    fence = open_fence(ChannelId("c"))
-    made, confirmed, _ = pipeline(keeper, fence=fence)
-    running = asyncio.create_task(made.run())
+    stand = Stand(keeper)
+    running = asyncio.create_task(stand.run())
     await until(lambda: "read t2" in keeper.names())
 
-    assert fence.in_doubt > 0
-    made.stop()
-    assert await running is False
+    assert stand.fence.in_doubt > 0
+    stand.stop()
+    assert await running is PipelineEnd.STOPPED
 
-    assert confirmed[:1] == ["t1"]
-    assert fence.in_doubt == 0
+    assert stand.confirmed[:1] == ["t1"]
+    assert stand.fence.in_doubt == 0
 
 
 class _Records(list[Record]):
@@ -334,31 +344,42 @@ class _Records(list[Record]):
 
 @pytest.mark.parametrize("slots", [None, 1])
 async def test_a_page_that_is_written_is_not_held_while_the_next_one_is_awaited(slots: int | None) -> None:
-    script = Script({"t0": page(3, "t1", True)})
-    records = _Records(script.pages["t0"].records)
+    class Once(Script):
+        async def read(self, token: Token) -> Page:
+            nonlocal only
+            if token == "t0":
+                found, only = only, page(0, FINISHED)
+                return found
+            asked.set()
+            await asyncio.Event().wait()
+            return only
+
+    records = _Records(page(3, "t1", True).records)
     held = weakref.ref(records)
     only = Page(records, Token("t1"), True, 3000, 1000.0)
     del records
     asked = asyncio.Event()
 
-    async def read(token: Token) -> Page:
-        nonlocal only
-        if token == "t0":
-            found, only = only, page(0, FINISHED)
-            return found
-        asked.set()
-        await asyncio.Event().wait()
-        return only
-
-    made, confirmed, shared = pipeline(script, slots=asyncio.Semaphore(slots) if slots else None)
-    made._ahead._read = read
-    run = asyncio.create_task(made.run())
+    stand = Stand(Once({}), slots=asyncio.Semaphore(slots) if slots else None)
+    run = asyncio.create_task(stand.run())
     await asyncio.wait_for(asked.wait(), 10)
-    await until(lambda: confirmed == ["t1"])
+    await until(lambda: stand.confirmed == ["t1"])
 
     gc.collect()
     assert held() is None
-    assert shared.budget.used_bytes <= LEAST_SHARE_BYTES  # the read under way
+    assert stand.budget.used_bytes <= LEAST_SHARE_BYTES  # the read under way
 
-    made.stop()
+    stand.stop()
     await run
+
+
+async def test_a_page_that_cannot_be_cut_at_the_end_time_gives_its_room_back() -> None:
+    no_position = Record(Action.PUT, encode_row((("pk", "k"),), ()))
+    damaged = Record(Action.PUT, b"")
+    script = Script({"t0": Page([no_position, damaged], Token("t1"), True, 1000, 1000.0)})
+    stand = Stand(script, end_us=1)
+
+    with pytest.raises(CodecError):
+        await stand.run()
+
+    assert stand.budget.used_bytes == 0

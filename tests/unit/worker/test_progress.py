@@ -2,7 +2,15 @@ from __future__ import annotations
 
 from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.worker.progress import ChannelProgress
-from tests.support.records import page
+from ots_tunnel.worker.read_page import ReadPage
+from tests.support import records
+from tests.support.channel_scene import read_page
+
+
+def page(rows: int, may_more: bool | None, service_time: float | None, last: float | None = None) -> ReadPage:
+    """A page whose last record was committed at `last`, Unix seconds."""
+    position = None if last is None else SequenceInfo(0, int(last * 1e6), 0)
+    return read_page(records.page(rows, "t", may_more, service_time), position)
 
 
 def stream() -> ChannelProgress:
@@ -16,10 +24,10 @@ def test_nothing_is_known_before_the_first_page() -> None:
 
 
 def test_the_last_record_of_a_full_page_is_the_consume_point() -> None:
-    progress, full = stream(), page(3, "t", True, 2000.0)
+    progress, full = stream(), page(3, True, 2000.0, last=1500.0)
     progress.page_read(full)
 
-    progress.page_confirmed(full, SequenceInfo(0, 1_500_000_000, 0))
+    progress.page_confirmed(full)
 
     assert progress.consumed_up_to == 1500.0
     assert progress.caught_up_time is None
@@ -29,25 +37,25 @@ def test_the_last_record_of_a_full_page_is_the_consume_point() -> None:
 def test_an_empty_page_behind_unconfirmed_records_does_not_count_as_caught_up() -> None:
     progress, full, empty, later = (
         stream(),
-        page(3, "t", True, 2000.0),
-        page(0, "t", False, 2001.0),
-        page(1, "t", True, 2002.0),
+        page(3, True, 2000.0, 1500.0),
+        page(0, False, 2001.0),
+        page(1, True, 2002.0),
     )
     for read in (full, empty, later):
         progress.page_read(read)
 
-    progress.page_confirmed(full, SequenceInfo(0, 1_500_000_000, 0))
+    progress.page_confirmed(full)
     assert not progress.caught_up
-    progress.page_confirmed(empty, None)
+    progress.page_confirmed(empty)
     assert not progress.caught_up  # a later page waits for the sink
     assert progress.caught_up_time == 2001.0
 
 
 def test_the_consume_point_never_moves_back() -> None:
-    progress, empty, late = stream(), page(0, "t", False, 2000.0), page(1, "t", True, 2001.0)
+    progress, empty, late = stream(), page(0, False, 2000.0), page(1, True, 2001.0, last=1999.0)
     for read in (empty, late):
         progress.page_read(read)
-        progress.page_confirmed(read, SequenceInfo(0, 1_999_000_000, 0) if read.records else None)
+        progress.page_confirmed(read)
 
     assert progress.consumed_up_to == 2000.0
 
@@ -55,23 +63,23 @@ def test_the_consume_point_never_moves_back() -> None:
 def test_caught_up_lapses_when_reads_stop() -> None:
     now = 100.0
     progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, clock=lambda: now)
-    last, empty = page(1, "t", False, 2000.0), page(0, "t", False, 2000.0)
+    last, empty = page(1, False, 2000.0, last=1999.0), page(0, False, 2000.0)
     progress.page_read(last)
     now = 110.0  # the sink takes its time
-    progress.page_confirmed(last, SequenceInfo(0, 1_999_000_000, 0))
+    progress.page_confirmed(last)
 
     assert progress.caught_up
     now = 116.0
     assert not progress.caught_up
     progress.page_read(empty)
-    progress.page_confirmed(empty, None)
+    progress.page_confirmed(empty)
     assert progress.caught_up
 
 
 def test_an_answer_without_a_time_leaves_the_time_unknown() -> None:
-    progress, empty = stream(), page(0, "t", False, None)
+    progress, empty = stream(), page(0, False, None)
     progress.page_read(empty)
-    progress.page_confirmed(empty, None)
+    progress.page_confirmed(empty)
 
     assert progress.caught_up
     assert progress.caught_up_time is None
@@ -79,19 +87,19 @@ def test_an_answer_without_a_time_leaves_the_time_unknown() -> None:
 
 def test_base_channels_have_no_lag() -> None:
     progress = ChannelProgress(ChannelId("BaseData_0"), ChannelType.BASE)
-    full = page(3, "t", False, 2000.0)
+    full = page(3, False, 2000.0)
     progress.page_read(full)
-    progress.page_confirmed(full, None)
+    progress.page_confirmed(full)
 
     assert (progress.lag(3000.0), progress.caught_up, progress.rows) == (None, False, 3)
 
 
 def test_an_error_stays_until_a_page_is_confirmed() -> None:
     progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, error="ConnectionLost: reset")
-    full = page(1, "t", True, None)
+    full = page(1, True, None)
     progress.page_read(full)
     assert progress.error
 
-    progress.page_confirmed(full, None)
+    progress.page_confirmed(full)
 
     assert progress.error is None

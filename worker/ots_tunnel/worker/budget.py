@@ -7,6 +7,8 @@ sink has confirmed it. Raw and parsed copies both count. Source: docs/architectu
 from __future__ import annotations
 
 import asyncio
+from types import TracebackType
+from typing import Self
 
 #: No page is assumed to be smaller, bytes.
 LEAST_PAGE_BYTES = 4 << 20
@@ -41,13 +43,13 @@ class ByteBudget:
         """Bytes reserved or held."""
         return self._used
 
-    async def reserve(self) -> Share:
-        """Wait until the largest page seen so far fits, and take its room."""
+    async def reserve(self) -> Reservation:
+        """Wait until the largest page seen so far fits, and take its room for one read."""
         async with self._turn:
             while self._used and self._used + self._largest > self._total:
                 self._changed.clear()
                 await self._changed.wait()
-            return Share(self, self._largest)
+            return Reservation(self, self._largest)
 
     def _take(self, more_bytes: int) -> None:
         self._used += more_bytes
@@ -57,24 +59,46 @@ class ByteBudget:
         self._largest = max(self._largest, taken_bytes)
 
 
+class Reservation:
+    """Room for the page of one read: a context that gives back what `keep` did not turn into a share."""
+
+    __slots__ = ("_budget", "_held_bytes")
+
+    def __init__(self, budget: ByteBudget, held_bytes: int) -> None:
+        self._budget = budget
+        self._held_bytes = held_bytes
+        budget._take(held_bytes)
+
+    def __enter__(self) -> Self:
+        """Read inside of the context."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give back what is left."""
+        self._budget._take(-self._held_bytes)
+        self._held_bytes = 0
+
+    def keep(self, page_bytes: int) -> Share:
+        """The room that a page of that size may take in a sink; the budget learns the size for later reads."""
+        taken = page_bytes * COPIES
+        self._budget._learn(taken)
+        self._budget._take(taken - self._held_bytes)
+        self._held_bytes = 0
+        return Share(self._budget, taken)
+
+
 class Share:
-    """A part of the budget, taken when made; give it back with `release`."""
+    """The room of one page, given back once by its owner."""
 
     __slots__ = ("_budget", "held_bytes")
 
     def __init__(self, budget: ByteBudget, held_bytes: int) -> None:
         self._budget = budget
         self.held_bytes = held_bytes
-        budget._take(held_bytes)
-
-    def resize(self, page_bytes: int) -> None:
-        """The page has come: keep what it may take, and let the budget learn its size for the reads that follow."""
-        taken = page_bytes * COPIES
-        self._budget._learn(taken)
-        self._budget._take(taken - self.held_bytes)
-        self.held_bytes = taken
 
     def release(self) -> None:
-        """Give the room back; doing it again changes nothing."""
+        """Give the room back; a second call changes nothing."""
         self._budget._take(-self.held_bytes)
         self.held_bytes = 0

@@ -1,20 +1,28 @@
-"""What the channels of a worker share: the sink, and the limits they keep together."""
+"""What the channels have in common: limits and sink of the worker, identity and fence of the client."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.fence import Fence
+from ots_tunnel.log_actions import LogAction
+from ots_tunnel.model import ChannelId, ClientId
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
 from ots_tunnel.worker.budget import ByteBudget
 from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.status import WorkerStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """Sink, metrics and limits of all channels.
+class WorkerContext:
+    """Sink, metrics and limits of a worker: the same for all of its clients.
 
     Args:
         slots: channels that read and write at the same time; None means all.
@@ -29,5 +37,33 @@ class Shared:
     end_us: int | None = None
 
     def slot(self) -> AbstractAsyncContextManager[None]:
-        """Held from a read until its page is confirmed."""
+        """A context held from a read until its page is written."""
         return self.slots if self.slots is not None else nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientContext:
+    """One connected client: the same for all channels of a session.
+
+    Args:
+        beat_soon: called when a channel has something to report; the next heartbeat may come early.
+        end_worker: called with an error that a new client cannot fix; the worker drains and raises it.
+    """
+
+    client: TunnelClient
+    client_id: ClientId
+    settings: WorkerSettings
+    fence: Fence
+    worker: WorkerContext
+    status: WorkerStatus
+    beat_soon: Callable[[], None]
+    end_worker: Callable[[TunnelError], None]
+
+    def log_fields(self, action: LogAction, channel_id: ChannelId) -> dict[str, object]:
+        """The fields of a log line about one channel."""
+        return {
+            "action": action,
+            "tunnel_id": self.settings.tunnel_id,
+            "client_id": self.client_id,
+            "channel_id": channel_id,
+        }

@@ -1,147 +1,145 @@
-"""The way of one channel's records: read ahead, write in order, confirm.
+"""The way of one channel's records: read ahead, write in order, confirm in order.
 
-One page is written while the next ones are read: see `read_ahead`. Source: docs/architecture.md rule 1.
+Theory of operation. A pipeline has two tasks beside its own:
+
+    ReadAhead.run          reads pages and puts them into a queue; `read_ahead` has its limits
+    Pipeline               takes one page after the other and gives its records to the sink
+    UnconfirmedPages.run   confirms pages whose confirmation comes later than the write
+
+A page passes them as one `ReadPage`. It holds its records and their share of the byte budget until the sink has taken
+them: either they are stored when `Sink.write` returns, or the sink keeps them elsewhere and returns a confirmation.
+What is left of the page then, its token and its figures, waits until the page and all before it are confirmed. Only
+then is its token a checkpoint (docs/architecture.md rule 1).
+
+A pipeline ends in one of these ways, the first that applies:
+
+1. A write, a confirmation or a read failed: the error is raised. Pages that were read before a failed read are
+   written and confirmed first, except when the error means that another client may own the channel.
+2. `stop` was called: the page being written is finished, pages behind it are dropped unconfirmed.
+3. The page with the end time was written (`end_time`): END_TIME.
+4. The page with the token `finished` was written: FINISHED.
+
+In the cases 2 to 4 the sink stores what it keeps of the channel (`Sink.end`), and every page it took is confirmed
+when `run` returns. In case 1, and when `run` is cancelled, the sink drops what it keeps, and a write that it began
+is in doubt until D later: see `fence`.
+
+Example: pages A, B and C are queued, B is empty. The sink returns a confirmation for A, which it combines with C. B is
+stored at once but waits for A. When the sink has written A and C, A, B and C are confirmed in this order.
+
+Source: docs/protocol.md 5.8; docs/architecture.md rules 1 and 8.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable
+import enum
+from collections.abc import Callable
 
-from ots_tunnel.client.tunnel import Page
-from ots_tunnel.errors import TunnelError, first_error
+from ots_tunnel.errors import first_error
 from ots_tunnel.fence import ChannelFence
-from ots_tunnel.model import FINISHED, Token
+from ots_tunnel.model import FINISHED
 from ots_tunnel.sinks import Batch, Confirmation
-from ots_tunnel.worker.context import Shared
-from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.read_ahead import ReadAhead, ReadPage
-from ots_tunnel.worker.unconfirmed import HandedPage, HandedPages
+from ots_tunnel.worker.context import WorkerContext
+from ots_tunnel.worker.read_ahead import ReadAhead
+from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.unconfirmed import UnconfirmedPages
+
+
+class PipelineEnd(enum.Enum):
+    """How a pipeline ended without an error."""
+
+    FINISHED = "read and confirmed to the channel's end"
+    END_TIME = "read and confirmed up to the end time"
+    STOPPED = "stopped"
 
 
 class Pipeline:
-    """Moves one channel's records from `start` on until the channel ends or `stop` is called.
+    """Moves the records of one channel until it ends or `stop` is called.
 
     Args:
-        read: one page from a token; its retries are its own business.
-        confirmed: told the token of every page once the sink has confirmed it and all before it.
-        fence: asked by the sink right before bytes go out; knows which writes are in doubt.
-        sleep, entropy: replaced in tests.
+        ahead: reads the channel's pages.
+        fence: asked by the sink right before bytes go out; learns which writes are in doubt.
+        on_confirmed: called with every page once the sink has confirmed it and all before it.
     """
 
     def __init__(
         self,
-        progress: ChannelProgress,
-        start: Token,
-        *,
-        read: Callable[[Token], Awaitable[Page]],
+        ahead: ReadAhead,
+        context: WorkerContext,
         fence: ChannelFence,
-        confirmed: Callable[[Token], None],
-        shared: Shared,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        entropy: Callable[[], float] = random.random,
+        on_confirmed: Callable[[ReadPage], None],
     ) -> None:
-        self.progress = progress
-        self._start = start
+        self._ahead = ahead
+        self._start = ahead.start
+        self._sink = context.sink
+        self._metrics = context.metrics
         self._fence = fence
-        self._confirmed = confirmed
-        self._shared = shared
-        self._ahead = ReadAhead(progress, start, read=read, shared=shared, sleep=sleep, entropy=entropy)
-        self._reader: asyncio.Task[None] | None = None
+        self._unconfirmed = UnconfirmedPages(on_confirmed)
+        self._reading: asyncio.Task[None] | None = None
         self._stopping = False
 
     def __repr__(self) -> str:
-        return f"Pipeline({self.progress.channel_id}, rows={self.progress.rows})"
+        return f"Pipeline({self._ahead}, {self._unconfirmed})"
 
     def stop(self) -> None:
         """Stop reading and end after the page being written; pages read ahead are dropped unconfirmed."""
         self._stopping = True
-        if self._reader is not None:
-            self._reader.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
         self._ahead.stop()
 
-    async def run(self) -> bool:
-        """Move records; True when the channel was read and confirmed to its end, False when stopped.
+    async def run(self) -> PipelineEnd:
+        """Move records until the pipeline ends.
 
         Raises:
             SinkRejected, OwnershipLost: from the sink. TransportError, ServiceError, CodecError: from reading.
         """
-        if self._start == FINISHED:
-            return True
-        sink, channel_id = self._shared.sink, self.progress.channel_id
-        await sink.begin(channel_id, self.progress.channel_type, self._start)
-        handed, finished, ended = HandedPages(self._page_confirmed), False, False
+        start = self._start
+        if start.token == FINISHED:
+            return PipelineEnd.FINISHED
+        await self._sink.begin(start.channel_id, start.channel_type, start.token)
+        ended_in_order = False
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._reader = tasks.create_task(self._ahead.run(), name=f"read {channel_id}")
-                failing = tasks.create_task(_fail_with(handed), name=f"confirm {channel_id}")
-                finished = await self._deliver(handed)
-                ended = True
-                self._reader.cancel()
-                failing.cancel()
+                self._reading = tasks.create_task(self._ahead.run(), name=f"read {start.channel_id}")
+                confirming = tasks.create_task(self._unconfirmed.run(), name=f"confirm {start.channel_id}")
+                end = await self._write_pages()
+                await self._sink.end(start.channel_id, abandoned=False)
+                self._unconfirmed.settle()
+                self._fence.confirm_writes()
+                ended_in_order = True
+                self._reading.cancel()
+                confirming.cancel()
+            return end
         except ExceptionGroup as group:
             raise first_error(group) from group
         finally:
-            self._ahead.drop()
-            handed.close()
-            if not ended:
-                await sink.end(channel_id, abandoned=True)
-        return finished
+            self._ahead.stop()
+            self._unconfirmed.close()
+            if not ended_in_order:
+                await self._sink.end(start.channel_id, abandoned=True)
 
-    async def _deliver(self, handed: HandedPages) -> bool:
-        """Hand pages to the sink until the channel ends or is stopped; returns when all of them are confirmed."""
-        finished = False
-        while not finished and (item := await self._ahead.next()) is not None:
-            if self._stopping:
-                if isinstance(item, ReadPage):
-                    item.share.release()
-                break
-            if isinstance(item, TunnelError):
-                raise item
-            self._ahead.make_room()
+    async def _write_pages(self) -> PipelineEnd:
+        while not self._stopping and (page := await self._ahead.next()) is not None:
             try:
-                confirmation = await self._write(item)
+                confirmation = await self._write(page)
             finally:
-                item.share.release()
-            handed.add(HandedPage.of(item.page, self.progress.channel_type, item.following), confirmation)
-            if not len(handed):
+                page.release()
+            self._unconfirmed.add(page, confirmation)
+            if not self._unconfirmed:
                 self._fence.confirm_writes()
-            item.taken.set()
-            finished = item.following == FINISHED
-            if item.last and not finished:
-                await self._rest(handed)
-                return False
-            item = None  # it would be held until the next page has come, and the budget does not count it any more
-        await self._shared.sink.end(self.progress.channel_id, abandoned=False)
-        handed.settle()
-        self._fence.confirm_writes()
-        return finished
+            if page.following == FINISHED:
+                return PipelineEnd.FINISHED
+            if page.is_last:
+                return PipelineEnd.END_TIME
+        return PipelineEnd.STOPPED
 
-    async def _rest(self, handed: HandedPages) -> None:
-        """At the end time: have everything confirmed, then hold the channel without reading until told to stop."""
-        await self._shared.sink.end(self.progress.channel_id, abandoned=False)
-        handed.settle()
-        self._fence.confirm_writes()
-        self.progress.end_reached = True
-        while await self._ahead.next() is not None:
-            pass
-
-    async def _write(self, item: ReadPage) -> Confirmation | None:
-        page, kind = item.page, self.progress.channel_type
-        if not page.records:
+    async def _write(self, page: ReadPage) -> Confirmation | None:
+        records = page.answer.records
+        if not records:
             return None
+        kind = self._start.channel_type
+        batch = Batch(self._start.channel_id, kind, records, page.start, page.following, records[0])
         self._fence.begin_write()
-        batch = Batch(self.progress.channel_id, kind, page.records, item.start, item.following, page.records[0])
-        with self._shared.metrics.writing(kind):
-            return await self._shared.sink.write(batch, self._fence)
-
-    def _page_confirmed(self, page: HandedPage) -> None:
-        if page.rows:
-            self._shared.metrics.confirmed(self.progress.channel_type, page.actions, page.size_bytes)
-        self.progress.page_confirmed(page, page.last)
-        self._confirmed(page.next_token)
-
-
-async def _fail_with(handed: HandedPages) -> None:
-    await handed.failed
+        with self._metrics.writing(kind):
+            return await self._sink.write(batch, self._fence)

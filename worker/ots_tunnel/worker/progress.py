@@ -5,36 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
+from ots_tunnel.model import ChannelId, ChannelType
+from ots_tunnel.worker.read_page import ReadPage
 
 #: An idle channel is read at least every 6.25 s; a look that is older than this says nothing of now, seconds.
 LOOK_LASTS = 15.0
-
-
-class PageFacts(Protocol):
-    """What a page says beside its records; see `client.Page`."""
-
-    @property
-    def rows(self) -> int:
-        """Number of its records."""
-        ...
-
-    @property
-    def size_bytes(self) -> int:
-        """Size of the whole answer."""
-        ...
-
-    @property
-    def may_more(self) -> bool | None:
-        """Whether a read at once pays off."""
-        ...
-
-    @property
-    def service_time(self) -> float | None:
-        """The service's clock at the answer, Unix seconds."""
-        ...
 
 
 @dataclass(slots=True)
@@ -73,31 +49,31 @@ class ChannelProgress:
         """
         return self.last_look is not None and self.clock() - self.last_look <= LOOK_LASTS
 
-    def page_read(self, page: PageFacts) -> None:
+    def page_read(self, page: ReadPage) -> None:
         """A page has come and waits for the sink."""
         self.unconfirmed_pages += 1
         self._read_at = self.clock()
         if page.rows:
             self.last_look = None
 
-    def page_confirmed(self, page: PageFacts, last: SequenceInfo | None) -> None:
-        """The sink has confirmed a page; `last` is the position of its last record, None where it has none."""
+    def page_confirmed(self, page: ReadPage) -> None:
+        """The sink has confirmed a page."""
         self.unconfirmed_pages -= 1
         self.error = None
         self.rows += page.rows
-        self.size_bytes += page.size_bytes if page.rows else 0
+        self.size_bytes += page.answer.size_bytes if page.rows else 0
         if self.channel_type is not ChannelType.STREAM:
             return
-        if last is not None:
-            self._advance(last.timestamp_us / 1e6)
-        if reached_end(page):
-            if page.service_time is not None:
-                self.caught_up_time = page.service_time
-                self._advance(page.service_time)
-            # With nothing unconfirmed this page is the one that was read last.
-            self.last_look = self._read_at if self.unconfirmed_pages == 0 else None
-        else:
+        if page.position is not None:
+            self._advance(page.position.timestamp_us / 1e6)
+        if not page.reached_log_end:
             self.last_look = None
+            return
+        if page.answer.service_time is not None:
+            self.caught_up_time = page.answer.service_time
+            self._advance(page.answer.service_time)
+        # With nothing unconfirmed this page is the one that was read last.
+        self.last_look = self._read_at if self.unconfirmed_pages == 0 else None
 
     def lag(self, now: float) -> float | None:
         """Seconds between `now` and the consume point; None for base channels and while unknown."""
@@ -109,8 +85,3 @@ class ChannelProgress:
 
     def _advance(self, time: float) -> None:
         self.consumed_up_to = max(self.consumed_up_to or 0.0, time)
-
-
-def reached_end(page: PageFacts) -> bool:
-    """Whether the page ends where the log ended when it was read (docs/protocol.md 4.7)."""
-    return not page.rows if page.may_more is None else not page.may_more

@@ -1,7 +1,7 @@
 """Reads one channel's pages ahead of the one being written, within the limits that all channels share.
 
-A page is handed on before its back-off begins (docs/protocol.md 6.2, J2), and only stream channels back off. Source:
-docs/protocol.md 5.8; docs/architecture.md rules 7, 8.
+A page is passed on before its back-off begins (docs/protocol.md 6.2, J2), and only stream channels back off. Source:
+docs/protocol.md 5.8; docs/architecture.md rules 7 and 8.
 """
 
 from __future__ import annotations
@@ -9,138 +9,149 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Protocol
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
-from ots_tunnel.model import FINISHED, ChannelType, Token
+from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
-from ots_tunnel.worker.budget import Share
-from ots_tunnel.worker.context import Shared
-from ots_tunnel.worker.end_time import cut_page
-from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.budget import Reservation
+from ots_tunnel.worker.context import WorkerContext
+from ots_tunnel.worker.end_time import CutPage, cut_page
+from ots_tunnel.worker.read_page import ReadPage
 
 #: Pages read ahead of the one being written; the byte budget is the real limit, this one keeps it fair.
 READ_AHEAD_PAGES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPage:
-    """A page that is read and not written yet."""
+class ChannelStart:
+    """A channel, and the token at which it is opened."""
 
-    start: Token
-    page: Page
-    share: Share
-    #: Where the channel goes on once the page is confirmed.
-    following: Token
-    #: Nothing comes after it before the end time.
-    last: bool = False
-    #: Its records are in memory no longer for the sink's sake: they are stored, or the sink keeps them elsewhere.
-    taken: asyncio.Event = field(default_factory=asyncio.Event)
+    channel_id: ChannelId
+    channel_type: ChannelType
+    token: Token
+
+
+class ReadsPages(Protocol):
+    """The part of `ChannelCursor` that is needed."""
+
+    async def read(self, token: Token) -> Page:
+        """Read the page at a token; repeats calls that fail."""
+        ...
 
 
 class ReadAhead:
-    """Reads pages from `start` on until the channel ends, `run` is cancelled, or a read fails.
+    """Reads the pages of a channel until it ends, `run` is cancelled, or a read fails.
 
     Args:
-        read: one page from a token; its retries are its own business.
+        cursor: reads one page.
+        on_read: called with every page when it has come.
         sleep, entropy: replaced in tests.
     """
 
     def __init__(
         self,
-        progress: ChannelProgress,
-        start: Token,
+        start: ChannelStart,
+        cursor: ReadsPages,
+        context: WorkerContext,
         *,
-        read: Callable[[Token], Awaitable[Page]],
-        shared: Shared,
+        on_read: Callable[[ReadPage], None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         entropy: Callable[[], float] = random.random,
     ) -> None:
-        self.progress = progress
-        self._start = start
-        self._read = read
-        self._shared = shared
+        self.start = start
+        self._cursor = cursor
+        self._context = context
+        self._on_read = on_read
         self._sleep = sleep
         self._entropy = entropy
         self._pages: asyncio.Queue[ReadPage | TunnelError | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(READ_AHEAD_PAGES)
 
     def __repr__(self) -> str:
-        return f"ReadAhead({self.progress.channel_id}, {self._pages.qsize()} pages)"
+        return f"ReadAhead({self.start.channel_id}, {self._pages.qsize()} pages)"
 
     async def run(self) -> None:
-        """Read; a failure is handed on behind the pages read before it, which are still written.
+        """Read; a failure is queued behind the pages read before it, which are still written.
 
         Raises:
-            OwnershipLost, ResourceGone: the pages may be somebody else's, too: writing stops at once.
+            OwnershipLost, ResourceGone: another client may own the channel: writing has to stop at once.
         """
         try:
-            await self._read_ahead()
+            await self._read_until_end()
         except (OwnershipLost, ResourceGone):
             raise
         except TunnelError as error:
             self._pages.put_nowait(error)
 
-    async def next(self) -> ReadPage | TunnelError | None:
-        """The next page, or what ended the reading; None after `stop`."""
-        return await self._pages.get()
+    async def next(self) -> ReadPage | None:
+        """The next page, which the caller has to release; None after `stop`.
 
-    def make_room(self) -> None:
-        """One page is being written: another one may be read ahead."""
-        self._room.release()
+        Raises:
+            TransportError, ServiceError, CodecError: reading failed behind the last page.
+        """
+        page = await self._pages.get()
+        if isinstance(page, TunnelError):
+            raise page
+        if page is not None:
+            self._room.release()
+        return page
 
     def stop(self) -> None:
-        """Wake whoever waits for a page; reading itself ends with the task of `run`."""
-        self._pages.put_nowait(None)
+        """Release the pages that were not asked for, and wake the caller of `next`.
 
-    def drop(self) -> None:
-        """Give back what the pages that nobody asked for take of the budget."""
+        Reading itself ends with the task of `run`.
+        """
         while not self._pages.empty():
             page = self._pages.get_nowait()
             if isinstance(page, ReadPage):
-                page.share.release()
+                page.release()
+        self._pages.put_nowait(None)
 
-    async def _read_ahead(self) -> None:
-        token = self._start
+    async def _read_until_end(self) -> None:
+        token = self.start.token
         idle = IdleReads()
         while token != FINISHED:
             await self._room.acquire()
-            async with self._shared.slot():
-                item = await self._read_one(token)
-                self._pages.put_nowait(item)
-                token, last, taken = item.page.next_token, item.last, item.taken
-                following = idle.after(
-                    rows=item.page.rows, size_bytes=item.page.size_bytes, may_more=item.page.may_more
-                )
-                del item  # the budget counts a page until it is written, so nothing may hold it longer
-                if self._shared.slots is not None:
-                    await taken.wait()
-            if last:
+            async with self._context.slot():
+                page = await self._read(token)
+                self._on_read(page)
+                self._pages.put_nowait(page)
+                token = page.answer.next_token
+                following = idle.after(rows=page.rows, size_bytes=page.answer.size_bytes, may_more=page.answer.may_more)
+                if self._context.slots is not None:
+                    await page.released.wait()
+            if page.is_last:
                 return
-            if self.progress.channel_type is ChannelType.STREAM:
+            if self.start.channel_type is ChannelType.STREAM:
                 idle = following or IdleReads()
                 if following is not None and token != FINISHED:
                     now = asyncio.get_running_loop().time()
                     await self._sleep(following.pause(now, self._entropy()))
 
-    async def _read_one(self, token: Token) -> ReadPage:
-        rate, share = self._shared.rate, None
-        charged = await rate.ready()
+    async def _read(self, token: Token) -> ReadPage:
+        rate, metrics, kind = self._context.rate, self._context.metrics, self.start.channel_type
+        charged_rows = await rate.ready()
         try:
-            share = await self._shared.budget.reserve()
-            with self._shared.metrics.reading(self.progress.channel_type):
-                page = await self._read(token)
+            with await self._context.budget.reserve() as reservation:
+                with metrics.reading(kind):
+                    page = await self._cursor.read(token)
+                metrics.decoded(kind, page.decode_seconds)
+                read = self._hold(token, page, reservation)
         except BaseException:
-            rate.refund(charged)
-            if share is not None:
-                share.release()
+            rate.refund(charged_rows)
             raise
-        share.resize(page.size_bytes)
-        rate.spend(len(page.records), charged)
-        self.progress.page_read(page)
-        end_us = self._shared.end_us
-        if end_us is None or self.progress.channel_type is not ChannelType.STREAM:
-            return ReadPage(token, page, share, page.next_token)
-        cut = cut_page(page, end_us)
-        return ReadPage(token, cut.page, share, page.next_token if cut.whole else token, cut.done)
+        rate.spend(len(page.records), charged_rows)
+        return read
+
+    def _hold(self, token: Token, page: Page, reservation: Reservation) -> ReadPage:
+        cut, position = CutPage(page, done=False, whole=True), None
+        if self.start.channel_type is ChannelType.STREAM:
+            if self._context.end_us is not None:
+                cut = cut_page(page, self._context.end_us)
+            if cut.page.records:
+                position = cut.page.records[-1].sequence
+        following = page.next_token if cut.whole else token
+        return ReadPage(token, following, cut.page, reservation.keep(page.size_bytes), position, is_last=cut.done)

@@ -30,8 +30,8 @@ from ots_tunnel.model import Channel, ChannelId, ClientId
 from ots_tunnel.model import ChannelStatus as Status
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.assignment import merge
-from ots_tunnel.worker.channel import ChannelTask, Surroundings
-from ots_tunnel.worker.context import Shared
+from ots_tunnel.worker.channel import ChannelTask
+from ots_tunnel.worker.context import ClientContext, WorkerContext
 from ots_tunnel.worker.end_time import Completion, completion
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status import WorkerStatus
@@ -69,7 +69,7 @@ class Session:
         client: TunnelClient,
         client_id: ClientId,
         settings: WorkerSettings,
-        shared: Shared,
+        context: WorkerContext,
         status: WorkerStatus,
         clock: Callable[[], float] = boottime,
     ) -> None:
@@ -79,21 +79,21 @@ class Session:
         self._client_id = client_id
         self._status = status
         self._fence = Fence(settings.timeout, settings.interval, clock, asyncio.get_running_loop().time)
-        self._news = asyncio.Event()
+        self._report_due = asyncio.Event()
         self._channels: dict[ChannelId, ChannelTask] = {}
         self._draining = False
         self._drain_until = float("inf")
         #: What ended the worker for good while the session was drained in order.
         self.fatal: TunnelError | None = None
-        self._around = Surroundings(
+        self._context = ClientContext(
             client,
             client_id,
             settings,
             self._fence,
-            shared,
+            context,
             status,
-            news=self._news.set,
-            ended_by=self._end_by,
+            beat_soon=self._report_due.set,
+            end_worker=self._end_worker,
         )
 
     def __repr__(self) -> str:
@@ -132,13 +132,13 @@ class Session:
         self._drain_until = self._clock() + self._settings.drain
         for task in self._channels.values():
             task.feed(machine.Drain())
-        self._news.set()
+        self._report_due.set()
 
     async def _beat(self, tasks: asyncio.TaskGroup) -> SessionEnd:
         began = self._clock()
         while True:
             sent_at = self._clock()
-            self._news.clear()
+            self._report_due.clear()
             all_over = all(task.is_over for task in self._channels.values())
             pause = self._settings.interval
             try:
@@ -175,7 +175,7 @@ class Session:
         await asyncio.sleep(least)
         try:
             async with asyncio.timeout(min(seconds, max(0.0, self._drain_until - self._clock())) - least):
-                await self._news.wait()
+                await self._report_due.wait()
         except TimeoutError:
             pass  # no news: the regular beat
 
@@ -184,18 +184,18 @@ class Session:
         for channel_id in assignment.vanished:
             self._drop(channel_id)
         for channel_id in assignment.fresh:
-            previous = self._drop(channel_id) if channel_id in self._channels else None
+            error = self._drop(channel_id) if channel_id in self._channels else None
             if not self._draining:
-                task = ChannelTask(self._around, assignment.channels[channel_id], previous)
+                task = ChannelTask(self._context, assignment.channels[channel_id], error)
                 self._channels[channel_id] = task
                 tasks.create_task(task.run(), name=f"events {channel_id}")
         for channel_id, task in self._channels.items():
             task.feed(machine.Notified(assignment.channels[channel_id]))
 
-    def _drop(self, channel_id: ChannelId) -> ChannelTask:
+    def _drop(self, channel_id: ChannelId) -> str | None:
         task = self._channels.pop(channel_id)
         task.feed(machine.Vanished())
-        return task
+        return task.progress.error
 
     def _leave(self) -> None:
         self._fence.revoke()
@@ -209,7 +209,7 @@ class Session:
         # One hanging answer must not cost more than one beat.
         return max(self._settings.interval, self._settings.early_spacing)
 
-    def _end_by(self, error: TunnelError) -> None:
+    def _end_worker(self, error: TunnelError) -> None:
         self.fatal = self.fatal or error
         self._status.error = f"{type(error).__name__}: {error}"
         self.drain()

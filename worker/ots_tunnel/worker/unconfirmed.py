@@ -1,81 +1,59 @@
-"""Pages that a sink has taken over and not confirmed yet: their order is kept, their records are not."""
+"""Pages that a sink has taken and not confirmed yet; they are confirmed in the order in which they were read."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable
 
-from ots_tunnel.client.tunnel import Page
-from ots_tunnel.model import ChannelType, SequenceInfo, Token
-from ots_tunnel.protocol.page import count_actions
 from ots_tunnel.sinks import Confirmation
+from ots_tunnel.worker.read_page import ReadPage
 
 
-@dataclass(frozen=True, slots=True)
-class HandedPage:
-    """What has to be known of a page when it is confirmed."""
-
-    next_token: Token
-    rows: int
-    size_bytes: int
-    may_more: bool | None
-    service_time: float | None
-    actions: Mapping[int, int]
-    last: SequenceInfo | None
-
-    @classmethod
-    def of(cls, page: Page, channel_type: ChannelType, following: Token) -> Self:
-        """The facts of a page; only stream records have a position.
-
-        Args:
-            following: the token to store once it is confirmed.
-
-        Raises:
-            CodecError: the last record is malformed.
-        """
-        is_stream = channel_type is ChannelType.STREAM
-        return cls(
-            following,
-            page.rows,
-            page.size_bytes,
-            page.may_more,
-            page.service_time,
-            count_actions(page.records),
-            page.records[-1].sequence if page.records and is_stream else None,
-        )
-
-
-class HandedPages:
-    """The pages of one channel between hand-over and confirmation.
+class UnconfirmedPages:
+    """The unconfirmed pages of one channel, without their records.
 
     Args:
-        confirmed: told of every page once it and all before it are stored.
+        on_confirmed: called with every page once it and all before it are stored.
     """
 
-    def __init__(self, confirmed: Callable[[HandedPage], None]) -> None:
-        self._confirmed = confirmed
-        self._waiting: deque[tuple[HandedPage, Confirmation | None]] = deque()
-        self._failed = asyncio.get_running_loop().create_future()
+    def __init__(self, on_confirmed: Callable[[ReadPage], None]) -> None:
+        self._on_confirmed = on_confirmed
+        self._waiting: deque[tuple[ReadPage, Confirmation | None]] = deque()
+        self._added = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"UnconfirmedPages({len(self._waiting)})"
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    @property
-    def failed(self) -> asyncio.Future[None]:
-        """Never has a result; raises what a confirmation raised."""
-        return self._failed
+    def add(self, page: ReadPage, confirmation: Confirmation | None) -> None:
+        """Take a page; without a confirmation it is stored, and waits only for the pages before it.
 
-    def add(self, page: HandedPage, confirmation: Confirmation | None) -> None:
-        """Take a page; without a confirmation it is stored already, and waits for those before it."""
-        if confirmation is None and not self._waiting:
-            self._confirmed(page)
-            return
+        Raises:
+            SinkRejected, OwnershipLost: a confirmation failed.
+        """
         self._waiting.append((page, confirmation))
-        if confirmation is not None:
-            confirmation.add_done_callback(self._advance)
+        self._confirm_stored()
+        if self._waiting:
+            self._added.set()
+
+    async def run(self) -> None:
+        """Confirm pages as their confirmations end; runs until it is cancelled.
+
+        Raises:
+            SinkRejected, OwnershipLost: a confirmation failed.
+        """
+        while True:
+            if not self._waiting:
+                self._added.clear()
+                await self._added.wait()
+                continue
+            _, confirmation = self._waiting[0]
+            if confirmation is not None:
+                await asyncio.wait((confirmation,))
+            self._confirm_stored()
 
     def settle(self) -> None:
         """Confirm what is left after the sink has ended the channel.
@@ -83,31 +61,25 @@ class HandedPages:
         Raises:
             SinkRejected, OwnershipLost: a confirmation failed. RuntimeError: the sink left one open.
         """
-        self._advance()
-        if self._failed.done():
-            self._failed.result()
+        self._confirm_stored()
         if self._waiting:
             raise RuntimeError(f"the sink ended the channel with {len(self._waiting)} pages unconfirmed")
 
     def close(self) -> None:
-        """Forget what is not confirmed."""
+        """Cancel the confirmations that are left."""
         waiting, self._waiting = self._waiting, deque()
         for _, confirmation in waiting:
             if confirmation is not None:
-                confirmation.remove_done_callback(self._advance)
                 confirmation.cancel()
-        self._failed.cancel()
 
-    def _advance(self, _: Confirmation | None = None) -> None:
+    def _confirm_stored(self) -> None:
         while self._waiting:
             page, confirmation = self._waiting[0]
             if confirmation is not None:
-                if not confirmation.done() or confirmation.cancelled():
+                if not confirmation.done():
                     return
-                error = confirmation.exception()
-                if error is not None:
-                    if not self._failed.done():
-                        self._failed.set_exception(error)
-                    return
+                if confirmation.cancelled():
+                    raise RuntimeError("the sink cancelled the confirmation of a page")
+                confirmation.result()
             self._waiting.popleft()
-            self._confirmed(page)
+            self._on_confirmed(page)

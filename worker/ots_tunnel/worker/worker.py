@@ -22,7 +22,7 @@ from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.tally import TallyCollector
 from ots_tunnel.worker.budget import ByteBudget
-from ots_tunnel.worker.context import Shared
+from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.worker.settings import WorkerSettings
@@ -89,7 +89,7 @@ class TunnelWorker:
         settings = self._settings
         self.status.budget = ByteBudget(settings.memory_budget_bytes)
         parallel = settings.max_parallel_channels
-        shared = Shared(
+        context = WorkerContext(
             self._sink,
             self._metrics,
             self.status.budget,
@@ -103,7 +103,7 @@ class TunnelWorker:
             while not self._stop.is_set():
                 self.status.error = None
                 client_id = await self._connect()
-                if client_id is not None and not await self._run_session(client_id, shared):
+                if client_id is not None and not await self._run_session(client_id, context):
                     return
         except TunnelError as error:
             self.status.error = f"{type(error).__name__}: {error}"
@@ -196,9 +196,9 @@ class TunnelWorker:
                 self._connecting = None
         return None
 
-    async def _run_session(self, client_id: ClientId, shared: Shared) -> bool:
+    async def _run_session(self, client_id: ClientId, context: WorkerContext) -> bool:
         """Whether another session is to follow."""
-        session = Session(self._client, client_id, self._settings, shared, self.status, self._clock)
+        session = Session(self._client, client_id, self._settings, context, self.status, self._clock)
         self._session = session
         if self._stop.is_set():
             session.drain()

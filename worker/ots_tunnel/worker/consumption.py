@@ -1,0 +1,234 @@
+"""Consumes one channel once: from its checkpoint to its end, to an error, or to the order to stop.
+
+Theory of operation. `Consumption.run` is the task that the channel's state machine starts; its result is the event
+that the machine takes next. The steps:
+
+1. Wait until no earlier write of this client to the channel can take effect any more.
+2. Read the checkpoint and report `Connected`.
+3. Run the pipeline; beside it the checkpointer stores what is confirmed, once per checkpoint interval. A channel that
+   has reached the end time is held without reading until the order to stop.
+4. Store the last checkpoint: within D after the order to stop, because the service waits for the channel, and within
+   the heartbeat timeout otherwise.
+5. Wait until an abandoned write cannot take effect any more. Nothing is reported before (docs/architecture.md rule 3).
+
+`stop` ends each step: 1 is waited for and nothing follows, the call of 2 is cancelled, the pipeline of 3 finishes its
+page, and a write that is not finished after `WorkerSettings.abandon_after` is abandoned unconfirmed.
+
+Errors end the steps 2 to 4. What was confirmed before is stored unless the error means that another client may own the
+channel. Any other exception is a bug in this channel or in its sink; it is logged and ends only this channel. When the
+channel is taken away, the task is cancelled and there is no event.
+
+This module is the only one that writes a channel's `ChannelProgress`.
+
+Example: D = 16.7 s, drain 45 s. The order to stop comes at 0 s while a write hangs. The write is abandoned at 23.8 s
+and in doubt until 40.5 s; then `PipelineStopped` is fed, CLOSE is reported, and the worker ends before 45 s.
+
+Source: docs/protocol.md 5.7, 5.10; docs/architecture.md rules 1 to 4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelError, TunnelExpired, first_error
+from ots_tunnel.fence import ChannelFence
+from ots_tunnel.log_actions import LogAction
+from ots_tunnel.model import Checkpoint
+from ots_tunnel.protocol import channel as machine
+from ots_tunnel.protocol.token import channel_type
+from ots_tunnel.worker.checkpointer import Checkpointer
+from ots_tunnel.worker.context import ClientContext
+from ots_tunnel.worker.cursor import ChannelCursor
+from ots_tunnel.worker.pipeline import Pipeline, PipelineEnd
+from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
+from ots_tunnel.worker.read_page import ReadPage
+
+logger = logging.getLogger(__name__)
+
+
+class Consumption:
+    """Reads a channel's checkpoint, moves its records and stores its checkpoints.
+
+    Args:
+        fence: the channel's.
+        progress: figures of the channel, written here.
+        on_connected: called when the checkpoint has been read.
+    """
+
+    def __init__(
+        self, context: ClientContext, fence: ChannelFence, progress: ChannelProgress, on_connected: Callable[[], None]
+    ) -> None:
+        self._context = context
+        self._fence = fence
+        self._progress = progress
+        self._on_connected = on_connected
+        settings = context.settings
+        ids = (settings.tunnel_id, context.client_id, progress.channel_id)
+        self._cursor = ChannelCursor(context.client, ids, timeout=settings.write_deadline, guard=fence)
+        self._checkpointer: Checkpointer | None = None
+        self._pipeline: Pipeline | None = None
+        self._stop = asyncio.Event()
+        #: Limits of what is under way: the order to stop ends the first at once, the second after `abandon_after`.
+        self._connecting: asyncio.Timeout | None = None
+        self._moving: asyncio.Timeout | None = None
+
+    def __repr__(self) -> str:
+        return f"Consumption({self._progress.channel_id}, {self._pipeline})"
+
+    def checkpoint_age(self) -> float:
+        """Seconds for which confirmed progress has not been durable; 0 when all is."""
+        return self._checkpointer.age() if self._checkpointer is not None else 0.0
+
+    def stop(self) -> None:
+        """Finish the page being written, store the checkpoint, end."""
+        self._stop.set()
+        now = asyncio.get_running_loop().time()
+        if self._connecting is not None:
+            self._connecting.reschedule(now)
+        if self._pipeline is not None:
+            self._pipeline.stop()
+        if self._moving is not None:
+            self._moving.reschedule(now + self._context.settings.abandon_after)
+
+    async def run(self) -> machine.Event:
+        """Consume; returns what became of it, when no write to the channel can take effect any more.
+
+        Raises:
+            CancelledError: the channel was taken away.
+        """
+        try:
+            outcome = await self._consume()
+        except TunnelError as error:
+            self._log_failure(error)
+            await self._keep_progress(error)
+            outcome = self._failure(error)
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            logger.exception("channel failed unexpectedly", extra=self._fields(LogAction.CHANNEL_FAILED))
+            outcome = self._failure(error)
+        if doubt := self._fence.in_doubt:
+            logger.warning("channel: write abandoned", extra=self._fields(LogAction.CHANNEL_ABANDONED))
+            await asyncio.sleep(doubt)
+        return outcome
+
+    async def _consume(self) -> machine.Event:
+        if doubt := self._fence.in_doubt:
+            await asyncio.sleep(doubt)
+        start = None if self._stop.is_set() else await self._read_checkpoint()
+        if start is None:
+            return machine.PipelineStopped()
+        kind = channel_type(self._progress.channel_id, start.token)
+        self._progress.channel_type = kind
+        self._checkpointer = checkpointer = self._checkpointer_from(start)
+        ahead = ReadAhead(
+            ChannelStart(self._progress.channel_id, kind, start.token),
+            self._cursor,
+            self._context.worker,
+            on_read=self._progress.page_read,
+        )
+        self._pipeline = pipeline = Pipeline(ahead, self._context.worker, self._fence, self._page_confirmed)
+        self._on_connected()
+        end = await self._move(pipeline, checkpointer)
+        settings = self._context.settings
+        await checkpointer.flush_within(settings.write_deadline if self._stop.is_set() else settings.timeout)
+        if end is not PipelineEnd.FINISHED:
+            return machine.PipelineStopped()
+        self._progress.finished = True
+        logger.info("channel: read to its end", extra=self._fields(LogAction.CHANNEL_FINISHED))
+        return machine.PipelineFinished()
+
+    async def _read_checkpoint(self) -> Checkpoint | None:
+        """The checkpoint, or None when the order to stop came first."""
+        try:
+            async with asyncio.timeout(None) as self._connecting:
+                start = await self._cursor.get()
+        except TimeoutError:
+            return None
+        finally:
+            self._connecting = None
+        if start.sequence_number > 0:
+            self._context.status.hand_overs += 1
+            self._context.worker.metrics.handed_over("taken")
+        sequence = start.sequence_number
+        logger.info("channel: at sequence number %d", sequence, extra=self._fields(LogAction.CHANNEL_OPENED))
+        return start
+
+    def _checkpointer_from(self, start: Checkpoint) -> Checkpointer:
+        metrics, sink = self._context.worker.metrics, self._context.worker.sink
+        kind, channel_id = self._progress.channel_type, self._progress.channel_id
+        return Checkpointer(
+            self._cursor,
+            start,
+            self._context.settings.checkpoint_interval,
+            on_stored=lambda seconds: metrics.checkpoint_stored(kind, seconds),
+            on_durable=lambda token: sink.checkpointed(channel_id, token),
+        )
+
+    async def _move(self, pipeline: Pipeline, checkpointer: Checkpointer) -> PipelineEnd:
+        """Run the pipeline and store checkpoints until it ends, or until its write is abandoned."""
+        end = PipelineEnd.STOPPED
+        try:
+            async with asyncio.timeout(None) as self._moving, asyncio.TaskGroup() as tasks:
+                storing = tasks.create_task(checkpointer.run(), name=f"checkpoint {self._progress.channel_id}")
+                end = await pipeline.run()
+                if end is PipelineEnd.END_TIME:
+                    self._progress.end_reached = True
+                    await self._stop.wait()
+                storing.cancel()
+        except TimeoutError:
+            pass  # the drain's limit: what was being written is abandoned unconfirmed
+        except BaseExceptionGroup as group:
+            raise first_error(group) from group
+        finally:
+            self._moving = None
+            self._fence.abandon_write()
+        return end
+
+    def _page_confirmed(self, page: ReadPage) -> None:
+        assert self._checkpointer is not None, "it was made before the pipeline"
+        if page.rows:
+            metrics = self._context.worker.metrics
+            metrics.confirmed(self._progress.channel_type, page.actions, page.answer.size_bytes)
+        self._progress.page_confirmed(page)
+        self._checkpointer.confirmed(page.following)
+
+    def _failure(self, error: BaseException) -> machine.Event:
+        self._progress.error = f"{type(error).__name__}: {error}"
+        return machine.PipelineFailed() if self._pipeline is not None else machine.ConnectFailed()
+
+    def _log_failure(self, error: TunnelError) -> None:
+        fields = {**self._fields(LogAction.CHANNEL_FAILED), "error": f"{type(error).__name__}: {error}"}
+        match error:
+            case SinkRejected() | TunnelExpired():
+                logger.error("channel failed for good", extra=fields)
+                self._context.end_worker(error)
+            case OwnershipLost() | ResourceGone():
+                logger.warning("channel is no longer ours", extra=fields)
+                self._context.beat_soon()
+            case _:
+                logger.error("channel failed", extra=fields)
+
+    async def _keep_progress(self, error: TunnelError) -> None:
+        """Store what was confirmed before the failure, so that it is not repeated."""
+        if self._checkpointer is None or isinstance(error, OwnershipLost | ResourceGone):
+            return
+        try:
+            await self._checkpointer.flush()
+        except TunnelError as again:
+            logger.warning(
+                "progress before the failure is not durable",
+                extra={**self._fields(LogAction.CHECKPOINT_FAILED), "error": str(again)},
+            )
+
+    def _fields(self, action: LogAction) -> dict[str, object]:
+        return self._context.log_fields(action, self._progress.channel_id)
+
+
+def _is_cancelled() -> bool:
+    """Whether this task is cancelled from outside; otherwise a sink raised CancelledError by itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

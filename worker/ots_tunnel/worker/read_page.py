@@ -1,0 +1,56 @@
+"""One page in flight: from its read until the sink has confirmed it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ots_tunnel.client.tunnel import Page
+from ots_tunnel.model import SequenceInfo, Token
+from ots_tunnel.protocol.page import count_actions
+from ots_tunnel.worker.budget import Share
+
+
+@dataclass(slots=True, eq=False)
+class ReadPage:
+    """A page that was read. It owns its records and their room in the byte budget until `release`.
+
+    Args:
+        start: the token at which it was read.
+        following: the token to store once it is confirmed.
+        answer: what the service returned; without records once they are released.
+        share: the room of the records.
+        position: of the last record; None without records, and on base channels.
+        is_last: nothing after it lies before the end time.
+    """
+
+    start: Token
+    following: Token
+    answer: Page
+    share: Share = field(repr=False)
+    position: SequenceInfo | None = None
+    is_last: bool = False
+    #: Records of each action; they are counted while the records are there.
+    actions: Mapping[int, int] = field(init=False, repr=False)
+    #: Set by `release`.
+    released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+
+    def __post_init__(self) -> None:
+        self.actions = count_actions(self.answer.records)
+
+    @property
+    def rows(self) -> int:
+        """Number of its records, also after `release`."""
+        return sum(self.actions.values())
+
+    @property
+    def reached_log_end(self) -> bool:
+        """Whether the page ends where the log ended when it was read (docs/protocol.md 4.7)."""
+        return not self.rows if self.answer.may_more is None else not self.answer.may_more
+
+    def release(self) -> None:
+        """Drop the records and give their room back: they are stored, or the sink keeps them outside the budget."""
+        self.answer = replace(self.answer, records=[])
+        self.share.release()
+        self.released.set()
