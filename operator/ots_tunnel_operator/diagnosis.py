@@ -1,6 +1,6 @@
-"""From an error to a problem a person can act on: field, value, what to do. Pure.
+"""From an error to a problem that a person can act on: field, value, what to do. Pure.
 
-Error texts never contain secrets: services answer with key ids at most, and those are not repeated here.
+Error texts contain no secrets: a service answers with key ids at most, and these are not repeated here.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ots_tunnel_operator.api.object import Source, TablestoreSink
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Problem, Reason
 
-#: Longest part of a foreign text in a message.
+#: Longest foreign text in a message, characters.
 MAX_FOREIGN = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An instance as the spec names it; `path` is where in the spec, `condition` what suffers."""
+    """An instance as the spec names it; `path` is its place in the spec, `condition` the condition that it decides."""
 
     path: str
     endpoint: str
@@ -52,12 +52,12 @@ class Place:
 
 
 def secret_name(side: Source | TablestoreSink) -> str:
-    """Name of the Secret of one side; empty where the spec has none (the API server refuses that)."""
+    """Name of the Secret of one side; empty where the spec names none, which the API server refuses."""
     return side.credentials.secret_ref.name if side.credentials.secret_ref else ""
 
 
 def service_problem(error: Exception, place: Place) -> Problem:
-    """What a failed call to an instance means."""
+    """The problem behind a failed call to an instance."""
     secret_field = f"{place.path}.credentials.secretRef.name {place.secret!r}"
     instance_field = f"{place.path}.instance {place.instance!r}"
     endpoint_field = f"{place.path}.endpoint {place.endpoint!r}"
@@ -65,34 +65,34 @@ def service_problem(error: Exception, place: Place) -> Problem:
         case AuthFailed():
             return Problem(
                 Reason.AUTH_FAILED,
-                f"{secret_field}, {instance_field}: the service does not accept this AccessKey there ({error.code}): "
-                f"correct accessKeyId and accessKeySecret in the Secret or the instance's name, or check the clocks",
+                f"{secret_field}, {instance_field}: the service does not accept this AccessKey ({error.code}): correct "
+                f"accessKeyId and accessKeySecret in the Secret, or the instance's name, or check the clocks",
                 ("CredentialsValid", place.condition),
             )
         case PermissionDenied():
             return Problem(
                 Reason.ACCESS_DENIED,
-                f"{instance_field}: the AccessKey of {secret_field} may not use it ({shortened(error.message)}): "
+                f"{instance_field}: the AccessKey of {secret_field} has no permission ({shortened(error.message)}): "
                 f"grant it access to the instance, or correct the name",
                 ("CredentialsValid", place.condition),
             )
         case TunnelExpired():
             return Problem(
                 Reason.TUNNEL_EXPIRED,
-                "the tunnel has expired, changes it had not delivered are lost: " + RESET_HINT,
+                "the tunnel has expired, undelivered changes are lost: " + RESET_HINT,
                 ("TunnelReady",),
             )
         case ServerUnavailable():
             return Problem(
                 Reason.SERVICE_UNAVAILABLE,
-                f"{instance_field}: the service is busy or broken for the moment ({error.code}: "
-                f"{shortened(error.message)}): nothing to do, it is tried again",
+                f"{instance_field}: the service is temporarily unavailable ({error.code}: {shortened(error.message)}): "
+                f"nothing to do, the operator tries again",
                 (place.condition,),
             )
         case ObjectNotExist():
             return table_not_found(place)
         case CodecError() | ServiceError(code="OTSClientError"):
-            # somebody answers, but not in the service's language (docs/protocol.md 1.10)
+            # another server answers, not in the service's format (docs/protocol.md 1.10)
             return Problem(
                 Reason.ENDPOINT_UNREACHABLE,
                 f"{endpoint_field}: no Tablestore answers there ({shortened(str(error))}): correct the endpoint",
@@ -102,14 +102,14 @@ def service_problem(error: Exception, place: Place) -> Problem:
             return Problem(
                 Reason.SERVICE_REFUSED,
                 f"{instance_field}, table {place.table!r}: the service refused a call ({error.code}: "
-                f"{shortened(error.message)}): correct what it names",
+                f"{shortened(error.message)}): correct the value that the message names",
                 (place.condition,),
             )
         case ConnectError() | TransportError() | TimeoutError() | OSError():
             return Problem(
                 Reason.ENDPOINT_UNREACHABLE,
                 f"{endpoint_field}: no answer ({shortened(str(error) or type(error).__name__)}): "
-                f"correct the endpoint, or let the operator and the workers reach it",
+                f"correct the endpoint, or let operator and workers reach it",
                 (place.condition,),
             )
         case ConfigError():
@@ -119,7 +119,7 @@ def service_problem(error: Exception, place: Place) -> Problem:
 
 
 def table_not_found(place: Place) -> Problem:
-    """The source table is missing."""
+    """The problem of a missing source table."""
     return Problem(
         Reason.TABLE_NOT_FOUND,
         f"{place.path}.table {place.table!r}: no such table in instance {place.instance!r}: "
@@ -129,7 +129,7 @@ def table_not_found(place: Place) -> Problem:
 
 
 def destination_incompatible(table: str, found: Iterable[object]) -> Problem:
-    """The destination is there and cannot hold an equal copy; `found` says why."""
+    """The problem of a destination that cannot hold an equal copy; `found` are the causes."""
     return Problem(
         Reason.DESTINATION_INCOMPATIBLE,
         f"spec.sink.tablestore.table {table!r}: {'; '.join(str(problem) for problem in found)}: change the table's "
@@ -139,7 +139,7 @@ def destination_incompatible(table: str, found: Iterable[object]) -> Problem:
 
 
 def kube_problem(error: Exception) -> Problem:
-    """What a failed call to the API server means."""
+    """The problem behind a failed call to the API server."""
     match error:
         case NameConflict():
             return Problem(Reason.NAME_CONFLICT, str(error), ())
@@ -147,7 +147,7 @@ def kube_problem(error: Exception) -> Problem:
             return Problem(
                 Reason.API_SERVER_REFUSED,
                 f"the API server refused a call ({shortened(str(error))}): check the operator's role and the rendered "
-                f"objects, in particular spec.workers.podTemplate and spec.spark; it is tried again",
+                f"objects, above all spec.workers.podTemplate and spec.spark; the operator tries again",
                 (),
             )
         case _:
@@ -155,16 +155,16 @@ def kube_problem(error: Exception) -> Problem:
 
 
 def internal_problem(error: Exception) -> Problem:
-    """An error nobody foresaw; the operator's log has the traceback."""
+    """The problem of an unexpected error; the operator's log has the traceback."""
     return Problem(
         Reason.INTERNAL_ERROR,
         f"the operator failed on this object ({type(error).__name__}: {shortened(str(error))}): "
-        f"see its log; it is tried again",
+        f"see its log; the operator tries again",
         (),
     )
 
 
-#: The way out where going on could lose or mix up data.
+#: The way out where resuming could lose or mix up data.
 RESET_HINT = (
     "to start over, delete this object, the tunnel and the destination's rows, then apply it again (reset); "
     "nothing is reset by itself"
@@ -172,6 +172,6 @@ RESET_HINT = (
 
 
 def shortened(text: str) -> str:
-    """A foreign text on one line, cut."""
+    """A foreign text on one line, at most MAX_FOREIGN characters."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_FOREIGN else line[: MAX_FOREIGN - 1] + "…"

@@ -1,1 +1,1 @@
-"""What observations mean: lag, completion, forecasts, degradations."""
+"""What observations mean: lag, completion, snapshot, forecast, problems. Pure."""

@@ -1,6 +1,6 @@
-"""What is wrong while workers run, apart from what a plan finds: pure, from world, snapshot and lag.
+"""Problems of a running object, in addition to those that prevent progress (`preflight`). Pure.
 
-Messages hold no figure that moves by itself, so that a steadily degraded object causes no write.
+Messages contain no figure that changes by itself, so that a steadily degraded object causes no write.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from __future__ import annotations
 from ots_tunnel_operator.assess.forecast import retention_ahead
 from ots_tunnel_operator.assess.lag import Lag, round_lag
 from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import World
 
-#: Restarts of one worker after which its end counts as a failure and not as an incident.
+#: Restarts of one container from which on its exits are reported; a single crash heals by itself.
 RESTARTS = 3
+#: Foreign clients named in a message.
+SHOWN_CLIENTS = 5
 
 
 def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None) -> Problem | None:
-    """The worst that is wrong; None where all is as it should be."""
+    """The most severe degradation; None without one."""
     found = (
         _foreign(world),
         _failing(world),
@@ -28,15 +31,15 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None) -> Probl
 
 
 def _foreign(world: World) -> Problem | None:
-    """Clients that are not ours, seen in two polls at least one heartbeat timeout apart (docs/architecture.md 3)."""
+    """Foreign clients, seen in two polls at least one heartbeat timeout apart (docs/architecture.md 3.7)."""
     timeout = world.resource.spec.worker_settings.heartbeat_timeout_seconds
     ids = sorted(client for client, since in world.foreign_since.items() if world.now - since >= timeout)
     if not ids:
         return None
     return Problem(
         Reason.FOREIGN_CLIENT,
-        f"spec.source.tunnel.name {world.resource.spec.source.tunnel.name!r}: {', '.join(ids[:5])} consume it too and "
-        f"are no workers of this object: stop them, or give this object a tunnel of its own",
+        f"spec.source.tunnel.name {world.resource.spec.source.tunnel.name!r}: clients that are no workers of this "
+        f"object consume it too ({', '.join(ids[:SHOWN_CLIENTS])}): stop them, or give this object a tunnel of its own",
     )
 
 
@@ -49,7 +52,7 @@ def _failing(world: World) -> Problem | None:
     pod = failing[0]
     return Problem(
         Reason.WORKERS_FAILING,
-        f"pod {pod.name} ends again and again: {pod.message or 'no last words'}: see its log and mend the cause",
+        f"pod {pod.name} keeps restarting ({pod.message or 'no termination message'}): see its log and fix the cause",
     )
 
 
@@ -61,22 +64,23 @@ def _channel_errors(world: World) -> Problem | None:
         if error:
             return Problem(
                 Reason.CHANNEL_ERRORS,
-                f"pod {pod.name}: {error[:300]}: see its log; nothing is dropped, the channel goes on once it can",
+                f"pod {pod.name}: {shortened(error)}: see its log; nothing is dropped, the channel resumes when it can",
             )
     return None
 
 
 def _at_risk(world: World, snapshot: Snapshot, lag: Lag | None) -> Problem | None:
-    """Warn by what will be used when the base phase ends, if known (docs/architecture.md 3.3)."""
+    """Warn by the forecast for the end of the base phase, where there is one (docs/architecture.md 3.3)."""
     limit = world.resource.spec.monitoring.retention_warning_percent
     used = retention_ahead(world, lag, snapshot)
     if used is None or used < limit:
         return None
     return Problem(
         Reason.RETENTION_AT_RISK,
-        f"changes not consumed yet use, or will when existing rows are copied, spec.monitoring.retentionWarningPercent "
-        f"{limit} or more of the time table {world.resource.spec.source.table!r} keeps its stream; beyond 100 they "
-        f"are lost: add workers or executors, see what the sink takes, or let the table keep its stream for longer",
+        f"changes not consumed yet use, or will use when existing rows are copied, at least "
+        f"spec.monitoring.retentionWarningPercent {limit} of the time for which table "
+        f"{world.resource.spec.source.table!r} keeps its stream; beyond 100 percent changes are lost: add workers or "
+        f"executors, find out what slows the sink, or extend the stream's retention",
     )
 
 
@@ -87,5 +91,5 @@ def _late(world: World, lag: Lag | None) -> Problem | None:
     return Problem(
         Reason.LAG_HIGH,
         f"the slowest channel is more than spec.monitoring.lagDegradedSeconds {limit} behind: add workers up to the "
-        f"number of channels, or see what the sink takes",
+        f"number of channels, or find out what slows the sink",
     )

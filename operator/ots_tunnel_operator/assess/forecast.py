@@ -1,7 +1,9 @@
-"""How long existing rows still take, and how much of the stream's retention is used up by then: pure.
+"""Remaining time of the base phase, and the share of the stream's retention used by then. Pure.
 
-The log keeps changes for a limited time. What nobody has consumed waits in it from the tunnel's creation on, T0, so
-that while existing rows are copied retention used is (now - T0) / retention (docs/architecture.md 3, point 6).
+The stream keeps changes for a limited time. While existing rows are copied, changes wait in it from the tunnel's
+creation (T0) on, so the used share is (now - T0) / retention (docs/architecture.md 3.3, point 6).
+
+Example: retention 100,000 s, T0 40,000 s ago, 50 % copied. The copy needs another 40,000 s, so 80 % will be used.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from ots_tunnel_operator.assess.snapshot import Snapshot, SnapshotState
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Table, Tunnel, World
 
-#: Highest percentage shown; beyond 100 changes are lost already.
+#: Highest percentage shown; beyond 100 changes are lost, and the excess tells nothing more.
 MAX_PERCENT = 1000
 
 
 def base_eta(world: World, snapshot: Snapshot) -> int | None:
-    """Seconds until every existing row is copied, at the mean rate so far; None while that cannot be told."""
+    """Seconds until every existing row is copied, at the mean rate so far; None while it is unknown."""
     if world.resource.spec.uses_spark:
         progress, began = snapshot.progress, parse_time(world.resource.recorded_snapshot.get("startedTime"))
         counts = None if progress is None or progress.total is None else (progress.done, progress.total)
@@ -35,7 +37,7 @@ def base_eta(world: World, snapshot: Snapshot) -> int | None:
 
 
 def _workers_began(world: World) -> float | None:
-    """When the first worker can have read something: after the tunnel and the Deployment were made."""
+    """Earliest start of reading: after the creation of both tunnel and Deployment."""
     if not isinstance(world.tunnel, Tunnel):
         return None
     created = world.tunnel.description.tunnel.create_time_ns / NANOSECONDS
@@ -45,7 +47,7 @@ def _workers_began(world: World) -> float | None:
 
 
 def retention_used(world: World, lag: Lag | None, *, later: float = 0.0) -> int | None:
-    """Percent of the stream's retention that is used up, or will be `later` seconds from now; None is unknown."""
+    """Percent of the stream's retention in use now, or `later` seconds from now; None is unknown."""
     recorded = world.resource.recorded_tunnel.get("streamRetentionSeconds")
     retention = world.source.stream_retention_seconds if isinstance(world.source, Table) else recorded
     behind = round_lag(lag.seconds) if lag is not None and lag.seconds is not None else _waiting(world)
@@ -55,14 +57,14 @@ def retention_used(world: World, lag: Lag | None, *, later: float = 0.0) -> int 
 
 
 def retention_ahead(world: World, lag: Lag | None, snapshot: Snapshot) -> int | None:
-    """The same at the end of the base phase, where one is running and its end can be told; else as of now."""
+    """`retention_used` at the end of a running base phase whose end is known; else as of now."""
     eta = base_eta(world, snapshot)
     copying = eta and (lag is None or snapshot.state is not SnapshotState.NOT_NEEDED)
     return retention_used(world, lag, later=float(eta or 0) if copying else 0.0)
 
 
 def _waiting(world: World) -> float | None:
-    """Seconds since T0, where nothing of the stream has been consumed; None where something has, or nobody knows."""
+    """Seconds since T0 while nothing of the stream is consumed; None afterwards, or where it is unknown."""
     if world.resource.spec.wire_type in (None, "BaseData") or not isinstance(world.tunnel, Tunnel):
         return None
     stream = [item for item in world.tunnel.description.channels if item.channel_type == ChannelType.STREAM]

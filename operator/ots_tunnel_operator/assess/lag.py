@@ -1,7 +1,7 @@
-"""How far behind, how far on, and who has what: pure derivations from a description and the workers' reports.
+"""Lag, progress and ownership of channels, from a description and the workers' reports. Pure.
 
-Unknown stays None. A consume point of 0 means "never consumed", never 1970 (docs/architecture.md rule 11); only
-Stream channels have a lag, base channels keep 0 for ever (docs/protocol.md 4.2).
+Unknown stays None. A consume point of 0 means "never consumed", not 1970 (docs/architecture.md rule 11). Only Stream
+channels have a lag: base channels always have consume point 0 (docs/protocol.md 4.2).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ots_tunnel_operator.world import Pod, WorkerChannel
 
 NANOSECONDS = 1_000_000_000
 
-#: States in which a worker still has a channel; what it says of others is history.
+#: States of a worker's channel while the worker has it; reports on other states describe the past.
 HELD = frozenset({"OPEN", "CLOSING"})
 
 
@@ -67,7 +67,7 @@ def is_initialised(description: TunnelDescription) -> bool:
 
 
 def consumable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
-    """Channels somebody should be reading in the present stage: base before stream, terminated ones never."""
+    """Channels to be read in the present stage: base before stream, without terminated ones."""
     wanted = ChannelType.BASE if description.tunnel.stage == Stage.BASE else ChannelType.STREAM
     return tuple(
         channel
@@ -77,7 +77,7 @@ def consumable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
 
 
 def has_moved(description: TunnelDescription, checkpoints: Mapping[ChannelId, Checkpoint] | None) -> bool | None:
-    """Whether anything was consumed (docs/architecture.md 3.2); None where only checkpoints could tell."""
+    """Whether anything was consumed (docs/architecture.md 3.2); None where only unread checkpoints could tell."""
     channels = description.channels
     if any(c.consume_point_ns > 0 or c.rows > 0 or c.status is ChannelStatus.TERMINATED for c in channels):
         return True
@@ -87,7 +87,7 @@ def has_moved(description: TunnelDescription, checkpoints: Mapping[ChannelId, Ch
 
 
 def count_channels(description: TunnelDescription) -> ChannelCounts:
-    """Channels by type and state; `unowned` counts those that could be read and that nobody has."""
+    """Channels by type and state; `unowned` counts readable channels without a worker."""
     channels = description.channels
     base = sum(channel.channel_type == ChannelType.BASE for channel in channels)
     by_status = {status: sum(channel.status is status for channel in channels) for status in ChannelStatus}
@@ -107,7 +107,7 @@ def _is_owned(channel: ChannelInfo) -> bool:
 
 
 def base_progress(description: TunnelDescription) -> tuple[int, int, int] | None:
-    """(done, total, rows) of the base channels; None while it is not known how many there are."""
+    """(done, total, rows) of the base channels; None while their number is unknown."""
     if not is_initialised(description):
         return None
     base = [channel for channel in description.channels if channel.channel_type == ChannelType.BASE]
@@ -118,12 +118,12 @@ def base_progress(description: TunnelDescription) -> tuple[int, int, int] | None
 
 
 def percent(done: int, total: int) -> int:
-    """Whole percent, rounded down: 100 only when everything is done."""
+    """Whole percent, rounded down, so that 100 means all."""
     return 100 * done // total if total else 0
 
 
 def reported_channels(pods: Sequence[Pod]) -> dict[str, tuple[str, WorkerChannel]]:
-    """Channel id -> (pod, what its worker says); of two reports the one that is not terminated wins."""
+    """Channel id -> (pod, report of its worker); of two reports the one of a held channel counts."""
     found: dict[str, tuple[str, WorkerChannel]] = {}
     for pod in pods:
         for channel in pod.report.channels if pod.report else ():
@@ -135,8 +135,8 @@ def reported_channels(pods: Sequence[Pod]) -> dict[str, tuple[str, WorkerChannel
 def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> Lag | None:
     """Lag of the tunnel, None before its stream phase.
 
-    `caught_up` is True only when every Stream channel that has not ended says so by its worker; False as soon as
-    one says no; None otherwise. It never comes from consume points alone (docs/architecture.md 3, consume points).
+    `caught_up` is True when the worker of every Stream channel that has not ended reports it, False when one worker
+    denies it, else None. It never comes from consume points alone (docs/architecture.md 3.5).
     """
     if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
         return None
@@ -161,7 +161,7 @@ def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, Work
     point = channel.consume_point_ns / NANOSECONDS or None
     caught_up: bool | None = None
     seconds = None if point is None else max(0, int(now - point))
-    # a worker that has handed the channel over knows no more than the service
+    # after a hand-over the former worker's report is older than the description
     if report is not None and report.state not in HELD:
         worker = None
     elif report is not None:
@@ -174,12 +174,12 @@ def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, Work
 
 
 def round_lag(seconds: int) -> int:
-    """Rounded so that noise causes no write: 1 s below 60, 5 s below 600, else 60 s (docs/architecture.md 6.3)."""
+    """Round down, so that noise causes no write: to 1 s below 60, to 5 s below 600, else to 60 s."""
     step = 1 if seconds < 60 else 5 if seconds < 600 else 60
     return seconds // step * step
 
 
 def round_figure(value: float) -> int:
-    """Two significant digits."""
+    """Round to two significant digits."""
     whole = int(value)
     return whole if whole < 100 else int(float(f"{whole:.1e}"))

@@ -1,6 +1,6 @@
-"""What speaks against going on: pure, first problem first, in the order a person would mend things.
+"""Problems that prevent progress, in the order in which a person would fix them. Pure.
 
-Nothing is created while a problem stands (docs/architecture.md 3, "Before anything is consumed").
+Nothing is created while there is one (docs/architecture.md 3.2).
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
 
 
 def find_problem(world: World, snapshot: Snapshot) -> Problem | None:
-    """The first thing that is wrong, None when everything that has to be there is."""
+    """The first problem; None without one.
+
+    Args:
+        world: what was observed.
+        snapshot: of this world.
+    """
     for problem in _problems(world, snapshot):
         if problem is not None:
             return problem
@@ -50,14 +55,15 @@ def _competition(world: World) -> Problem | None:
     source = world.resource.spec.source
     return Problem(
         Reason.TUNNEL_IN_USE,
-        f"spec.source.tunnel.name {source.tunnel.name!r}: {world.elder.namespace}/{world.elder.name} is elder and "
-        f"consumes this tunnel: give this object another tunnel name, or delete the other; then this one takes over",
+        f"spec.source.tunnel.name {source.tunnel.name!r}: the elder object "
+        f"{world.elder.namespace}/{world.elder.name} consumes this tunnel: give this object another tunnel name, or "
+        f"delete the elder object: then this one takes over",
         ("TunnelReady",),
     )
 
 
 def _tunnel(world: World) -> Problem | None:
-    """What is wrong with the tunnel that is there, or with its absence."""
+    """A problem of the existing tunnel, or of its absence."""
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel.get("id")
     name = spec.source.tunnel.name
@@ -66,8 +72,8 @@ def _tunnel(world: World) -> Problem | None:
         if recorded:
             return Problem(
                 Reason.TUNNEL_NOT_FOUND,
-                f"{field}: the tunnel {recorded} this object used is gone and is never made anew silently, because "
-                f"changes would be lost: {RESET_HINT}",
+                f"{field}: tunnel {recorded}, which this object used, no longer exists; it is "
+                f"never created again silently, because changes would be lost: {RESET_HINT}",
                 ("TunnelReady",),
             )
         if spec.source.tunnel.management_policy == "UseExisting":
@@ -84,8 +90,8 @@ def _tunnel(world: World) -> Problem | None:
     if recorded and info.tunnel_id != recorded:
         return Problem(
             Reason.TUNNEL_REPLACED,
-            f"{field}: it is tunnel {info.tunnel_id} now, this object used {recorded}; what lies between is lost: "
-            f"{RESET_HINT}",
+            f"{field}: the name belongs to tunnel {info.tunnel_id} now, this object used {recorded}; changes in "
+            f"between are lost: {RESET_HINT}",
             ("TunnelReady",),
         )
     if info.expired:
@@ -99,16 +105,16 @@ def _tunnel(world: World) -> Problem | None:
         return None
     return Problem(
         Reason.SPEC_MISMATCH,
-        f"{field}: a tunnel of this name exists but {mismatch}: use another name, or delete that tunnel",
+        f"{field}: a tunnel of this name exists, but {mismatch}: use another name, or delete that tunnel",
         ("TunnelReady",),
     )
 
 
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
-    """How an existing tunnel differs from the wanted one, None when it is equal.
+    """The difference between an existing tunnel and the wanted one; None where it can be adopted.
 
-    Equal are wire type, start flag and start offset; the end offset of an existing tunnel may be 0
-    (docs/architecture.md 3).
+    Type, start flag and start offset have to be equal; the end offset of an existing tunnel may be 0
+    (docs/architecture.md 3.2).
     """
     spec = world.resource.spec
     wanted = spec.wire_type
@@ -133,7 +139,7 @@ def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
 
 
 def start_of(window: StreamWindow) -> tuple[bool, int, int]:
-    """(earliest, start offset, end offset) of a stream window; offsets are Unix nanoseconds, 0 is unset."""
+    """(earliest, start offset, end offset) of a stream window; offsets in Unix nanoseconds, 0 is unset."""
     start = window.start_time
     end = window.end_time
     return (
@@ -152,7 +158,7 @@ def _flag(earliest: bool) -> str:
 
 
 def _adoption(world: World, snapshot: Snapshot) -> Problem | None:
-    """Whether a tunnel that somebody has consumed already may be gone on with (docs/architecture.md 3)."""
+    """A problem of resuming a tunnel that was consumed before (docs/architecture.md 3.2)."""
     if not isinstance(world.tunnel, Tunnel):
         return None
     spec = world.resource.spec
@@ -168,29 +174,29 @@ def _adoption(world: World, snapshot: Snapshot) -> Problem | None:
         found = "is missing" if isinstance(destination, Missing) else "is empty"
         return Problem(
             Reason.DESTINATION_BEHIND_TUNNEL,
-            f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {found}, but the tunnel "
-            f"{spec.source.tunnel.name!r} has been consumed already, so the copy would have holes: {RESET_HINT}",
+            f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {found}, but tunnel "
+            f"{spec.source.tunnel.name!r} was consumed before, so the copy would have holes: {RESET_HINT}",
             ("SinkReady",),
         )
     if spec.uses_spark and not snapshot.is_complete:
         if spec.source.tunnel.management_policy == "UseExisting":
             return Problem(
                 Reason.SNAPSHOT_IMPOSSIBLE,
-                f"spec.engine.baseData Spark: the tunnel {spec.source.tunnel.name!r} has been consumed already, a "
-                f"snapshot after that would bring deleted rows back: use a fresh tunnel, or {RESET_HINT}",
+                f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before, and a snapshot "
+                f"after that would bring deleted rows back: use a new tunnel, or {RESET_HINT}",
                 ("TunnelReady",),
             )
         return Problem(
             Reason.SNAPSHOT_UNKNOWN,
-            f"spec.engine.baseData Spark: the tunnel {spec.source.tunnel.name!r} has been consumed already and no "
-            f"completed snapshot of it is recorded, so rows may be missing: {RESET_HINT}",
+            f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before and no completed "
+            f"snapshot of it is recorded, so rows may be missing: {RESET_HINT}",
             ("TunnelReady",),
         )
     return None
 
 
 def _destination(world: World) -> Problem | None:
-    """Whether the destination can take what comes."""
+    """A problem of the destination."""
     sink = world.resource.spec.sink.tablestore
     if sink is None:
         return None
@@ -224,7 +230,7 @@ def _existing_rows(world: World, destination: Table, field: str) -> Problem | No
         return None
     return Problem(
         Reason.DESTINATION_NOT_EMPTY,
-        f"{field}: it has rows already and onExisting is Refuse: empty it, name another table, or use onExisting Merge "
-        f"to copy over what is there",
+        f"{field}: the table has rows and onExisting is Refuse: empty it, name another table, or use onExisting Merge "
+        f"to write over them",
         ("SinkReady",),
     )

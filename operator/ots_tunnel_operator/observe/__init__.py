@@ -1,1 +1,1 @@
-"""What one pass looks at: the tunnel, both sides, pods and their metrics."""
+"""Reading the world of one pass: children, pods, worker reports, source, sink and tunnel."""

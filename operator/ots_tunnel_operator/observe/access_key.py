@@ -1,4 +1,4 @@
-"""The AccessKey pair of a Secret. Pure; values never reach a message."""
+"""The AccessKey in a Secret. Pure; values never appear in a message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from ots_tunnel_operator.world import Failure
 
 
 def read_credentials(secret: Mapping[str, Any] | None, name: str, place: Place) -> Credentials | Failure:
-    """The AccessKey pair of a Secret, or what is wrong with it. Values never reach a message."""
+    """The AccessKey in a Secret, or the problem of the Secret.
+
+    Args:
+        secret: as the API server has it; None where it does not exist.
+        name: name of the Secret.
+        place: the side that it belongs to.
+    """
     field = f"{place.path}.credentials.secretRef.name {name!r}"
     affected = ("CredentialsValid",) if place.condition == "TunnelReady" else ("CredentialsValid", place.condition)
     if secret is None:
@@ -29,8 +35,6 @@ def read_credentials(secret: Mapping[str, Any] | None, name: str, place: Place) 
             values[key] = ""
     missing = [key for key in ("accessKeyId", "accessKeySecret") if not values[key]]
     if missing:
-        message = (
-            f"{field}: the Secret has no usable {' and no '.join(missing)}, it has {sorted(data)}: add what is missing"
-        )
+        message = f"{field}: the Secret has no usable {' and no '.join(missing)}, its keys are {sorted(data)}: add them"
         return Failure(Problem(Reason.KEY_MISSING, message, affected))
     return Credentials(values["accessKeyId"], values["accessKeySecret"], values["securityToken"] or None)

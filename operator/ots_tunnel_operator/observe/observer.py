@@ -1,6 +1,6 @@
-"""Reads everything one pass needs; changes nothing.
+"""Read everything that one pass needs; change nothing.
 
-What could not be read becomes a `Failure` with the problem, never an exception and never a default.
+What cannot be read becomes a `Failure` with its problem: never a default, and an exception only from the API server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ots_tunnel_operator.world import Competitor, Resource, World
 
 
 class Observer:
-    """Reads the world of one object after the other."""
+    """Reads the world of an object; holds no state of a single object."""
 
     def __init__(self, kube: Kube, session: aiohttp.ClientSession, settings: Settings) -> None:
         self._kube = kube
@@ -34,7 +34,13 @@ class Observer:
         self._tunnel = TunnelObserver(settings)
 
     async def observe(self, resource: Resource, cache: LoopCache, *, elder: Competitor | None, now: float) -> World:
-        """Everything there is to know of one object now.
+        """Read the world of one object.
+
+        Args:
+            resource: the object.
+            cache: of its loop.
+            elder: the eldest other object on the same tunnel; with one, neither instance is called.
+            now: seconds since 1970.
 
         Raises:
             KubeError: the API server does not answer.

@@ -1,4 +1,4 @@
-"""Pods as the API server shows them -> what decisions need of them. Pure."""
+"""From pods of the API server to the values that decisions need. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ots_tunnel_operator.world import Pod, SparkPod
 
 
 def worker_pod(item: Mapping[str, Any]) -> Pod:
-    """A worker pod, not yet asked."""
+    """A worker pod, without its report."""
     metadata, status = item["metadata"], item.get("status") or {}
     container = _container(status.get("containerStatuses") or (), WORKER_CONTAINER)
     conditions = status.get("conditions") or ()
@@ -33,7 +33,7 @@ def _container(statuses: Sequence[Mapping[str, Any]], name: str) -> Mapping[str,
 
 
 def _why_not_running(container: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]) -> str:
-    """The reason a pod waits, or the last words of its worker; empty while it runs well."""
+    """Termination message, waiting reason or scheduling problem of a pod; empty while it runs."""
     state = container.get("state") or {}
     last = (container.get("lastState") or {}).get("terminated") or state.get("terminated") or {}
     waiting = state.get("waiting") or {}

@@ -1,4 +1,4 @@
-"""What a worker pod says of itself: GET http://<pod>:8080/channels. No answer is unknown, never 0."""
+"""Reports of worker pods: GET http://<pod>:8080/channels. No answer means unknown, never 0."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ots_tunnel_operator.world import Pod, WorkerChannel, WorkerReport
 
 logger = logging.getLogger(__name__)
 
-#: Longest document accepted: some 10,000 channels.
+#: Longest document accepted, bytes; about 10,000 channels.
 MAX_BYTES = 8 * 1024 * 1024
 
 
 async def scrape(session: aiohttp.ClientSession, pods: Sequence[Pod], *, timeout: float) -> tuple[Pod, ...]:
-    """The pods with what their workers said; all are asked at the same time, within `timeout` seconds."""
+    """The pods with their workers' reports; all are asked concurrently, within `timeout` seconds."""
 
     async def ask(pod: Pod) -> Pod:
         if pod.phase != "Running" or not pod.ip:
@@ -52,7 +52,7 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
     """Read the /channels document.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none.
+        KeyError, TypeError, ValueError: the document has another form.
     """
     return WorkerReport(
         client_id=str(document.get("clientId") or ""),

@@ -1,6 +1,6 @@
-"""Reads the two ends of a tunnel for one pass, source and sink: their Secrets and their tables. Changes nothing.
+"""Read source and sink for one pass: their Secrets and tables. Changes nothing.
 
-Both are kept in cache for a while, but not where something is wrong or undecided.
+Both stay in the loop's cache for Settings.refresh_seconds, unless something failed or is still undecided.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _UNREAD = Unread()
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """What one end of the tunnel is; fields as those of `World`."""
+    """What was observed of source or sink; fields as those of `World`."""
 
     credentials: Credentials | Failure | Unread = _UNREAD
     table: Table | Missing | Failure | Unread = _UNREAD
 
 
 class SidesObserver:
-    """Reads the ends of one object after the other."""
+    """Reads source and sink of an object."""
 
     def __init__(self, kube: Kube, settings: Settings) -> None:
         self._kube = kube
         self._settings = settings
 
     async def observe(self, world: World, cache: LoopCache) -> World:
-        """Source and sink at the same time: where neither answers, the object is to say so after one wait, not two.
+        """Read both concurrently: where neither answers, the object reports it after one timeout instead of two.
 
         Raises:
             KubeError: the API server does not answer.
@@ -95,10 +95,10 @@ class SidesObserver:
         return SideView(credentials, table)
 
     async def _table(self, instance: Instance, table: str) -> Table | None:
-        """A table and how long it keeps its stream; None where there is none.
+        """A table and the retention of its stream; None where the table does not exist.
 
-        Our own client asks first: an endpoint that does not answer never gets one of the few threads in which the
-        vendor's SDK blocks (docs/architecture.md rule 20), so that it holds up no other object.
+        The project's own client asks first. The vendor's SDK blocks one of a few threads (docs/architecture.md
+        rule 20), and an endpoint that does not answer must not occupy it and delay other objects.
         """
         try:
             stream = (await self._call(instance.rows.describe_table(table))).stream
@@ -111,7 +111,7 @@ class SidesObserver:
         return Table(schema, stream_retention_seconds=retention)
 
     def _kept_table(self, side: Side, world: World) -> Table | None:
-        """The table as read a while ago, unless something is still to be decided by it."""
+        """The cached table, unless a decision still depends on it."""
         fresh = world.now - side.table_time < self._settings.refresh_seconds
         return side.table if fresh and not world.resource.undecided else None
 

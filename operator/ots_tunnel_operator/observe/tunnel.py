@@ -1,4 +1,4 @@
-"""Reads the tunnel for one pass: its description, its checkpoints, and who else consumes it. Changes nothing."""
+"""Read the tunnel for one pass: its description, its checkpoints and foreign clients. Changes nothing."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ R = TypeVar("R")
 
 
 class TunnelObserver:
-    """Reads the tunnel of one object after the other; its source has been read before."""
+    """Reads the tunnel of an object whose source was read before."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     async def observe(self, world: World, cache: LoopCache) -> World:
-        """The world with its tunnel, as far as the source lets us read it."""
+        """The world with its tunnel; unchanged where the source could not be read."""
         spec = world.resource.spec
         instance = cache.source.instance
         if spec.wire_type is None or instance is None or not isinstance(world.source, Table):
             return world
         kept = self._kept_tunnel(world, cache)
         if kept is not None:
-            # a client has been there for as long as it was seen, not until now
+            # the time since the last description is no sighting: it must not count as presence
             unseen = world.now - cache.tunnel_time
             foreign = {owner: since + unseen for owner, since in cache.foreign_since.items()}
             return replace(world, tunnel=kept, foreign_since=foreign)
@@ -54,8 +54,8 @@ class TunnelObserver:
         except ResourceGone as error:
             problem = Problem(
                 Reason.CHECKPOINT_UNREADABLE,
-                f"spec.source.tunnel.name {spec.source.tunnel.name!r}: the service does not show its checkpoints to a "
-                f"reader ({error.code}), so nobody can tell what was consumed: use another name, or {RESET_HINT}",
+                f"spec.source.tunnel.name {spec.source.tunnel.name!r}: the service does not show its checkpoints "
+                f"({error.code}), so it is unknown what was consumed: use another name, or {RESET_HINT}",
                 ("TunnelReady",),
             )
             return replace(world, tunnel=Failure(problem))
@@ -66,9 +66,10 @@ class TunnelObserver:
         return replace(world, tunnel=cache.tunnel)
 
     def _kept_tunnel(self, world: World, cache: LoopCache) -> Tunnel | None:
-        """The tunnel as described less than a poll ago, so that a burst of pod events costs the service nothing.
+        """The cached tunnel if it is younger than a poll, so that a burst of pod events causes no calls.
 
-        Not while the tunnel, or the first token of its channels, is waited for: nobody tells when they are there.
+        None while a decision depends on a fresh one: no watch reports a new tunnel, the first token of a channel,
+        or the end of the last channel.
         """
         resource, kept = world.resource, cache.tunnel
         recorded = resource.recorded_tunnel.get("id")
@@ -85,9 +86,10 @@ class TunnelObserver:
         return None if starting else kept
 
     async def _description(self, world: World, instance: Instance) -> TunnelDescription | None:
-        """The tunnel of the spec's name, None when there certainly is none.
+        """The tunnel of the spec's name; None where it certainly does not exist.
 
-        The service says the same of a missing table, tunnel or argument; only the list tells them apart.
+        The service gives one error for a missing table, a missing tunnel and a bad argument; only the list tells
+        them apart.
         """
         source = world.resource.spec.source
         if world.resource.recorded_tunnel.get("id"):
@@ -113,14 +115,14 @@ class TunnelObserver:
 
 
 def _needs_checkpoints(world: World) -> bool:
-    """Whether it matters if the tunnel has moved, or whether its channels have tokens."""
+    """Whether a decision depends on a moved tunnel or on the channels' tokens."""
     if world.resource.undecided:
         return True
     return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
 
 
 def _foreign(description: TunnelDescription, world: World, cache: LoopCache) -> dict[str, float]:
-    """Owners that are not ours, with the time they were first seen."""
+    """Owners of channels that are no workers of this object: client id -> time of the first sighting."""
     prefix = names.client_tag_prefix(world.resource.uid)
     owners = {str(channel.client_id) for channel in description.channels if channel.client_id}
     foreign = {owner for owner in owners if not owner.startswith(prefix)}

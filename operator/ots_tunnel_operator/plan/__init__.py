@@ -1,1 +1,1 @@
-"""From a world to the actions that change it."""
+"""From an assessed world to the actions of a pass. Pure."""

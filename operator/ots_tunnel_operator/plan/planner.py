@@ -118,7 +118,7 @@ def _destination_step(world: World) -> Plan | None:
             actions = (intent, *actions)
         return Plan(actions, wait, again=True)
     if isinstance(world.destination, Table) and not recorded.get("ensuredTime"):
-        wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} in {sink.instance!r} is there")
+        wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} exists in {sink.instance!r}")
         created = bool(recorded.get("createIntentTime"))
         change = {"destination": {"ensuredTime": now, "createdByOperator": created}}
         # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
@@ -140,7 +140,7 @@ def _tunnel_step(world: World, settings: Settings) -> Plan | None:
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being created")
         return Plan(actions, wait, again=True)
     if not isinstance(world.tunnel, Tunnel):
-        return Plan(wait=Wait(Reason.CREATING_TUNNEL, "the tunnel could not be asked"))
+        return Plan(wait=Wait(Reason.CREATING_TUNNEL, "the tunnel could not be read"))
     description = world.tunnel.description
     if not recorded.get("id"):
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being adopted")
@@ -154,8 +154,8 @@ def _tunnel_step(world: World, settings: Settings) -> Plan | None:
     if age > settings.initialising_seconds:
         problem = Problem(
             Reason.TUNNEL_INITIALISING,
-            f"spec.source.tunnel.name {name!r}: no channel after {int(age)} s: ask the service why the tunnel stays in "
-            f"its first stage, or delete it and this object and apply it again",
+            f"spec.source.tunnel.name {name!r}: no channel after {settings.initialising_seconds:.0f} s: ask the vendor "
+            f"why the tunnel stays in stage {description.tunnel.stage}, or delete tunnel and object and apply again",
             ("TunnelReady",),
         )
     return Plan(wait=wait, problem=problem)

@@ -48,7 +48,7 @@ def test_a_world_that_runs_has_no_problem() -> None:
 CASES: list[tuple[str, Any, Reason, str]] = [
     ("elder", world(elder=ELDER), Reason.TUNNEL_IN_USE, "shop/elder"),
     ("source table", world(source=Missing()), Reason.TABLE_NOT_FOUND, "spec.source.table 'flights'"),
-    ("vanished", world(tunnel=Missing()), Reason.TUNNEL_NOT_FOUND, "never made anew silently"),
+    ("vanished", world(tunnel=Missing()), Reason.TUNNEL_NOT_FOUND, "never created again silently"),
     (
         "use existing",
         world(resource(source__tunnel__managementPolicy="UseExisting"), tunnel=Missing(), destination=EMPTY),
@@ -188,7 +188,7 @@ SINK = Place("spec.sink.tablestore", "http://x", "demo", "flights_copy", "keys",
         (PermissionDenied("OTSNoPermissionAccess", "no"), Reason.ACCESS_DENIED, "spec.source.instance 'demo'"),
         (ConnectError("refused"), Reason.ENDPOINT_UNREACHABLE, "spec.source.endpoint"),
         (TimeoutError(), Reason.ENDPOINT_UNREACHABLE, "spec.source.endpoint"),
-        (ServerUnavailable("OTSServerBusy", "busy"), Reason.SERVICE_UNAVAILABLE, "tried again"),
+        (ServerUnavailable("OTSServerBusy", "busy"), Reason.SERVICE_UNAVAILABLE, "tries again"),
         (RuntimeError("odd"), Reason.INTERNAL_ERROR, "RuntimeError"),
     ],
 )
