@@ -230,7 +230,7 @@ async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ots_tunnel.sinks.kafka.connections.ASK_DEADLINE", 1.5)
+    monkeypatch.setattr("ots_tunnel.sinks.kafka.connections.CHECK_DEADLINE", 1.5)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -121,12 +121,12 @@ class LogAction(enum.StrEnum):
     SINK_NOT_READY = "sink_not_ready", "The sink cannot be opened; tried again.", "tunnel_id", "error"
     WRITE_RETRIED = (
         "write_retried",
-        "The sink refused a write for now; tried again after pause seconds.",
+        "The sink refused a write for now; tried again after a pause.",
         "error",
-        "pause",
         "table",
-        "retries",
         "topic",
+        "url",
+        "folder",
     )
     RECORDS_REFUSED = (
         "records_refused",

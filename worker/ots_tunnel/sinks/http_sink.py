@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import random
 import time
 from collections.abc import Callable
@@ -21,17 +20,14 @@ import aiohttp
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
-from ots_tunnel.log_actions import LogAction
 from ots_tunnel.sinks import Batch, Immediate, OnRefused
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
-from ots_tunnel.sinks.retries import write_backoff
+from ots_tunnel.sinks.retries import log_retry, write_backoff
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody
-
-logger = logging.getLogger(__name__)
 
 AGAIN = frozenset((408, 425, 429))
 PERHAPS_ONE_EVENT = frozenset((400, 413, 422))
@@ -152,14 +148,8 @@ class HttpSink(Immediate):
             if status and status < 500 and status not in AGAIN:
                 return status
             pause = max(self._backoff.delay(attempt, self._entropy()), retry_after)
-            logger.warning(
-                "the web service does not take a batch",
-                extra={
-                    "action": LogAction.WRITE_RETRIED,
-                    "error": f"HTTP {status}" if status else "no answer",
-                    "pause": pause,
-                },
-            )
+            error = f"HTTP {status}" if status else "no answer"
+            log_retry("the web service does not take a batch and is tried again", error, url=self._where)
             self.retries += 1
             attempt += 1
             await asyncio.sleep(pause)

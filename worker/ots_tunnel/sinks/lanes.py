@@ -1,4 +1,8 @@
-"""Requests in flight, several at a time: the same way for every sink that has lanes."""
+"""Requests in flight, several at a time: used by every sink that has lanes.
+
+A sink makes the coroutine of a request only when a lane is free. Its bookkeeping (`grouping`, waves) therefore sees
+which rows are stored before it chooses the next ones, and a row never has two requests in flight.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,26 @@ from collections.abc import Callable, Coroutine
 Request = Coroutine[None, None, None]
 
 
-async def fill_lanes(lanes: int, following: Callable[[], Request | None], stop: Callable[[], bool] = bool) -> None:
-    """Keep up to `lanes` requests under way until there is nothing left; none is under way afterwards.
+async def fill_lanes(lanes: int, next_request: Callable[[], Request | None], stop: Callable[[], bool] = bool) -> None:
+    """Keep up to `lanes` requests in flight until there are no more; none is in flight afterwards.
 
     Args:
-        following: the next request; None while there is none, asked again when one has ended.
-        stop: True ends it after the requests under way.
+        next_request: makes the next request; None means that there is none now. It is called again when a request
+            has ended, which may have made room for another one.
+        stop: True ends it after the requests in flight.
 
     Raises:
         Exception: what a request raised; the others are cancelled.
     """
     if lanes == 1:
-        # One after the other needs no task for each, nor the rounds of the loop that waiting for tasks takes.
-        while not stop() and (only := following()) is not None:
+        # Requests in sequence need neither a task each nor the event loop's rounds that waiting for tasks takes.
+        while not stop() and (only := next_request()) is not None:
             await only
         return
     running: set[asyncio.Task[None]] = set()
     try:
         while not stop():
-            while len(running) < lanes and (request := following()) is not None:
+            while len(running) < lanes and (request := next_request()) is not None:
                 running.add(asyncio.create_task(request, name="lane"))
             if not running:
                 return

@@ -1,9 +1,8 @@
-"""Writes that are tried again: the pauses in between, and how often the log tells of them."""
+"""Retries of writes, the same in every sink: the pauses in between, and the warning."""
 
 from __future__ import annotations
 
 import logging
-import time
 
 from ots_tunnel.config import RetryConfig
 from ots_tunnel.log_actions import LogAction
@@ -11,36 +10,23 @@ from ots_tunnel.protocol.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two warnings that writes are tried again.
-WARNING_PAUSE = 60.0
+#: Growth of a pause, and the share by which chance changes it: clients that failed together do not retry together.
+FACTOR, JITTER = 2.0, 0.33
 
 
 def write_backoff(retry: RetryConfig) -> Backoff:
-    """Pauses of the document's delivery.retry: doubling, capped, a third more or less by chance."""
-    return Backoff(retry.backoff_seconds, 2.0, retry.backoff_max_seconds, 0.33)
+    """Pauses of the document's `delivery.retry`."""
+    return Backoff(retry.backoff_seconds, FACTOR, retry.backoff_max_seconds, JITTER)
 
 
-class RetryReporter:
-    """One warning a minute with the number of tries in between.
+def log_retry(sentence: str, error: str, **destination: str) -> None:
+    """Warn that a write failed and will be tried again.
+
+    The line holds no pause and no number of tries: lines that are equal are written once a minute, with how many were
+    left out (`ots_tunnel.logs.RepeatedWarnings`).
 
     Args:
-        table: the destination that is named.
+        error: code or text, the same for every failure of one kind.
+        destination: further keys that name it, such as `table` or `topic`.
     """
-
-    def __init__(self, table: str) -> None:
-        self._table = table
-        self._last = float("-inf")
-        self._unsaid = 0
-
-    def report(self, code: str) -> None:
-        """Tell, now or with the next warning, that a write failed and is tried again; `code` says why."""
-        self._unsaid += 1
-        now = time.monotonic()
-        if now - self._last < WARNING_PAUSE:
-            return
-        logger.warning(
-            "writes to the destination fail and are tried again",
-            extra={"action": LogAction.WRITE_RETRIED, "table": self._table, "error": code, "retries": self._unsaid},
-        )
-        self._last = now
-        self._unsaid = 0
+    logger.warning(sentence, extra={"action": LogAction.WRITE_RETRIED, "error": error, **destination})

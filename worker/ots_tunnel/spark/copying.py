@@ -71,10 +71,12 @@ class CopySplits:
         """Write the rows of each split up to its empty end row; one result per split."""
         from ots_tunnel.client.table import SyncTableClient
         from ots_tunnel.credentials import FileCredentials
+        from ots_tunnel.logs import set_up_logs
         from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
 
         sink = self._config.sink.tablestore
         assert sink is not None, "the document was checked"
+        set_up_logs()  # executors have none, and a write that is retried would warn each time
         fence = TaskFence(self._config.splits.deadline_seconds, self._config.write_deadline_seconds)
         client = SyncTableClient(sink.endpoint, sink.instance, FileCredentials(sink.credentials.directory))
         try:

@@ -189,7 +189,7 @@ def test_a_login_is_read_again_when_it_changes(tmp_path: Path) -> None:
         (Failure("NOT_ENOUGH_REPLICAS", ""), Verdict.AGAIN),
         (Failure("_PURGE_INFLIGHT", ""), Verdict.AGAIN),
         (Failure("A_CODE_OF_THE_FUTURE", ""), Verdict.AGAIN),
-        (Failure("UNKNOWN_TOPIC_OR_PART", ""), Verdict.ASK),
+        (Failure("UNKNOWN_TOPIC_OR_PART", ""), Verdict.CHECK_TOPIC),
         (TOO_LARGE, Verdict.ALONE),
         (Failure("MSG_SIZE_TOO_LARGE", "", by_client=True), Verdict.REJECTED),
         (Failure("TOPIC_AUTHORIZATION_FAILED", ""), Verdict.REJECTED),
@@ -302,7 +302,7 @@ def test_a_login_that_vanishes_for_a_moment_is_kept(tmp_path: Path, caplog: pyte
         (tmp_path / name).write_text("hush")
     sasl = {"mechanism": "PLAIN", "directory": tmp_path}
     config = kafka(securityProtocol="SASL_SSL", sasl=sasl)
-    connections = Connections(config, deadline=10, ask_pause=lambda: 0.0)
+    connections = Connections(config, deadline=10, check_pause=lambda: 0.0)
     connections._login = FileLogin(tmp_path, clock=lambda: float("inf"))
 
     (tmp_path / "password").unlink()

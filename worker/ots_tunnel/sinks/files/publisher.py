@@ -18,6 +18,7 @@ from ots_tunnel.sinks.files.names import base_name, stream_name
 from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.settings import FileSettings, Item
 from ots_tunnel.sinks.files.store import FileSpoiled
+from ots_tunnel.sinks.retries import log_retry
 
 logger = logging.getLogger(__name__)
 
@@ -128,8 +129,7 @@ class Publisher(Generic[Item]):
                 raise
             except SinkError as error:
                 pause = self._files.backoff.delay(failures, self._files.entropy())
-                extra = {"action": LogAction.WRITE_RETRIED, "error": str(error), "pause": pause}
-                logger.warning("a file cannot be published and is tried again", extra=extra)
+                log_retry("a file cannot be published and is tried again", str(error), folder=self._folder)
             failures += 1
             self.retries += 1
             await asyncio.sleep(pause)

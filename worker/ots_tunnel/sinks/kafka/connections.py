@@ -1,4 +1,4 @@
-"""The connections to the brokers of one topic: its producers, who we say we are, and what the brokers say of that."""
+"""Producers of one topic, their login, and the errors that brokers report for them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from ots_tunnel.sinks.kafka.settings import producer_settings
 
 logger = logging.getLogger(__name__)
 
-#: Seconds one question about the topic may take, all of them together, and the pause between two.
-ASK_TIMEOUT = 1.0
-ASK_DEADLINE = 10.0
-#: Seconds between two warnings of the same kind.
-WARNING_PAUSE = 60.0
+#: Seconds that one request for the topic may take, and that all of them may take together: a cluster that starts, or
+#: moves a partition, needs a few seconds until it answers.
+CHECK_TIMEOUT = 1.0
+CHECK_DEADLINE = 10.0
 
 
 class Connections:
     """Producers of one topic, made when they are needed.
 
+    One producer sends all messages. A second one, whose requests hold a single message, sends those of a request that
+    was refused as a whole, so that the message at fault is found.
+
     Args:
         deadline: D, seconds after which nothing of a write may be sent any more (docs/architecture.md rule 4).
-        ask_pause: seconds between two questions about the topic, asked before each.
+        check_pause: seconds between two requests for the topic; called before each.
         clock: monotonic seconds.
 
     Raises:
@@ -44,7 +46,7 @@ class Connections:
         config: KafkaSinkConfig,
         *,
         deadline: float,
-        ask_pause: Callable[[], float],
+        check_pause: Callable[[], float],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._topic = config.topic
@@ -53,57 +55,56 @@ class Connections:
         self._login = FileLogin(config.sasl.directory) if config.sasl is not None else None
         if self._login is not None:
             self._login.read()
-        self._ask_pause = ask_pause
+        self._check_pause = check_pause
         self._clock = clock
         self._producer: ReportingProducer | None = None
-        self._lonely: ReportingProducer | None = None
-        #: What the client said last of its connections, which explains why nothing else is to be had.
-        self._trouble: Failure | None = None
-        #: What the brokers said of our login since a message was confirmed.
-        self.turned_away: Failure | None = None
-        self._warned: dict[str, float] = {}
+        self._single_producer: ReportingProducer | None = None
+        #: The last error of a connection: it explains why no broker answers.
+        self._connection_error: Failure | None = None
+        #: The brokers' refusal of the login since a message was confirmed.
+        self.login_refused: Failure | None = None
 
     def __repr__(self) -> str:
         return f"Connections({self.where})"
 
-    async def ask(self) -> None:
+    async def check_topic(self) -> None:
         """Ask for the topic until a broker knows it.
 
         Raises:
-            SinkRejected: it does not exist, or we may not look.
+            SinkRejected: the topic does not exist, or its rights forbid to look.
             SinkError: no broker answers, or the topic has no leader.
         """
-        give_up_at = self._clock() + ASK_DEADLINE
+        give_up_at = self._clock() + CHECK_DEADLINE
         while True:
             producer = await self.ready()
             try:
-                failure = await producer.topic_error(ASK_TIMEOUT)
+                failure = await producer.topic_error(CHECK_TIMEOUT)
             except KafkaException as error:
                 failure = failure_of(error.args[0])
-            failure = self.turned_away or producer.fatal or failure
+            failure = self.login_refused or producer.fatal or failure
             if failure is None:
                 return
-            if verdict(failure) in (Verdict.REJECTED, Verdict.ASK):
+            if verdict(failure) in (Verdict.REJECTED, Verdict.CHECK_TOPIC):
                 raise SinkRejected(failure.name, f"{self.where}: {failure.text}")
             if self._clock() > give_up_at:
-                reason = self._trouble or failure
+                reason = self._connection_error or failure
                 raise SinkError(f"{self.where}: {reason.name}: {reason.text}")
-            await asyncio.sleep(self._ask_pause())
+            await asyncio.sleep(self._check_pause())
 
     async def ready(self, *, alone: bool = False) -> ReportingProducer:
-        """The producer of all messages, or the one whose requests hold one message; a new one after a fatal error.
+        """The producer for all messages, or the one for single messages; a new one after a fatal error.
 
         Raises:
-            SinkRejected: no other producer could do better.
+            SinkRejected: the error would be the same with a new producer.
         """
-        former = self._lonely if alone else self._producer
+        former = self._single_producer if alone else self._producer
         if former is not None and former.fatal is None:
             return former
         if former is not None and former.fatal is not None and verdict(former.fatal) is Verdict.REJECTED:
             raise SinkRejected(former.fatal.name, f"{self.where}: {former.fatal.text}")
-        producer = ReportingProducer(self._current_settings(alone=alone), self._topic, self._troubled)
+        producer = ReportingProducer(self._current_settings(alone=alone), self._topic, self._take_error)
         if alone:
-            self._lonely = producer
+            self._single_producer = producer
         else:
             self._producer = producer
         if former is not None:
@@ -111,35 +112,27 @@ class Connections:
         return producer
 
     def refresh_login(self) -> bool:
-        """Use the login that the files hold now; whether it is a new one."""
+        """Use the login that the files hold now; return whether it is a new one."""
         try:
             login = self._login.changed() if self._login is not None else None
-        except ConfigError as error:  # a Secret that is being replaced; the former login may serve still
-            self.warn("the login cannot be read", Failure("ConfigError", str(error)), action=LogAction.LOGIN_UNREADABLE)
+        except ConfigError as error:  # a Secret that is being replaced; the previous login may still work
+            extra = {"action": LogAction.LOGIN_UNREADABLE, "error": str(error), "topic": self._topic}
+            logger.warning("the login cannot be read", extra=extra)
             return False
         if login is None:
             return False
-        for producer in (self._producer, self._lonely):
+        for producer in (self._producer, self._single_producer):
             if producer is not None:
                 producer.log_in(login.username, login.password)
-        self.turned_away = None
+        self.login_refused = None
         return True
 
     async def close(self) -> None:
         """Drop what was abandoned, and disconnect."""
-        for producer in (self._producer, self._lonely):
+        for producer in (self._producer, self._single_producer):
             if producer is not None:
                 await producer.close()
-        self._producer = self._lonely = None
-
-    def warn(self, text: str, failure: Failure, *, action: LogAction, **more: object) -> None:
-        """Log a failure, at most once in `WARNING_PAUSE` for each name."""
-        now = self._clock()
-        if now - self._warned.get(failure.name, float("-inf")) < WARNING_PAUSE:
-            return
-        self._warned[failure.name] = now
-        extra = {"action": action, "error": f"{failure.name}: {failure.text}", "topic": self._topic, **more}
-        logger.warning(text, extra=extra)
+        self._producer = self._single_producer = None
 
     def _current_settings(self, *, alone: bool) -> dict[str, Any]:
         settings = {**self._settings, "batch.num.messages": 1} if alone else dict(self._settings)
@@ -148,9 +141,10 @@ class Connections:
             settings |= {"sasl.username": login.username, "sasl.password": login.password}
         return settings
 
-    def _troubled(self, failure: Failure) -> None:
-        if failure.name != "_ALL_BROKERS_DOWN":  # as the others have said, and why
-            self._trouble = failure
+    def _take_error(self, failure: Failure) -> None:
+        if failure.name != "_ALL_BROKERS_DOWN":  # sums up the errors before it, which give the reasons
+            self._connection_error = failure
         if is_about_login(failure) and not self.refresh_login():
-            self.turned_away = failure
-        self.warn("the broker cannot be used", failure, action=LogAction.BROKER_TROUBLE)
+            self.login_refused = failure
+        extra = {"action": LogAction.BROKER_TROUBLE, "error": str(failure), "topic": self._topic}
+        logger.warning("the broker cannot be used", extra=extra)

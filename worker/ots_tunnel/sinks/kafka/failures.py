@@ -1,4 +1,4 @@
-"""What a message that was not confirmed means; pure.
+"""Failures of messages, and what to do about each; pure.
 
 Names are librdkafka's: those of the protocol, and with a leading underscore those of the client itself.
 """
@@ -6,7 +6,12 @@ Names are librdkafka's: those of the protocol, and with a leading underscore tho
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
+
+#: librdkafka's note at the end of a text, which differs each time, such as
+#: `(after 3ms in state CONNECT, 5 identical error(s) suppressed)`.
+_ELAPSED = re.compile(r" \(after \d+ms.*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +21,7 @@ class Failure:
     Args:
         name: librdkafka's name of the code, such as ``MSG_SIZE_TOO_LARGE``.
         text: its explanation; never holds contents.
-        fatal: the producer sends nothing any more.
+        fatal: the producer sends nothing more.
         by_client: found before anything was sent.
     """
 
@@ -25,29 +30,33 @@ class Failure:
     fatal: bool = False
     by_client: bool = False
 
+    def __str__(self) -> str:
+        """Name and text without elapsed times: equal for failures of one kind."""
+        return f"{self.name}: {_ELAPSED.sub('', self.text)}"
+
 
 class Verdict(enum.Enum):
-    """What to do about it."""
+    """What to do about a failed message."""
 
     AGAIN = "send it again"
-    ALONE = "send it again in a request of its own"
-    ASK = "ask whether the topic still exists, then send it again"
-    REJECTED = "no repetition can help"
+    ALONE = "send it again, alone in a request"
+    CHECK_TOPIC = "check that the topic still exists, then send it again"
+    REJECTED = "do not send it again: every try would fail"
 
 
-#: About this message or these rights; whatever is not listed passes.
+#: Failures of one message, of the topic or of its rights; any other passes by itself.
 _VERDICTS = {
-    # A broker says these of a whole request, which may hold others.
+    # A broker reports these for a whole request, which may hold other messages.
     "MSG_SIZE_TOO_LARGE": Verdict.ALONE,
     "RECORD_LIST_TOO_LARGE": Verdict.ALONE,
     "INVALID_MSG_SIZE": Verdict.ALONE,
     "INVALID_RECORD": Verdict.ALONE,
     "INVALID_TIMESTAMP": Verdict.ALONE,
-    # Brokers say so, too, while they learn of a topic or move it.
-    "UNKNOWN_TOPIC_OR_PART": Verdict.ASK,
-    "UNKNOWN_TOPIC_ID": Verdict.ASK,
-    "_UNKNOWN_TOPIC": Verdict.ASK,
-    "_UNKNOWN_PARTITION": Verdict.ASK,
+    # Brokers also report these while a topic is created or moved.
+    "UNKNOWN_TOPIC_OR_PART": Verdict.CHECK_TOPIC,
+    "UNKNOWN_TOPIC_ID": Verdict.CHECK_TOPIC,
+    "_UNKNOWN_TOPIC": Verdict.CHECK_TOPIC,
+    "_UNKNOWN_PARTITION": Verdict.CHECK_TOPIC,
     "INVALID_MSG": Verdict.AGAIN,  # damaged on the way
     "INVALID_REQUIRED_ACKS": Verdict.REJECTED,
     "POLICY_VIOLATION": Verdict.REJECTED,
@@ -66,7 +75,7 @@ _VERDICTS = {
 
 
 def verdict(failure: Failure, *, alone: bool = False) -> Verdict:
-    """What to do about a message.
+    """What to do about a failed message.
 
     Args:
         alone: its request held no other message.
@@ -83,7 +92,7 @@ _ABOUT_ONE_RECORD = frozenset(
 
 
 def is_about_one_record(failure: Failure) -> bool:
-    """Whether other records may be taken still."""
+    """Whether other records may still be accepted."""
     return failure.name in _ABOUT_ONE_RECORD
 
 
@@ -91,8 +100,9 @@ _ABOUT_LOGIN = frozenset(("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSU
 
 
 def is_about_login(failure: Failure) -> bool:
-    """Whether a broker refused who we say we are.
+    """Whether a broker refused the login.
 
-    librdkafka gives the same name to a broker that went away in between; its text then has an error of its own.
+    librdkafka gives the same name to a broker that disconnects during the login; its text then holds `Local:` and the
+    client's own error.
     """
     return failure.name in _ABOUT_LOGIN and "Local:" not in failure.text

@@ -1,6 +1,7 @@
-"""librdkafka's producer for coroutines: a thread waits for its reports and hands them over in bursts.
+"""librdkafka's producer for coroutines.
 
-The thread sleeps in librdkafka while anything is under way, and on an event while nothing is.
+A thread waits for delivery reports and passes them to the event loop in bursts. It sleeps in librdkafka
+while any message is in flight, and on an event while none is.
 """
 
 from __future__ import annotations
@@ -20,18 +21,17 @@ from ots_tunnel.sinks.kafka.message import Message
 
 logger = logging.getLogger(__name__)
 
-#: Seconds the thread waits for a report before it looks whether it is to end.
+#: Seconds the thread waits for a report before it checks whether it has to end: `close` takes at most this long.
 POLL = 0.5
-#: Seconds between two looks at librdkafka's own events while nothing is under way.
+#: Seconds between two polls for librdkafka's own events, such as a lost broker, while no message is in flight.
 IDLE_POLL = 10.0
 
-#: Told what became of a message: None when it is stored on all replicas that are in sync.
-Told = Callable[[Failure | None], None]
-Answer = tuple[Told, Failure | None]
+#: Called with the failure of a message; with None when it is stored on all replicas that are in sync.
+OnReport = Callable[[Failure | None], None]
 
 
 def failure_of(error: Any, *, by_client: bool = False) -> Failure:
-    """What a KafkaError says."""
+    """The failure that a KafkaError reports."""
     return Failure(error.name(), error.str(), error.fatal(), by_client)
 
 
@@ -40,31 +40,31 @@ class ReportingProducer:
 
     Args:
         settings: librdkafka's.
-        on_trouble: told on the event loop of what concerns no single message, such as a broker that does not answer.
+        on_error: called on the event loop with errors of connections, such as a broker that does not answer.
     """
 
-    def __init__(self, settings: Mapping[str, Any], topic: str, on_trouble: Callable[[Failure], None]) -> None:
+    def __init__(self, settings: Mapping[str, Any], topic: str, on_error: Callable[[Failure], None]) -> None:
         self._topic = topic
         self._loop = asyncio.get_running_loop()
-        self._on_trouble = on_trouble
-        self._answers: deque[Answer] = deque()
+        self._on_error = on_error
+        self._reports: deque[tuple[OnReport, Failure | None]] = deque()
         self._room: list[asyncio.Future[None]] = []
         self._work = threading.Event()
-        self._attended = 0
+        self._calls = 0
         self._stopping = False
         self.fatal: Failure | None = None
-        self._producer: Any = confluent_kafka.Producer({**settings, "error_cb": self._troubled}, logger=logger)
+        self._producer: Any = confluent_kafka.Producer({**settings, "error_cb": self._report_error}, logger=logger)
         self._thread = threading.Thread(target=self._serve, name="kafka reports", daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:
         return f"ReportingProducer({self._topic})"
 
-    def produce(self, message: Message, told: Told) -> None:
-        """Queue a message; `told` is called on the event loop, later.
+    def produce(self, message: Message, on_report: OnReport) -> None:
+        """Queue a message; `on_report` is called on the event loop, later.
 
         Raises:
-            BufferError: the queue is full; `room` says when to try again.
+            BufferError: the queue is full; `room` waits for room.
             KafkaException: the message is refused before it is queued.
         """
         self._producer.produce(
@@ -72,80 +72,80 @@ class ReportingProducer:
             message.value,
             message.key,
             headers=message.headers,
-            on_delivery=partial(self._reported, told),
+            on_delivery=partial(self._keep_report, on_report),
         )
         if not self._work.is_set():
             self._work.set()
 
     async def room(self) -> None:
-        """Return when messages have left the queue."""
+        """Wait until messages have left the queue."""
         waiting = self._loop.create_future()
         self._room.append(waiting)
         await waiting
 
     def log_in(self, username: str, password: str) -> None:
-        """Use these from the next connection on; those that stand stay."""
+        """Use this login for new connections; open ones stay."""
         self._producer.set_sasl_credentials(username, password)
 
     async def topic_error(self, timeout: float) -> Failure | None:
-        """Ask the brokers about the topic, for up to `timeout` seconds: why it cannot be used, None if it can.
+        """Ask the brokers about the topic for up to `timeout` seconds; return why it cannot be used, None if it can.
 
         Raises:
             KafkaException: no broker answered.
         """
-        # Errors are reported to whoever polls, and nobody does while nothing is under way.
-        self._attended += 1
+        # librdkafka reports errors to the polling thread, which sleeps while no message is in flight.
+        self._calls += 1
         self._work.set()
         try:
             described = await asyncio.to_thread(self._producer.list_topics, self._topic, timeout)
         finally:
-            self._attended -= 1
+            self._calls -= 1
         error = described.topics[self._topic].error
         return None if error is None else failure_of(error)
 
     async def close(self) -> None:
-        """Drop every message that has not left, wait for none, and end the thread."""
+        """Drop every message that is not confirmed, and end the thread."""
         self._producer.purge(in_queue=True, in_flight=True, blocking=False)
         self._stopping = True
         self._work.set()
         await asyncio.to_thread(self._thread.join)
-        self._hand_over()
+        self._pass_reports()
 
     def _serve(self) -> None:
         while not self._stopping:
             if self._is_idle():
                 self._work.clear()
-                # Whoever gave us something before that line is seen here, whoever does after it sets the event.
+                # A message from before that line is seen here; one from after it sets the event.
                 if self._is_idle():
                     self._work.wait(IDLE_POLL)
             self._producer.poll(0 if self._is_idle() else POLL)
-            if self._answers:
-                self._call_loop(self._hand_over)
+            if self._reports:
+                self._call_loop(self._pass_reports)
         self._producer.poll(0)
-        self._producer = None  # its connections are taken down here: that takes time
+        self._producer = None  # takes its connections down, which takes time
 
     def _is_idle(self) -> bool:
-        return not (self._stopping or self._attended or len(self._producer))
+        return not (self._stopping or self._calls or len(self._producer))
 
-    def _reported(self, told: Told, error: Any, _message: Any) -> None:
-        self._answers.append((told, None if error is None else failure_of(error)))
+    def _keep_report(self, on_report: OnReport, error: Any, _message: Any) -> None:
+        self._reports.append((on_report, None if error is None else failure_of(error)))
 
-    def _troubled(self, error: Any) -> None:
+    def _report_error(self, error: Any) -> None:
         failure = failure_of(error)
         if failure.fatal:
             self.fatal = failure
-        self._call_loop(partial(self._on_trouble, failure))
+        self._call_loop(partial(self._on_error, failure))
 
     def _call_loop(self, function: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(function)
-        except RuntimeError:  # the loop was closed before us: nobody is left to be told
+        except RuntimeError:  # the loop was closed first: no caller is left
             self._stopping = True
 
-    def _hand_over(self) -> None:
-        while self._answers:
-            told, failure = self._answers.popleft()
-            told(failure)
+    def _pass_reports(self) -> None:
+        while self._reports:
+            on_report, failure = self._reports.popleft()
+            on_report(failure)
         waiting, self._room = self._room, []
         for future in waiting:
             if not future.done():

@@ -1,10 +1,21 @@
-"""The records of one batch on their way into a topic: pure bookkeeping.
+"""The records of one batch on their way into a topic: bookkeeping without input or output.
 
-The rules that hold here:
-- a key has at most one record under way, and its next one follows when that one is confirmed, so nothing can
-  overtake within a key, whatever fails in between;
-- after a failure nothing is handed out until everything under way has ended; then the failed ones go first;
-- after a refusal nothing is handed out any more.
+Theory of operation. A parcel is one record and what has become of it:
+
+    waiting  ->  under way  ->  confirmed
+       ^             |
+       |          failed, sent again   ->  (resume) waiting, before all others
+       |             |
+       |          refused: no try can succeed
+       +---- the next record of its key, once this one is confirmed
+
+- A key has at most one record under way, so a later one never overtakes it, whatever fails (`grouping`).
+- After a failure nothing is handed out until everything under way has ended; then the failed parcels go first. A
+  broker may have stored them already, and a record that is stored twice must not have a later one in between.
+- After a refusal nothing is handed out, unless the caller dismisses it.
+
+Example: a, b and a' (the next record of a's key). `portion` is (a, b). b is confirmed, a fails. `portion` is empty; the
+shipment is stuck. After `resume`, `portion` is (a); when a is confirmed, `portion` is (a').
 """
 
 from __future__ import annotations
@@ -16,16 +27,16 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_record, verdict
 
-#: What is handed out at a time; the caller looks at other work in between.
+#: The most that is handed out at a time; the event loop runs in between.
 PORTION = Limits(max_rows=100, max_bytes=1 << 20)
 
 
 @dataclass(slots=True, eq=False)
 class Parcel:
-    """One record on its way."""
+    """One record on its way into the topic."""
 
     record: Record = field(repr=False)
-    #: It has to be the only one of its request.
+    #: No other message may be in its request.
     alone: bool = False
 
     @property
@@ -40,7 +51,7 @@ class Parcel:
 
 
 class Shipment:
-    """What is left to do of one batch.
+    """The parcels of one batch.
 
     Args:
         records: in commit order.
@@ -61,22 +72,17 @@ class Shipment:
         return f"Shipment({self._under_way} under way, {self._grouping.held_rows} left)"
 
     @property
-    def under_way(self) -> int:
-        """Parcels that were handed out and neither confirmed nor failed."""
-        return self._under_way
-
-    @property
     def is_done(self) -> bool:
         """Whether every record is confirmed."""
         return self._grouping.held_rows == 0
 
     @property
     def is_stuck(self) -> bool:
-        """Whether something failed or was refused and everything else has ended."""
+        """Whether a parcel failed or was refused and no parcel is under way."""
         return self._under_way == 0 and bool(self._failed or self.refused)
 
     def portion(self) -> tuple[Parcel, ...]:
-        """The parcels to send now; empty while some have to end first."""
+        """The parcels to send now; empty while others have to end first."""
         if self._failed or self.refused:
             return ()
         portion = tuple(self._again[: PORTION.max_rows]) or self._grouping.take()
@@ -85,12 +91,12 @@ class Shipment:
         return portion
 
     def confirmed(self, parcel: Parcel) -> None:
-        """It is stored."""
+        """Take that a parcel is stored."""
         self._under_way -= 1
         self._grouping.settle((parcel,))
 
     def failed(self, parcel: Parcel, failure: Failure) -> None:
-        """It is not stored, or not known to be."""
+        """Take that a parcel is not stored, or not known to be."""
         self._under_way -= 1
         decision = verdict(failure, alone=parcel.alone)
         if decision is Verdict.REJECTED:
@@ -101,7 +107,7 @@ class Shipment:
         self.failures.append(failure)
 
     def dismiss(self) -> list[tuple[Parcel, Failure]]:
-        """Go on without the refused records, now that nothing is under way; failures about more than one stay."""
+        """Take out and return the refused parcels whose failure is about one record; nothing may be under way."""
         assert self._under_way == 0, "a parcel may still be confirmed"
         dismissed = [each for each in self.refused if is_about_one_record(each[1])]
         self.refused = [each for each in self.refused if not is_about_one_record(each[1])]
@@ -109,7 +115,7 @@ class Shipment:
         return dismissed
 
     def resume(self) -> None:
-        """Hand out what failed, now that nothing is under way."""
+        """Hand out again what failed; nothing may be under way."""
         assert self._under_way == 0, "a parcel may still be confirmed"
         self._again = self._failed + self._again
         self._failed = []

@@ -1,4 +1,4 @@
-"""The sink: sends the records of a batch and waits until all of them are confirmed."""
+"""The sink of a Kafka topic: sends the records of a batch and waits until all of them are confirmed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from confluent_kafka import KafkaException
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
-from ots_tunnel.log_actions import LogAction
 from ots_tunnel.sinks import Batch, Immediate, OnRefused
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict
@@ -21,12 +20,16 @@ from ots_tunnel.sinks.kafka.message import Messages, Origin
 from ots_tunnel.sinks.kafka.producer import failure_of
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.key_text import key_text
-from ots_tunnel.sinks.retries import write_backoff
+from ots_tunnel.sinks.retries import log_retry, write_backoff
 from ots_tunnel.sinks.tally import Tally
 
-#: Keys that a refusal names.
-KEYS_NAMED = 10
+#: Keys that a refusal names: a line of a log has room for about ten.
+MAX_KEYS = 10
 
+#: Requests for a topic in the time of the first pause between tries: its answer is waited for at the start.
+CHECKS_PER_PAUSE = 10
+
+#: Delivery reports: the failure is None for a parcel that is stored.
 Reports = asyncio.Queue[tuple[Parcel, Failure | None]]
 
 
@@ -58,7 +61,10 @@ class KafkaSink(Immediate):
         self._backoff = write_backoff(retry)
         self._entropy = entropy
         self._connections = Connections(
-            config, deadline=deadline, ask_pause=lambda: self._backoff.delay(0, self._entropy()) / 10, clock=clock
+            config,
+            deadline=deadline,
+            check_pause=lambda: self._backoff.delay(0, self._entropy()) / CHECKS_PER_PAUSE,
+            clock=clock,
         )
         self.retries = 0
 
@@ -77,17 +83,17 @@ class KafkaSink(Immediate):
         return f"KafkaSink({self._topic})"
 
     async def open(self) -> None:
-        """Connect, and look whether the topic exists.
+        """Connect, and check that the topic exists.
 
         Raises:
-            SinkRejected: it does not, or we may not look.
+            SinkRejected: it does not, or its rights forbid to look.
             SinkError: no broker answers.
         """
-        self._connections.turned_away = None
-        await self._connections.ask()
+        self._connections.login_refused = None
+        await self._connections.check_topic()
 
     async def write(self, batch: Batch, guard: Guard) -> None:
-        """Send every record, and return when all are confirmed; see `Sink.write`.
+        """Send every record; return when all are confirmed. See `Sink.write`.
 
         Raises:
             CodecError: a record is malformed.
@@ -107,7 +113,7 @@ class KafkaSink(Immediate):
                 self._settle(shipment, *reports.get_nowait())
             if shipment.is_stuck:
                 if batch.on_refused is not None:
-                    self._pass_on(shipment, batch.on_refused)
+                    self._tolerate(shipment, batch.on_refused)
                 self._raise_refusal(shipment)
                 if shipment.failures:
                     await self._recover(shipment, attempt)
@@ -135,41 +141,40 @@ class KafkaSink(Immediate):
 
     def _settle(self, shipment: Shipment, parcel: Parcel, failure: Failure | None) -> bool:
         if failure is None:
-            self._connections.turned_away = None
+            self._connections.login_refused = None
             shipment.confirmed(parcel)
         else:
-            shipment.failed(parcel, self._connections.turned_away or failure)
+            shipment.failed(parcel, self._connections.login_refused or failure)
         return failure is None
 
-    def _pass_on(self, shipment: Shipment, refused: OnRefused) -> None:
+    def _tolerate(self, shipment: Shipment, on_refused: OnRefused) -> None:
         for parcel, failure in shipment.dismiss():
-            refused(parcel.record, failure.name, f"{self._connections.where}: {failure.text}")
+            on_refused(parcel.record, failure.name, f"{self._connections.where}: {failure.text}")
 
     def _raise_refusal(self, shipment: Shipment) -> None:
         if not shipment.refused:
             return
         failure = shipment.refused[0][1]
-        keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:KEYS_NAMED])
+        keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:MAX_KEYS])
         raise SinkRejected(failure.name, f"{self._connections.where}: {failure.text}", keys)
 
     async def _recover(self, shipment: Shipment, attempt: int) -> None:
-        """Everything under way has ended, some of it unconfirmed: make sure that it pays to go on."""
-        failure = shipment.failures[0]
+        """Pause and check the topic as far as the failures need it, then hand out again what failed."""
         self.retries += 1
-        pause = self._backoff.delay(attempt, self._entropy())
-        self._connections.warn(
-            "the broker does not take messages", failure, action=LogAction.WRITE_RETRIED, pause=pause
+        log_retry(
+            "the broker does not take messages, which are tried again", str(shipment.failures[0]), topic=self._topic
         )
-        if any(verdict(each) is not Verdict.ALONE for each in shipment.failures):
-            await asyncio.sleep(pause)
-        if any(verdict(each) is Verdict.ASK for each in shipment.failures):
-            await self._ask_once_more()
+        verdicts = set(map(verdict, shipment.failures))
+        if verdicts != {Verdict.ALONE}:
+            await asyncio.sleep(self._backoff.delay(attempt, self._entropy()))
+        if Verdict.CHECK_TOPIC in verdicts:
+            await self._check_topic()
         shipment.resume()
 
-    async def _ask_once_more(self) -> None:
+    async def _check_topic(self) -> None:
         try:
-            await self._connections.ask()
+            await self._connections.check_topic()
         except SinkRejected:
             raise
         except SinkError:
-            return  # nobody knows for the moment: sending will show
+            return  # no broker answers now: the next message will show

@@ -1,6 +1,6 @@
-"""The writer of tables with one request at a time, which blocks: the one of Spark's executors.
+"""Writer of a table with one request at a time, which blocks: used by Spark's executors.
 
-`table_writer` is the same for several requests in flight. Both carry out what `grouping` and `delivery` decide.
+`writer` does the same with several requests in flight. Both carry out what `grouping` and `batch_write` decide.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ots_tunnel.config import RetryConfig
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks.grouping import Grouping, Limits
-from ots_tunnel.sinks.retries import RetryReporter, write_backoff
-from ots_tunnel.sinks.table.delivery import Delivery, Pause, Send, rejection_error
+from ots_tunnel.sinks.retries import log_retry, write_backoff
+from ots_tunnel.sinks.table.batch_write import BatchWrite, Pause, Send, refusal_error
 from ots_tunnel.sinks.table.requests import WriteCounts
 from ots_tunnel.sinks.table.row_change import Change
 
@@ -69,7 +69,6 @@ class SyncTableWriter:
         self._deadline = deadline
         self._entropy = entropy
         self._sleep = sleep
-        self._reporter = RetryReporter(table)
         self.counts = WriteCounts()
 
     def __repr__(self) -> str:
@@ -91,7 +90,7 @@ class SyncTableWriter:
             taken = grouping.take()
             if not taken:
                 return self.counts
-            self._deliver(taken, grouping)
+            self._write(taken, grouping)
 
     def _fill(self, grouping: Grouping[Change], source: Iterator[Change]) -> None:
         most_rows = self._limits.max_rows * HELD_REQUESTS
@@ -106,27 +105,27 @@ class SyncTableWriter:
                 return
             grouping.add(change)
 
-    def _deliver(self, changes: tuple[Change, ...], grouping: Grouping[Change]) -> None:
-        delivery, fence = Delivery(changes, self._backoff), RequestFence(self._guard, self._deadline)
-        while (step := delivery.step(self._entropy())) is not None:
+    def _write(self, changes: tuple[Change, ...], grouping: Grouping[Change]) -> None:
+        batch, fence = BatchWrite(changes, self._backoff), RequestFence(self._guard, self._deadline)
+        while (step := batch.step(self._entropy())) is not None:
             match step:
                 case Pause():
                     self.counts.retries += 1
-                    self._reporter.report(step.code)
+                    log_retry("writes to the destination fail and are tried again", step.code, table=self._table)
                     self._sleep(step.wait(fence.in_doubt))
                 case Send():
-                    stored = self._send(delivery, step, fence)
+                    stored = self._send(batch, step, fence)
                     self.counts.rows += len(stored)
                     grouping.settle(stored)
-        if delivery.rejections:
-            raise rejection_error(delivery.rejections)
+        if batch.refusals:
+            raise refusal_error(batch.refusals)
 
-    def _send(self, delivery: Delivery, step: Send, fence: RequestFence) -> tuple[Change, ...]:
+    def _send(self, batch: BatchWrite, step: Send, fence: RequestFence) -> tuple[Change, ...]:
         self.counts.requests += 1
         rows = [change.row for change in step.changes]
         try:
             outcomes = self._client.batch_write(self._table, rows, timeout=self._deadline, before_send=fence.check)
-            return delivery.answered(outcomes)
+            return batch.answered(outcomes)
         except TunnelError as error:
-            delivery.failed(error)
+            batch.failed(error)
             return ()

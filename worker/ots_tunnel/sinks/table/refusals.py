@@ -1,51 +1,50 @@
-"""Row changes that are refused for good: which are put up with, and which end the write."""
+"""Refused changes of one write: tolerated ones go to the batch's callback, any other fails the write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from ots_tunnel.sinks import OnRefused
-from ots_tunnel.sinks.table.delivery import MAX_REJECTIONS, Rejection, rejection_error
+from ots_tunnel.sinks.table.batch_write import MAX_REFUSALS, Refusal, refusal_error
 from ots_tunnel.sinks.table.row_change import Change
 
 
 class Refusals:
-    """The refused changes of one write: those that are put up with are passed on, the others end it.
+    """The refused changes of one write, over all of its requests.
 
     Args:
-        refused: takes the records of single rows that are refused; None puts up with nothing.
+        on_refused: called with the record of every refused row; None tolerates no refusal.
     """
 
-    def __init__(self, refused: OnRefused | None) -> None:
-        self._refused = refused
-        self._fatal: list[Rejection] = []
-        #: So many refused changes of one request are looked for.
-        self.most = MAX_REJECTIONS if refused is None else float("inf")
+    def __init__(self, on_refused: OnRefused | None) -> None:
+        self._on_refused = on_refused
+        self._fatal: list[Refusal] = []
+        #: Refused changes after which one request ends.
+        self.max_per_request = MAX_REFUSALS if on_refused is None else float("inf")
 
     def __repr__(self) -> str:
         return f"Refusals({len(self._fatal)} fatal)"
 
-    def take(self, rejections: Iterable[Rejection]) -> list[Change]:
-        """Changes that are done with, though they are not stored."""
-        passed = []
-        for rejection in rejections:
-            record = rejection.change.record
-            if self._refused is None or not rejection.is_about_the_row:
-                self._fatal.append(rejection)
+    def tolerate(self, refusals: Iterable[Refusal]) -> list[Change]:
+        """Call back with what is tolerated, keep the rest as fatal; return the tolerated changes."""
+        tolerated = []
+        for refusal in refusals:
+            if self._on_refused is None or not refusal.is_about_the_row:
+                self._fatal.append(refusal)
             else:
-                self._refused(record, rejection.code, rejection.message)
-                passed.append(rejection.change)
-        return passed
+                self._on_refused(refusal.change.record, refusal.code, refusal.message)
+                tolerated.append(refusal.change)
+        return tolerated
 
-    def end_the_write(self) -> bool:
-        """Whether a change is refused that is not put up with."""
+    def is_fatal(self) -> bool:
+        """Whether a refusal fails the write."""
         return bool(self._fatal)
 
-    def check(self) -> None:
-        """See that nothing ends the write.
+    def raise_fatal(self) -> None:
+        """Fail the write if a refusal is fatal.
 
         Raises:
-            SinkRejected: changes are refused that are not put up with.
+            SinkRejected: names the first refusal and the keys of at most ten.
         """
         if self._fatal:
-            raise rejection_error(self._fatal)
+            raise refusal_error(self._fatal)

@@ -1,7 +1,7 @@
-"""One request to a table, carried through until each of its changes is stored or refused; coroutines.
+"""Requests to a table: carries out with coroutines what `batch_write` decides.
 
-What `delivery` decides is carried out here. A request may take `deadline` seconds and asks the guard right before its
-bytes go out (docs/architecture.md rule 4), also when it is sent again.
+A request may take D seconds and asks the guard right before its bytes leave (docs/architecture.md rule 4), also when
+it is sent again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.retries import RetryReporter
-from ots_tunnel.sinks.table.delivery import Delivery, Pause, Send
+from ots_tunnel.sinks.retries import log_retry
+from ots_tunnel.sinks.table.batch_write import BatchWrite, Pause, Send
 from ots_tunnel.sinks.table.refusals import Refusals
-from ots_tunnel.sinks.table.row_change import Change
+from ots_tunnel.sinks.table.row_change import Change, unaltered_change
+
+Settle = Callable[[Iterable[Change]], None]
 
 
 class WritesRows(Protocol):
@@ -40,12 +42,12 @@ class WritesRows(Protocol):
 
 @dataclass(slots=True)
 class WriteCounts:
-    """What a writer did so far."""
+    """Counts of one writer."""
 
     rows: int = 0
     """Row changes stored."""
     requests: int = 0
-    """Requests sent, repetitions included."""
+    """Requests sent, repeated ones included."""
     retries: int = 0
     """Pauses after a failed request or failed rows."""
 
@@ -57,7 +59,7 @@ class TableRequests:
         client: connections to the table's instance.
         table: destination table.
         backoff: pauses between tries.
-        deadline: seconds a request may take.
+        deadline: D, seconds a request may take.
         entropy: random numbers in [0, 1) for the pauses.
     """
 
@@ -69,39 +71,29 @@ class TableRequests:
         self._backoff = backoff
         self._deadline = deadline
         self._entropy = entropy
-        self._reporter = RetryReporter(table)
         self.counts = WriteCounts()
 
     def __repr__(self) -> str:
         return f"TableRequests({self._table}, {self.counts})"
 
-    async def deliver(
-        self,
-        changes: tuple[Change, ...],
-        settle: Callable[[Iterable[Change]], None],
-        guard: Guard,
-        refusals: Refusals,
-    ) -> None:
+    async def write(self, changes: tuple[Change, ...], settle: Settle, guard: Guard, refusals: Refusals) -> None:
         """Write changes of different rows.
 
         Args:
-            settle: told which changes are done with, as soon as they are.
-            refusals: takes what is refused for good.
+            settle: called with the changes that are stored or tolerated, as soon as they are.
+            refusals: takes the changes that are refused for good.
 
         Raises:
             OwnershipLost: the guard forbids to send.
         """
-        delivery = Delivery(changes, self._backoff, refusals.most)
-        await self._carry_through(delivery, settle, RequestFence(guard, self._deadline), refusals)
+        batch = BatchWrite(changes, self._backoff, refusals.max_per_request)
+        await self._run(batch, settle, RequestFence(guard, self._deadline), refusals)
 
-    async def repeat(
-        self, records: list[Record], change: Callable[[Record], Change], guard: Guard, refusals: Refusals
-    ) -> None:
-        """Write records of different rows as they are.
+    async def repeat(self, records: list[Record], guard: Guard, refusals: Refusals) -> None:
+        """Write records of different rows as they are; row changes are made only of what has to be sent again.
 
         Args:
-            change: makes what is sent again of a record that was not stored.
-            refusals: takes what is refused for good.
+            refusals: takes the changes that are refused for good.
 
         Raises:
             OwnershipLost: the guard forbids to send.
@@ -113,46 +105,47 @@ class TableRequests:
                 self._table, records, timeout=self._deadline, before_send=fence.check
             )
         except TunnelError as error:
-            delivery = Delivery([change(record) for record in records], self._backoff, refusals.most)
-            delivery.failed(error)
+            batch = self._batch_of(records, refusals)
+            batch.failed(error)
         else:
             if outcomes is None:
                 self.counts.rows += len(records)
                 return
-            delivery = Delivery([change(record) for record in records], self._backoff, refusals.most)
-            self.counts.rows += len(delivery.answered(outcomes))
-        await self._carry_through(delivery, _ignore, fence, refusals)
+            batch = self._batch_of(records, refusals)
+            self.counts.rows += len(batch.answered(outcomes))
+        await self._run(batch, _ignore, fence, refusals)
 
-    async def _carry_through(
-        self, delivery: Delivery, settle: Callable[[Iterable[Change]], None], fence: RequestFence, refusals: Refusals
-    ) -> None:
-        while (step := delivery.step(self._entropy())) is not None:
+    def _batch_of(self, records: list[Record], refusals: Refusals) -> BatchWrite:
+        return BatchWrite(list(map(unaltered_change, records)), self._backoff, refusals.max_per_request)
+
+    async def _run(self, batch: BatchWrite, settle: Settle, fence: RequestFence, refusals: Refusals) -> None:
+        while (step := batch.step(self._entropy())) is not None:
             match step:
                 case Pause():
-                    if refusals.end_the_write():
-                        break  # another request's refusal: what failed here is not tried again
+                    if refusals.is_fatal():
+                        break  # another request has failed the write
                     self.counts.retries += 1
-                    self._reporter.report(step.code)
+                    log_retry("writes to the destination fail and are tried again", step.code, table=self._table)
                     await asyncio.sleep(step.wait(fence.in_doubt))
                 case Send():
-                    stored = await self._send(delivery, step, fence)
+                    stored = await self._send(batch, step, fence)
                     self.counts.rows += len(stored)
                     settle(stored)
-        # A refused change that is put up with makes room for the next one of its key.
-        settle(refusals.take(delivery.rejections))
+        # A tolerated change makes room for the next one of its key.
+        settle(refusals.tolerate(batch.refusals))
 
-    async def _send(self, delivery: Delivery, step: Send, fence: RequestFence) -> tuple[Change, ...]:
+    async def _send(self, batch: BatchWrite, step: Send, fence: RequestFence) -> tuple[Change, ...]:
         self.counts.requests += 1
         rows = [change.row for change in step.changes]
         try:
             outcomes = await self._client.batch_write(
                 self._table, rows, timeout=self._deadline, before_send=fence.check
             )
-            return delivery.answered(outcomes)
+            return batch.answered(outcomes)
         except TunnelError as error:
-            delivery.failed(error)
+            batch.failed(error)
             return ()
 
 
 def _ignore(changes: Iterable[Change]) -> None:
-    """Nothing waits for single changes of a wave."""
+    """No change waits for another one in a wave."""

@@ -17,7 +17,7 @@ from ots_tunnel.sinks import Batch, Immediate
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.table.requests import WriteCounts
-from ots_tunnel.sinks.table.row_change import Change, Omissions, changes_of, expired_before_ms, unaltered_change
+from ots_tunnel.sinks.table.row_change import Change, Omissions, changes_of, expired_before_ms
 from ots_tunnel.sinks.table.waves import plan_requests
 from ots_tunnel.sinks.table.writer import TableWriter
 from ots_tunnel.sinks.tally import Tally
@@ -159,7 +159,7 @@ class TablestoreSink(Immediate):
         waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
         if waves is not None:
             for wave in waves:
-                await self._writer.repeat(wave, unaltered_change, guard, batch.on_refused)
+                await self._writer.repeat(wave, guard, batch.on_refused)
             return
         changes: list[Change] = []
         for record in batch.records:

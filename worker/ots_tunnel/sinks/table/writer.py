@@ -1,6 +1,6 @@
-"""The writer of tables with several requests in flight: what `grouping` decides, carried out with coroutines.
+"""Writer of a table with several requests in flight: carries out with coroutines what `grouping` decides.
 
-`blocking_writer` is the same for one request at a time.
+`blocking_writer` does the same with one request at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import OnRefused
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import Request, fill_lanes
@@ -57,51 +56,45 @@ class TableWriter:
         """Rows, requests and retries so far."""
         return self._requests.counts
 
-    async def write(self, changes: Iterable[Change], guard: Guard, refused: OnRefused | None = None) -> None:
-        """Write all changes, in order per key; returns when every one is stored.
+    async def write(self, changes: Iterable[Change], guard: Guard, on_refused: OnRefused | None = None) -> None:
+        """Write all changes, in order per key; return when every one is stored.
 
-        When a change is refused, requests in flight are awaited, so that nothing is under way afterwards.
+        A refusal that fails the write waits for the requests in flight, so that nothing is under way afterwards.
 
         Args:
-            refused: takes the records of changes that are refused for good, while the others are written.
+            on_refused: called with the records of rows that are refused for good, while the others are written.
 
         Raises:
-            SinkRejected: changes are refused for good, and `refused` is None or they are not about single rows.
+            SinkRejected: changes are refused for good, and `on_refused` is None or they are not about single rows.
             OwnershipLost: the guard forbids to send.
         """
         grouping: Grouping[Change] = Grouping(self._limits)
         for change in changes:
             grouping.add(change)
-        refusals = Refusals(refused)
+        refusals = Refusals(on_refused)
 
-        def following() -> Request | None:
+        def next_request() -> Request | None:
             taken = grouping.take()
-            return self._requests.deliver(taken, grouping.settle, guard, refusals) if taken else None
+            return self._requests.write(taken, grouping.settle, guard, refusals) if taken else None
 
-        await self._fill_lanes(following, refusals)
+        await fill_lanes(self._lanes, next_request, refusals.is_fatal)
+        refusals.raise_fatal()
 
-    async def repeat(
-        self, wave: Wave, change: Callable[[Record], Change], guard: Guard, refused: OnRefused | None = None
-    ) -> None:
-        """Write the requests of one wave; returns when every record is stored.
+    async def repeat(self, wave: Wave, guard: Guard, on_refused: OnRefused | None = None) -> None:
+        """Write the requests of one wave; return when every record is stored.
 
         Args:
-            change: makes what is sent again of a record that was not stored.
-            refused: see `write`.
+            on_refused: see `write`.
 
         Raises:
-            SinkRejected: see `write`.
-            OwnershipLost: the guard forbids to send.
+            SinkRejected, OwnershipLost: see `write`.
         """
-        refusals = Refusals(refused)
+        refusals = Refusals(on_refused)
         requests = iter(wave)
 
-        def following() -> Request | None:
+        def next_request() -> Request | None:
             records = next(requests, None)
-            return None if records is None else self._requests.repeat(records, change, guard, refusals)
+            return None if records is None else self._requests.repeat(records, guard, refusals)
 
-        await self._fill_lanes(following, refusals)
-
-    async def _fill_lanes(self, following: Callable[[], Request | None], refusals: Refusals) -> None:
-        await fill_lanes(self._lanes, following, refusals.end_the_write)
-        refusals.check()
+        await fill_lanes(self._lanes, next_request, refusals.is_fatal)
+        refusals.raise_fatal()

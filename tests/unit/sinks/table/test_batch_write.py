@@ -15,7 +15,7 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.service_codes import service_error
-from ots_tunnel.sinks.table.delivery import MAX_REJECTIONS, Delivery, Pause, Send, rejection_error
+from ots_tunnel.sinks.table.batch_write import MAX_REFUSALS, BatchWrite, Pause, Send, refusal_error
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 
 BACKOFF = Backoff(0.1, 2.0, 1.0, 0.0)
@@ -30,42 +30,42 @@ def changes(count: int) -> list[Change]:
     return [change(number) for number in range(count)]
 
 
-def test_stored_rows_end_the_delivery() -> None:
+def test_stored_rows_end_the_write() -> None:
     rows = changes(3)
-    delivery = Delivery(rows, BACKOFF)
+    batch = BatchWrite(rows, BACKOFF)
 
-    assert delivery.step(0.5) == Send(tuple(rows))
-    assert delivery.answered([STORED] * 3) == tuple(rows)
-    assert delivery.step(0.5) is None
-    assert delivery.rejections == []
+    assert batch.step(0.5) == Send(tuple(rows))
+    assert batch.answered([STORED] * 3) == tuple(rows)
+    assert batch.step(0.5) is None
+    assert batch.refusals == []
 
 
 def test_only_failed_rows_are_sent_again_after_a_pause() -> None:
     rows = changes(3)
-    delivery = Delivery(rows, BACKOFF)
-    delivery.step(0.5)
+    batch = BatchWrite(rows, BACKOFF)
+    batch.step(0.5)
 
-    assert delivery.answered([STORED, RowOutcome("OTSServerBusy"), STORED]) == (rows[0], rows[2])
-    assert delivery.step(0.5) == Pause(0.1, 1, "OTSServerBusy")
-    assert delivery.step(0.5) == Send((rows[1],))
-    assert delivery.answered([STORED]) == (rows[1],)
-    assert delivery.step(0.5) is None
+    assert batch.answered([STORED, RowOutcome("OTSServerBusy"), STORED]) == (rows[0], rows[2])
+    assert batch.step(0.5) == Pause(0.1, 1, "OTSServerBusy")
+    assert batch.step(0.5) == Send((rows[1],))
+    assert batch.answered([STORED]) == (rows[1],)
+    assert batch.step(0.5) is None
 
 
 def test_pauses_grow_to_the_cap_until_something_is_stored() -> None:
-    delivery = Delivery(changes(2), BACKOFF)
+    batch = BatchWrite(changes(2), BACKOFF)
     pauses = []
     for _ in range(6):
-        delivery.step(0.5)
-        delivery.failed(service_error("OTSServerUnavailable", "", http_status=503))
-        pause = delivery.step(0.5)
+        batch.step(0.5)
+        batch.failed(service_error("OTSServerUnavailable", "", http_status=503))
+        pause = batch.step(0.5)
         assert isinstance(pause, Pause)
         pauses.append(pause.seconds)
     assert pauses == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
 
-    delivery.step(0.5)
-    delivery.answered([STORED, RowOutcome("OTSTimeout")])
-    assert delivery.step(0.5) == Pause(0.1, 1, "OTSTimeout", in_doubt=True)
+    batch.step(0.5)
+    batch.answered([STORED, RowOutcome("OTSTimeout")])
+    assert batch.step(0.5) == Pause(0.1, 1, "OTSTimeout", in_doubt=True)
 
 
 @pytest.mark.parametrize(
@@ -81,36 +81,36 @@ def test_pauses_grow_to_the_cap_until_something_is_stored() -> None:
 )
 def test_a_lost_or_garbled_answer_sends_the_same_again(error: TunnelError, in_doubt: bool) -> None:
     rows = tuple(changes(2))
-    delivery = Delivery(rows, BACKOFF)
-    assert delivery.step(0.0) == Send(rows)
-    delivery.failed(error)
-    pause = delivery.step(0.0)
+    batch = BatchWrite(rows, BACKOFF)
+    assert batch.step(0.0) == Send(rows)
+    batch.failed(error)
+    pause = batch.step(0.0)
     assert isinstance(pause, Pause)
     assert pause.in_doubt is in_doubt
-    assert delivery.step(0.0) == Send(rows)
+    assert batch.step(0.0) == Send(rows)
 
 
 def test_a_lost_channel_is_raised() -> None:
-    delivery = Delivery(changes(1), BACKOFF)
-    delivery.step(0.0)
+    batch = BatchWrite(changes(1), BACKOFF)
+    batch.step(0.0)
     with pytest.raises(OwnershipLost):
-        delivery.failed(OwnershipLost("late"))
+        batch.failed(OwnershipLost("late"))
 
 
 def test_a_final_code_of_the_call_refuses_all() -> None:
-    delivery = Delivery(changes(3), BACKOFF)
-    delivery.step(0.0)
-    delivery.failed(service_error("OTSAuthFailed", "no", http_status=403))
+    batch = BatchWrite(changes(3), BACKOFF)
+    batch.step(0.0)
+    batch.failed(service_error("OTSAuthFailed", "no", http_status=403))
 
-    assert delivery.step(0.0) is None
-    assert len(delivery.rejections) == 3
+    assert batch.step(0.0) is None
+    assert len(batch.refusals) == 3
 
 
 def test_an_answer_of_another_size_is_an_error() -> None:
-    delivery = Delivery(changes(3), BACKOFF)
-    delivery.step(0.0)
+    batch = BatchWrite(changes(3), BACKOFF)
+    batch.step(0.0)
     with pytest.raises(CodecError, match="2 rows to a request of 3"):
-        delivery.answered([STORED] * 2)
+        batch.answered([STORED] * 2)
 
 
 @settings(deadline=None)
@@ -124,30 +124,30 @@ def test_halving_finds_exactly_the_refused_rows(bad: set[int], count: int) -> No
             raise service_error("OTSParameterInvalid", "Invalid timestamp. Cell:x.", http_status=400)
         return [STORED] * len(send.changes)
 
-    stored, delivery = drive(rows, server)
+    stored, batch = drive(rows, server)
 
     assert {row.key for row in stored} == {row.key for row in rows} - refused
-    assert {rejection.change.key for rejection in delivery.rejections} == refused
+    assert {refusal.change.key for refusal in batch.refusals} == refused
 
 
 def test_looking_for_refused_rows_ends_at_ten() -> None:
     def server(send: Send) -> list[RowOutcome]:
         raise service_error("OTSRequestBodyTooLarge", "too large", http_status=413)
 
-    stored, delivery = drive(changes(200), server)
+    stored, batch = drive(changes(200), server)
 
     assert stored == []
-    assert len(delivery.rejections) == MAX_REJECTIONS
+    assert len(batch.refusals) == MAX_REFUSALS
 
 
 def test_the_error_names_short_keys_and_never_in_its_text() -> None:
     bodies = [encode_row((("pk", "x" * 500), ("n", number))) for number in range(12)]
     rows = [unaltered_change(Record(Action.PUT, body)) for body in bodies]
-    delivery = Delivery(rows, BACKOFF)
-    delivery.step(0.0)
-    delivery.answered([RowOutcome("OTSInvalidPK", "no such key")] * 12)
+    batch = BatchWrite(rows, BACKOFF)
+    batch.step(0.0)
+    batch.answered([RowOutcome("OTSInvalidPK", "no such key")] * 12)
 
-    error = rejection_error(delivery.rejections)
+    error = refusal_error(batch.refusals)
 
     assert error.code == "OTSInvalidPK"
     assert len(error.keys) == 10
@@ -155,13 +155,13 @@ def test_the_error_names_short_keys_and_never_in_its_text() -> None:
     assert "xxx" not in str(error)
 
 
-def drive(rows: list[Change], server: Callable[[Send], list[RowOutcome]]) -> tuple[list[Change], Delivery]:
-    delivery = Delivery(rows, BACKOFF)
+def drive(rows: list[Change], server: Callable[[Send], list[RowOutcome]]) -> tuple[list[Change], BatchWrite]:
+    batch = BatchWrite(rows, BACKOFF)
     stored: list[Change] = []
-    while (step := delivery.step(0.0)) is not None:
+    while (step := batch.step(0.0)) is not None:
         assert isinstance(step, Send)
         try:
-            stored += delivery.answered(server(step))
+            stored += batch.answered(server(step))
         except TunnelError as error:
-            delivery.failed(error)
-    return stored, delivery
+            batch.failed(error)
+    return stored, batch

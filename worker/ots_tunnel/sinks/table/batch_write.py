@@ -1,10 +1,29 @@
-"""What happens to the changes of one request until each is stored or refused: pure (docs/architecture.md 4.2).
+"""One BatchWriteRow until each of its changes is stored or refused: decisions without input or output.
 
-The shell does what `step` says and reports back with `answered` or `failed`. Rules: every row's status counts;
-only failed rows with transient codes are sent again; a request that is refused as a whole because of some row is
-halved until the row is found; a request whose answer was lost is sent again as it was, which is harmless because
-cells carry their versions (docs/architecture.md 4.3). But not before its deadline is over: it may still take effect
-until then, and what follows the repetition must not be overtaken by it.
+Theory of operation. A shell asks `step` what to do, does it, and reports with `answered` or `failed`:
+
+    Send    write these changes in one request
+    Pause   wait, then ask again
+    None    every change is stored or refused, or enough are refused
+
+The changes are held in groups; a group is one request. What a report means for the group that was sent:
+
+    answered    a row without a code is stored
+                a row with a transient code stays in its group, which is sent again after a pause
+                a row with a final code is refused
+    failed      transient, or no usable answer: the group is sent again as it was, after a pause
+                because of some row: the group is halved until the row is found; one bad row of 200, the most that
+                a request may hold, costs 16 more requests
+                for another reason: all are refused, since the table or the rights concern every row
+
+Sending again is harmless because cells carry their versions (docs/architecture.md 4.3). A request without an answer may
+still take effect until its deadline, and must not overtake what follows: its pause lasts at least until then
+(`Pause.in_doubt`). Codes by which the service says that it did nothing (`REFUSED_CODES`) leave no such doubt.
+
+Example: of three rows the second one is too large. The request is refused as a whole and goes out as [1] and [2, 3].
+The second of these is refused again and goes out as [2] and [3]. Row 2 is refused, rows 1 and 3 are stored.
+
+Source: docs/architecture.md 4.2.
 """
 
 from __future__ import annotations
@@ -29,8 +48,9 @@ from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.table.row_change import Change
 
-#: Refused rows that are looked for and named in one error.
-MAX_REJECTIONS = 10
+#: Refused changes after which a write ends, and that its error names: a page may hold thousands, and a line of a log
+#: has room for about ten keys.
+MAX_REFUSALS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +62,12 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before the next step: `attempt` counts the failures in a row, `code` is the last one's.
+    """Wait before the next step.
 
-    `in_doubt` says that what was sent last may still take effect: nothing is sent before its deadline is over.
+    Args:
+        attempt: failures in a row.
+        code: of the last failure.
+        in_doubt: the request that was sent last may still take effect: nothing is sent before its deadline.
     """
 
     seconds: float
@@ -52,13 +75,13 @@ class Pause:
     code: str
     in_doubt: bool = False
 
-    def wait(self, in_doubt: float) -> float:
-        """Seconds to wait when the last request may still take effect for `in_doubt` seconds: none may overtake it."""
-        return max(self.seconds, in_doubt) if self.in_doubt else self.seconds
+    def wait(self, doubt: float) -> float:
+        """Seconds to wait when the request that was sent last is in doubt for `doubt` seconds."""
+        return max(self.seconds, doubt) if self.in_doubt else self.seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class Refusal:
     """A change that the service refuses for good."""
 
     change: Change
@@ -67,38 +90,40 @@ class Rejection:
 
     @property
     def is_about_the_row(self) -> bool:
-        """Whether other rows may be taken still; what is wrong with table or rights concerns them all."""
+        """Whether other rows may still be accepted; a wrong table or missing rights concern all of them."""
         return isinstance(service_error(self.code, self.message), ParameterInvalid | RowRejected)
 
 
-class Delivery:
-    """The changes of one request on their way.
+class BatchWrite:
+    """The state of one batch write.
 
     Args:
-        most_rejections: so many refused changes end it.
+        changes: of different rows.
+        backoff: pauses between tries.
+        max_refusals: refused changes that end it.
     """
 
-    def __init__(self, changes: Sequence[Change], backoff: Backoff, most_rejections: float = MAX_REJECTIONS) -> None:
+    def __init__(self, changes: Sequence[Change], backoff: Backoff, max_refusals: float = MAX_REFUSALS) -> None:
         #: Groups still to be sent, the next one last.
         self._groups: list[tuple[Change, ...]] = [tuple(changes)]
         self._backoff = backoff
         self._attempt = 0
         self._failure: str | None = None
         self._in_doubt = False
-        self._most_rejections = most_rejections
-        self.rejections: list[Rejection] = []
+        self._max_refusals = max_refusals
+        self.refusals: list[Refusal] = []
 
     def __repr__(self) -> str:
         rows = sum(map(len, self._groups))
-        return f"Delivery({rows} rows left, attempt {self._attempt}, {len(self.rejections)} rejected)"
+        return f"BatchWrite({rows} rows left, attempt {self._attempt}, {len(self.refusals)} refused)"
 
     def step(self, entropy: float) -> Send | Pause | None:
-        """What to do now; None when every change is stored or refused, or enough are refused.
+        """Return what to do now; None when every change is stored or refused, or enough are refused.
 
         Args:
             entropy: random number in [0, 1) for the pause.
         """
-        if not self._groups or len(self.rejections) >= self._most_rejections:
+        if not self._groups or len(self.refusals) >= self._max_refusals:
             return None
         if self._failure is not None:
             seconds = self._backoff.delay(self._attempt - 1, entropy)
@@ -108,7 +133,7 @@ class Delivery:
         return Send(self._groups[-1])
 
     def answered(self, outcomes: Sequence[RowOutcome]) -> tuple[Change, ...]:
-        """Take the status of every row of the last request; returns the changes that are stored.
+        """Take the outcome of every row of the last request; return the changes that are stored.
 
         Raises:
             CodecError: the answer has another number of rows than the request.
@@ -128,7 +153,7 @@ class Delivery:
                 code = outcome.code
                 in_doubt = in_doubt or code not in REFUSED_CODES
             else:
-                self.rejections.append(Rejection(change, outcome.code, outcome.message))
+                self.refusals.append(Refusal(change, outcome.code, outcome.message))
         self._groups.pop()
         if stored:
             self._attempt = 0
@@ -149,13 +174,13 @@ class Delivery:
             case ConnectError():
                 self._pause(type(error).__name__, in_doubt=False)
             case TransportError() | CodecError():
-                # No answer, or one that made no sense; the write may have happened, so it is sent again.
+                # No answer, or one that makes no sense: the write may have happened.
                 self._pause(type(error).__name__, in_doubt=True)
             case ParameterInvalid() | RowRejected():
                 self._halve(error)
             case ServiceError():
-                rejected = self._groups.pop()
-                self.rejections.extend(Rejection(change, error.code, error.message) for change in rejected)
+                refused = self._groups.pop()
+                self.refusals.extend(Refusal(change, error.code, error.message) for change in refused)
             case _:
                 raise error
 
@@ -167,14 +192,14 @@ class Delivery:
     def _halve(self, error: ServiceError) -> None:
         group = self._groups.pop()
         if len(group) == 1:
-            self.rejections.append(Rejection(group[0], error.code, error.message))
+            self.refusals.append(Refusal(group[0], error.code, error.message))
             return
         middle = len(group) // 2
         self._groups += [group[middle:], group[:middle]]
 
 
-def rejection_error(rejections: Sequence[Rejection]) -> SinkRejected:
-    """The error that names the first refusal and the keys of at most ten."""
-    first = rejections[0]
-    keys = tuple(key_text(rejection.change.key) for rejection in rejections[:MAX_REJECTIONS])
+def refusal_error(refusals: Sequence[Refusal]) -> SinkRejected:
+    """The error that names the first refusal and the keys of at most `MAX_REFUSALS`."""
+    first = refusals[0]
+    keys = tuple(key_text(refusal.change.key) for refusal in refusals[:MAX_REFUSALS])
     return SinkRejected(first.code, first.message, keys)
