@@ -1,4 +1,4 @@
-"""The main application file of the snapshot: local:///opt/ots/snapshot.py."""
+"""Main application file of a snapshot's SparkApplication: local:///opt/ots/snapshot.py."""
 
 import sys
 

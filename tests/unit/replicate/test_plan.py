@@ -80,9 +80,9 @@ def test_a_tunnel_that_does_not_serve_is_refused(found: Findings, text: str, cod
     assert exit_code(refused.value) == code
 
 
-def test_an_end_before_the_tunnel_is_told() -> None:
+def test_an_end_before_the_tunnels_creation_is_a_warning() -> None:
     assert end_warning(tunnel(), datetime.fromtimestamp(T0, UTC)) is None
-    assert "no change is followed" in (end_warning(tunnel(), datetime.fromtimestamp(T0 - 1, UTC)) or "")
+    assert "no changes are followed" in (end_warning(tunnel(), datetime.fromtimestamp(T0 - 1, UTC)) or "")
 
 
 class Clock:

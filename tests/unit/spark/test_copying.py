@@ -95,7 +95,7 @@ def test_requests_hold_as_much_as_the_document_allows() -> None:
 
 
 def test_a_split_without_its_mark_is_not_done() -> None:
-    with pytest.raises(EOFError, match="without its mark"):
+    with pytest.raises(EOFError, match="without its end row"):
         list(copy(Destination()).run(batches((0, row(1)))))
 
 

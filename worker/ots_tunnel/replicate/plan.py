@@ -1,8 +1,7 @@
-"""Whether a job may begin, or go on; pure (docs/architecture.md 3, docs/architecture.md 4.6).
+"""Whether a job may start or resume. Pure (docs/architecture.md 3.2 and 4.6).
 
-A tunnel that exists under the job's name was made by a former run: the job goes on with it. What must not happen is
-that rows are missing from the copy, or that rows which are not from the source are overwritten, without anybody
-having said so.
+A tunnel that exists under the job's name belongs to an earlier run, and the job resumes with it. Without `--merge` a
+job must not leave rows out of the copy, nor overwrite rows that did not come from the source.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from ots_tunnel.model import ChannelStatus, TunnelDescription, TunnelType
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is there before anything is touched.
+    """The state of tunnel and destination before anything is changed.
 
     Args:
-        tunnel: None where there is none of that name.
-        destination_exists: whether the destination table is there.
-        destination_empty: whether it holds no row; of no meaning where it is missing.
+        tunnel: the tunnel; None if none has that name.
+        destination_exists: whether the destination table exists.
+        destination_empty: whether the destination holds no row; meaningless if it does not exist.
     """
 
     tunnel: TunnelDescription | None
@@ -30,7 +29,7 @@ class Findings:
 
 
 def has_moved(tunnel: TunnelDescription) -> bool:
-    """Whether rows of it were consumed already."""
+    """Whether rows of the tunnel were consumed already (docs/architecture.md 3.2)."""
     return any(
         channel.rows > 0 or channel.consume_point_ns > 0 or channel.status is ChannelStatus.TERMINATED
         for channel in tunnel.channels
@@ -38,14 +37,15 @@ def has_moved(tunnel: TunnelDescription) -> bool:
 
 
 def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -> None:
-    """Refuse what would lose or spoil rows.
+    """Refuse a job that would lose or overwrite rows.
 
     Args:
-        table: the destination.
-        merge: rows that the destination has already may be overwritten, and may be missing.
+        table: destination table.
+        merge: allow rows of the destination to be overwritten, and rows of the source to be missing.
 
     Raises:
-        ConfigError: says what is wrong, and the ways out. Explained: the tunnel is expired.
+        ConfigError: the job must not start; the text names the reason and the ways out.
+        Explained: the tunnel has expired.
     """
     if found.tunnel is None:
         if found.destination_exists and not found.destination_empty and not merge:
@@ -57,12 +57,12 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
     kind = found.tunnel.tunnel.tunnel_type
     if kind is not TunnelType.BaseAndStream:
         raise ConfigError(
-            f"ots-reader.tunnelName: tunnel {tunnel_name!r} is of type {kind.name}, needed is BaseAndStream: "
+            f"ots-reader.tunnelName: tunnel {tunnel_name!r} has type {kind.name}, needed is BaseAndStream: "
             "give another name"
         )
     if found.tunnel.tunnel.expired:
         text = (
-            f"tunnel {tunnel_name!r} has expired: changes are lost that were never copied; delete it and copy into an "
+            f"tunnel {tunnel_name!r} has expired: changes that were not copied are lost; delete it and copy into an "
             "empty table"
         )
         raise Explained(text) from TunnelExpired("OTSTunnelExpired", text)
@@ -71,19 +71,19 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
         state = "is empty" if found.destination_exists else "does not exist"
         raise ConfigError(
             f"tunnel {tunnel_name!r} has delivered rows already, and destination table {table!r} {state}: they would "
-            "be missing; delete the tunnel to copy everything, or go on without them with --merge"
+            "be missing; delete the tunnel to copy everything, or resume without them with --merge"
         )
 
 
 def end_warning(tunnel: TunnelDescription, end: datetime) -> str | None:
-    """What to say of an end time that lies before the tunnel's beginning; None where it does not.
+    """Warning about an end time before the tunnel's creation; None otherwise.
 
-    Existing rows are read after the tunnel's creation, so no earlier state can be had (docs/architecture.md 4.6).
+    Existing rows are read after the tunnel's creation, so no earlier state can be copied (docs/architecture.md 4.6).
     """
     created = datetime.fromtimestamp(tunnel.tunnel.create_time_ns / 1e9, UTC)
     if end >= created:
         return None
     return (
         f"endTime {end:%Y-%m-%d %H:%M:%S} UTC lies before the tunnel's creation at {created:%Y-%m-%d %H:%M:%S} UTC: "
-        "rows are copied as they are when they are read, and no change is followed"
+        "rows are copied with their values at the time of the copy, and no changes are followed"
     )

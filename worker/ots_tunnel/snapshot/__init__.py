@@ -1,1 +1,1 @@
-"""The snapshot of a table by Spark: its document, its splits and its record of progress."""
+"""What operator and driver share about a snapshot: its document, its splits and its progress record."""

@@ -17,35 +17,35 @@ from ots_tunnel.errors import ConfigError
 
 
 class SnapshotSource(InstanceConfig):
-    """The table that is read."""
+    """The source table and its instance."""
 
     table: str = Field(min_length=1)
     """Source table."""
 
 
 class ProgressConfig(ConfigModel):
-    """Where the driver keeps the split list and what is done of it."""
+    """The ConfigMap of the progress record."""
 
     namespace: str = Field(min_length=1)
-    """Namespace of the ConfigMap: the object's own."""
+    """Namespace of the ConfigMap, which is that of the TablestoreTunnel."""
     config_map: str = Field(min_length=1)
     """Name of the ConfigMap."""
     label: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")
-    """Which copy this is: a driver goes on with a record of this label and replaces any other."""
+    """Identity of this copy: a driver resumes a record with this label and replaces a record with another one."""
 
 
 class SplitsConfig(ConfigModel):
     """How the table is cut into tasks."""
 
     bytes_per_split: int = Field(default=16_777_216, ge=1_048_576)
-    """Size of a split as the service estimates it; 1048576 is the service's minimum. Bigger where the table
-    would make more than 4000 splits."""
+    """Size of a split by the service's estimate; 1048576 is the service's minimum. Splits are larger if the table
+    would have more than 4000."""
     deadline_seconds: float = Field(default=600, ge=10)
-    """A task sends nothing later than this after its start, less the write deadline; then it is retried."""
+    """Seconds after its start when the last write of a task must be over; an older task fails and is retried."""
 
 
 class SnapshotConfig(ConfigModel):
-    """The whole document of `python -m ots_tunnel.spark.driver`."""
+    """Document of `python -m ots_tunnel.spark.driver`."""
 
     source: SnapshotSource
     sink: SinkConfig
@@ -53,13 +53,13 @@ class SnapshotConfig(ConfigModel):
     splits: SplitsConfig = SplitsConfig()
     delivery: DeliveryConfig = DeliveryConfig()
     write_deadline_seconds: float = Field(default=20, ge=1)
-    """D of the docs/architecture.md rule 4: seconds one write may take."""
+    """D of docs/architecture.md rule 4: seconds that one write may take."""
 
     @model_validator(mode="after")
     def _sink_is_a_table_elsewhere(self) -> Self:
         sink = self.sink.tablestore
         if sink is None:
-            raise ValueError("sink.tablestore is needed: a snapshot writes to a table only")
+            raise ValueError("sink.tablestore is needed: a snapshot writes only to a table")
         if (sink.endpoint.rstrip("/"), sink.instance, sink.table) == (
             self.source.endpoint.rstrip("/"),
             self.source.instance,
@@ -82,7 +82,7 @@ def load_snapshot_config(path: Path) -> SnapshotConfig:
     """Read and check the driver's document.
 
     Raises:
-        ConfigError: the file is missing, no YAML, or a field is wrong; each wrong field is named.
+        ConfigError: the file is missing or not YAML, or fields are wrong; names each of them.
     """
     try:
         return SnapshotConfig.model_validate(read_yaml(path), by_alias=True, by_name=False)
@@ -91,5 +91,5 @@ def load_snapshot_config(path: Path) -> SnapshotConfig:
 
 
 def dump_snapshot_config(config: SnapshotConfig) -> str:
-    """The document as YAML, as the operator puts it into a ConfigMap; stable for equal configurations."""
+    """The document as YAML for the operator's ConfigMap; equal configurations give equal text."""
     return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)

@@ -31,10 +31,10 @@ SPLITS_KEY, DONE_KEY = "splits.json.gz", "done.bitmap"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotProgress:
-    """How far a snapshot is.
+    """Progress of a snapshot.
 
-    `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last
-    write, seconds since 1970, None together with `total`.
+    `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last write,
+    Unix seconds; it is None while `total` is.
     """
 
     label: str
@@ -44,15 +44,15 @@ class SnapshotProgress:
 
     @property
     def complete(self) -> bool:
-        """Every frozen split is recorded as done; the only proof there is."""
+        """Whether every frozen split is recorded as done; nothing else proves that a snapshot is complete."""
         return self.total is not None and self.done >= self.total
 
 
 def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
-    """Progress as the record says.
+    """Progress from the stored record.
 
     Raises:
-        CodecError: the record was damaged; names the key.
+        CodecError: the record is damaged; names the key.
     """
     label = (config_map["metadata"].get("labels") or {}).get(PROGRESS_LABEL, "")
     data = config_map.get("data") or {}
@@ -70,10 +70,10 @@ def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
 
 
 def binary_item(config_map: Mapping[str, Any], key: str) -> bytes:
-    """One item of binaryData, empty where it is missing.
+    """One item of binaryData; empty if it is missing.
 
     Raises:
-        CodecError: not Base64.
+        CodecError: the item is not Base64.
     """
     try:
         return base64.b64decode((config_map.get("binaryData") or {}).get(key, ""), validate=True)
@@ -82,7 +82,7 @@ def binary_item(config_map: Mapping[str, Any], key: str) -> bytes:
 
 
 def done_splits(bitmap: bytes, total: int) -> frozenset[int]:
-    """Indexes set in the bitmap, below `total`; a bitmap that is too short has zeros at its end."""
+    """Indexes below `total` that are set in the bitmap; bits that a short bitmap lacks count as zeros."""
     return frozenset(i for i in range(min(total, 8 * len(bitmap))) if bitmap[i // 8] >> (i % 8) & 1)
 
 

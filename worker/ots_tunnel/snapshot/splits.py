@@ -1,9 +1,25 @@
-"""The frozen split list: half-open key ranges that cover a table, cut where the service says. Pure.
+"""The frozen split list: half-open key ranges that cover a table, cut at the service's split points. Pure.
 
-Splits are contiguous, so the list is its inner boundaries: n - 1 keys make n splits, from INF_MIN to INF_MAX.
-Boundaries are kept as PlainBuffer primary keys (plainbuffer.encode_primary_key), which are lossless for every type.
+Theory of operation
+-------------------
 
-Serialised, it is gzip of {"version": 1, "columns": [...], "boundaries": [base64, ...]}; equal lists give equal bytes.
+A snapshot is complete when every split is recorded as done (docs/architecture.md 3.3). This is a proof only if the
+splits cover the table without gaps and do not change, so the list is checked, frozen once, and stored before the first
+row is read.
+
+Splits are contiguous. The list therefore holds only the inner boundaries: n - 1 keys make n splits, from INF_MIN to
+INF_MAX. A boundary is a PlainBuffer primary key, which is lossless for every key type.
+
+    split_list    checks the service's ranges and takes their inner boundaries
+    freeze        merges neighbours until the list fits into the record, and serialises it
+    serialise     gzip of {"version": 1, "columns": [...], "boundaries": [base64, ...]}; equal lists give equal bytes
+
+Two limits, in this order: at most `MAX_SPLITS` (4,000) splits, because each is a task of one Spark job and the driver
+keeps all of them in memory; at most `MAX_BYTES` (900,000) bytes of compressed list, because a ConfigMap holds 1 MiB of
+decoded data, and the bitmap and the other items need room as well.
+
+Example: a table with the key column `id` and the split points 100 and 200 has the boundaries (id=100), (id=200) and
+the splits [INF_MIN, 100), [100, 200), [200, INF_MAX). Merged to 2 splits it has the boundary (id=100).
 """
 
 from __future__ import annotations
@@ -22,16 +38,17 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
 
-#: At most so many splits are frozen (design: snapshot before stream, point 2).
+#: Most splits of a table, see above.
 MAX_SPLITS = 4_000
-#: At most so many bytes of compressed list; a ConfigMap holds 1 MiB in all.
+#: Most bytes of the compressed list, see above.
 MAX_BYTES = 900_000
+#: Version of the serialised form.
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One key range, `start` inclusive, `end` exclusive; both name every key column."""
+    """One key range from `start` (inclusive) to `end` (exclusive); both name every key column."""
 
     index: int
     start: PrimaryKey
@@ -40,7 +57,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class SplitList:
-    """Splits of one table: the key columns' names and the inner boundaries in key order, encoded."""
+    """Splits of one table: names of the key columns, and the encoded inner boundaries in key order."""
 
     columns: tuple[str, ...]
     boundaries: tuple[bytes, ...]
@@ -63,10 +80,10 @@ class SplitList:
 
 
 def split_list(ranges: Sequence[KeyRange]) -> SplitList:
-    """Build the list from the service's answer: contiguous ranges in key order, at least one.
+    """Build the list from the service's ranges, which are in key order; there is at least one.
 
     Raises:
-        CodecError: the ranges leave gaps, overlap, or do not cover the table; a gap would be rows that are lost.
+        CodecError: the ranges overlap or do not cover the table; rows in a gap would be lost.
     """
     names = tuple(name for name, _ in ranges[0].start)
     whole = _bound(names, Marker.INF_MIN), _bound(names, Marker.INF_MAX)
@@ -76,7 +93,7 @@ def split_list(ranges: Sequence[KeyRange]) -> SplitList:
 
 
 def merge(splits: SplitList, parts: int) -> SplitList:
-    """Join neighbours so that at most `parts` splits of about equal size are left; `parts` is at least 1."""
+    """Merge neighbours into at most `parts` splits of similar size; `parts` is at least 1."""
     count = len(splits)
     if count <= parts:
         return splits
@@ -85,21 +102,21 @@ def merge(splits: SplitList, parts: int) -> SplitList:
 
 
 def freeze(splits: SplitList, *, max_splits: int = MAX_SPLITS, max_bytes: int = MAX_BYTES) -> tuple[SplitList, bytes]:
-    """Merge until the list fits; returns it with its serialised form.
+    """Merge neighbours until the list fits both limits; return it with its serialised form.
 
-    One split always fits: it needs no boundary.
+    A single split always fits, because it has no boundary.
     """
     frozen = merge(splits, max_splits)
     payload = serialise(frozen)
     while len(payload) > max_bytes and len(frozen) > 1:
-        # A little below the proportional share, so that one or two rounds are enough.
+        # Nine tenths of the proportional share, so that one or two rounds suffice.
         frozen = merge(frozen, max(1, len(frozen) * max_bytes * 9 // (len(payload) * 10)))
         payload = serialise(frozen)
     return frozen, payload
 
 
 def serialise(splits: SplitList) -> bytes:
-    """The list as kept in the progress record."""
+    """The list in the form of the progress record."""
     document = {
         "version": _VERSION,
         "columns": splits.columns,
@@ -109,10 +126,10 @@ def serialise(splits: SplitList) -> bytes:
 
 
 def deserialise(payload: bytes) -> SplitList:
-    """The reverse of `serialise`.
+    """The list from its serialised form.
 
     Raises:
-        CodecError: damaged, or of a version this release does not know.
+        CodecError: the bytes are damaged, or their version is unknown to this release.
     """
     try:
         document = json.loads(gzip.decompress(payload))

@@ -1,13 +1,12 @@
-"""Tablestore in PySpark: reading a table by splits, and the snapshot that a mirror starts with.
+"""Tablestore in PySpark: a batch source that reads a table by splits, and the snapshot of a mirror.
 
     from ots_tunnel.spark import register
 
     register(spark)
     frame = spark.read.format("ots").options(endpoint=..., instance=..., table=..., columns="price DOUBLE").load()
 
-`source` is the batch source, `splits` the frozen split list, `progress` its record in the cluster, `copying` what
-a task does, `snapshot` the driver program. The streaming source, `spark.readStream.format("ots-tunnel")`, has its
-place in `stream` and does not exist yet.
+`source` is the batch source with `batches` and `columns`. `driver` is the snapshot's driver program, `copying` its
+task, `pending` the splits of one job, `progress` and `cluster` the progress record. There is no streaming source yet.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 
 def register(spark: Any) -> None:
-    """Make the format `ots` known to a session; harmless when repeated."""
+    """Register the format `ots` with a session; further calls change nothing."""
     from ots_tunnel.spark.source import TablestoreDataSource
 
     spark.dataSource.register(TablestoreDataSource)

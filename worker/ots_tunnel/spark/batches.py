@@ -1,4 +1,4 @@
-"""Pages of a split as Arrow batches, raw or typed; on executors."""
+"""Pages of a split as Arrow batches, raw or typed. Runs on executors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_pages(
 ) -> Iterator[RangePage]:
     """Every page from `start` (inclusive) to `end` (exclusive).
 
-    A page may be empty and not be the last (docs/data-plane.md 2.6).
+    An empty page need not be the last one (docs/data-plane.md 2.6).
     """
     following: PrimaryKey | None = start
     while following is not None:
@@ -28,7 +28,7 @@ def read_pages(
 
 
 def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
-    """Rows as bytes, each with a header, then the empty one that ends the split."""
+    """Rows as bytes, each with a PlainBuffer header, then an empty row that marks the end of the split."""
     from ots_tunnel.protocol.plainbuffer.offsets import split_rows
     from ots_tunnel.protocol.plainbuffer.tags import HEADER
     from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
@@ -42,7 +42,7 @@ def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBat
 
 
 def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
-    """The latest version of the wanted columns; a page was read with one version per column."""
+    """The requested columns of every row; the pages were read with one version per column, the latest."""
     from ots_tunnel.protocol.plainbuffer.codec import decode_rows
     from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
 

@@ -26,7 +26,7 @@ CALL_TIMEOUT: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """How to reach the API server; the token is read anew for every call, because it rotates."""
+    """Address and credentials of the API server; the token is read for every call, because it rotates."""
 
     url: str
     token_file: Path
@@ -34,10 +34,10 @@ class ClusterAccess:
 
 
 def in_cluster() -> ClusterAccess:
-    """Access of a pod with a service account.
+    """Access from inside a pod with a service account.
 
     Raises:
-        ConfigError: this is no pod, or it has no service account's token.
+        ConfigError: this process does not run in a pod, or the pod has no token of a service account.
     """
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
@@ -57,20 +57,20 @@ class ConfigMaps:
         self._path = f"/api/v1/namespaces/{quote(namespace)}/configmaps"
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """The ConfigMap, None when there is none."""
+        """The ConfigMap; None if it does not exist."""
         status, body = self._call("GET", f"{self._path}/{quote(name)}")
         return None if status == 404 else _expect(status, body)
 
     def create(self, config_map: dict[str, Any]) -> dict[str, Any]:
-        """Create it.
+        """Create a ConfigMap; return it as stored.
 
         Raises:
-            OwnershipLost: somebody else created it first.
+            OwnershipLost: it exists already.
         """
         return _expect(*self._call("POST", self._path, config_map))
 
     def replace(self, config_map: dict[str, Any]) -> dict[str, Any]:
-        """Write it if its resourceVersion is still the stored one.
+        """Replace a ConfigMap if its resourceVersion is still the stored one; return it as stored.
 
         Raises:
             OwnershipLost: it was changed or deleted meanwhile.

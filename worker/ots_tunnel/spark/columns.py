@@ -1,8 +1,9 @@
-"""Arrow columns from Python values, built from buffers.
+"""Arrow columns from Python values, built from buffers. Pure.
 
-`pyarrow.array(list)` imports pandas, and a worker that has pandas loaded pays for it in the full collection that
-Spark forces after every task (docs/architecture.md 7). Pure but for pyarrow, which is imported where it is used,
-because the driver pickles what calls this.
+`pyarrow.array(list)` would import pandas. Spark's Python worker forces a full garbage collection after every task, and
+the objects of an imported pandas make each of them slower (docs/architecture.md 7).
+
+Functions import pyarrow when they run, because the driver pickles their callers.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from ots_tunnel.errors import CodecError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Offsets of variable-sized columns are 32 bits.
+#: Arrow's offsets into the values of a variable-sized column are signed and have 32 bits.
 MAX_COLUMN_BYTES = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A column type of ours: how it is called, which values it takes, how it is packed."""
+    """One column type: its name, the Python types it accepts, and how its values are packed."""
 
     name: str
     accepts: tuple[type, ...]
     pack: Callable[[Sequence[Any]], list[bytes]]
-    """Values without None to the data buffers."""
+    """Packs values, without None, into the data buffers."""
     empty: Any
-    """Stands in for None."""
+    """Replaces None in the data buffer."""
     arrow: str
-    """Name of the pyarrow factory."""
+    """Name of the factory in pyarrow."""
 
 
 def _pack_integers(values: Sequence[int]) -> list[bytes]:
@@ -62,7 +63,7 @@ def _pack_strings(values: Sequence[str]) -> list[bytes]:
     return _pack_bytes([value.encode() for value in values])
 
 
-#: By the name that Spark's type has in DDL. Tablestore has no other types (docs/data-plane.md 2.1).
+#: By the type's name in Spark's DDL. Tablestore has no other types of columns (docs/data-plane.md 2.1).
 COLUMN_TYPES = {
     kind.name: kind
     for kind in (
@@ -76,10 +77,10 @@ COLUMN_TYPES = {
 
 
 def build_array(kind: ColumnType, name: str, values: Sequence[Any]) -> pa.Array:
-    """One Arrow array; None is null.
+    """One Arrow array; None becomes null.
 
     Raises:
-        CodecError: a value does not fit the column's type; names the column and both types, never the value.
+        CodecError: a value has another type; names the column and both types, never the value.
     """
     import pyarrow as pa
 
@@ -107,5 +108,5 @@ def build_batch(columns: Sequence[tuple[str, ColumnType, Sequence[Any]]]) -> pa.
 
 
 def _fits(kind: ColumnType, value: object) -> bool:
-    # bool is an int to Python, never to a table.
+    # bool is a subclass of int in Python, but another type in a table.
     return isinstance(value, kind.accepts) and (not isinstance(value, bool) or bool in kind.accepts)

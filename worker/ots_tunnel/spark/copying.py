@@ -1,10 +1,10 @@
-"""What one task of the snapshot does: take the raw rows of its split, write them, say that it is done.
+"""One task of the snapshot: write the raw rows of its split to the destination and report the split.
 
 Runs on executors as the function of `DataFrame.mapInArrow`. The rows arrive from the reader's process through the
 JVM, so reading and writing overlap.
 
 Fencing by time (docs/architecture.md rule 4): a task sends nothing later than its start + deadline - D. A task that
-was paused beyond that fails and is retried, and what a consumer of the stream writes afterwards cannot be undone by it.
+was paused longer fails and is retried, so it cannot overwrite changes that the workers write after the snapshot.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
     from ots_tunnel.sinks.table.row_change import Change
 
-#: What a task returns: one row per finished split.
+#: Schema of a task's result: one row per finished split, with its number of row changes.
 RESULT_SCHEMA = "split BIGINT, rows BIGINT"
 
 
 class TaskFence:
-    """The limit of one task; starts when it is made.
+    """The time limit of one task, counted from the creation of this object.
 
     Args:
         deadline: seconds after the start when the last write must be over.
-        write_deadline: D, seconds a write may take.
-        clock: monotonic seconds that count suspended time.
+        write_deadline: D, seconds that one write may take.
+        clock: monotonic seconds, suspended time included.
     """
 
     def __init__(self, deadline: float, write_deadline: float, clock: Callable[[], float] = boottime) -> None:
@@ -46,21 +46,21 @@ class TaskFence:
         return f"TaskFence(left={self._until - self._clock():.3f})"
 
     def check(self) -> None:
-        """Pass, or refuse.
+        """Check that a write may start now.
 
         Raises:
-            OwnershipLost: the task is too old; it has to be started again.
+            OwnershipLost: the task is too old and must be started again.
         """
         if self._clock() >= self._until:
-            raise OwnershipLost(f"the split was not copied within {self._deadline:g} s: it has to be started again")
+            raise OwnershipLost(f"the split was not copied within {self._deadline:g} s: it must be started again")
 
 
 class CopySplits:
-    """The function of the snapshot's tasks; pickled to the executors.
+    """Function of the snapshot's tasks, pickled to the executors.
 
     Args:
-        config: the driver's document; credentials are read from files where the task runs.
-        report: called with the index of every split whose rows are all stored.
+        config: the driver's document; credentials are read from files on the executor.
+        report: called with the index of every split after all its rows are stored.
     """
 
     def __init__(self, config: SnapshotConfig, report: Callable[[int], None]) -> None:
@@ -68,7 +68,7 @@ class CopySplits:
         self._report = report
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of each split up to its empty end row; one result per split."""
+        """Write the rows of each split up to its empty end row; yield one result per split."""
         from ots_tunnel.client.table import SyncTableClient
         from ots_tunnel.credentials import FileCredentials
         from ots_tunnel.logs import set_up_logs
@@ -95,8 +95,8 @@ class SplitCopy:
     Args:
         config: the driver's document.
         client: connections to the destination's instance.
-        fence: asked before every request.
-        now: Unix seconds.
+        fence: checked before every request.
+        now: clock, Unix seconds.
     """
 
     def __init__(
@@ -117,11 +117,12 @@ class SplitCopy:
         self._time_to_live = client.describe_table(sink.table).time_to_live
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int]]:
-        """Index and row changes of each split, as soon as all of it is stored.
+        """Yield index and number of row changes of each split, after all of it is stored.
 
         Raises:
             OwnershipLost: the task is too old.
-            SinkRejected: the destination refuses rows for good.
+            SinkRejected: the destination rejects rows.
+            EOFError: the last split has no end row.
         """
         writer = self._writer()
         stored = 0
@@ -129,7 +130,7 @@ class SplitCopy:
         while rows.advance():
             total = writer.write(self._changes(rows)).rows
             if rows.ended is None:
-                raise EOFError("the rows of a split ended without its mark")
+                raise EOFError("the rows of a split ended without its end row")
             yield rows.ended, total - stored
             stored = total
 
@@ -150,28 +151,28 @@ class SplitCopy:
         from ots_tunnel.sinks.table.row_change import changes_of, expired_before_ms
 
         for body in rows.of_split():
-            # A row of the source is what a put of all its cells would have left (docs/architecture.md 4.1).
+            # A row of the source equals the result of a put of all its cells (docs/architecture.md 4.1).
             limit_ms = expired_before_ms(self._time_to_live, self._now())
             yield from changes_of(Record(Action.PUT, body), self._limits, self._omissions, limit_ms)
 
 
 class _Rows:
-    """Cuts the stream of raw batches at the empty rows that end splits."""
+    """Cuts the stream of raw batches at the empty rows that end the splits."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._cells = self._flatten(batches)
         self._first: tuple[int, bytes] | None = None
-        #: The split whose end was seen last.
+        #: Index of the current split once its end row was read, None before.
         self.ended: int | None = None
 
     def advance(self) -> bool:
-        """Whether another split begins; forgets the last one's end."""
+        """Move to the next split; return False if there is none."""
         self.ended = None
         self._first = next(self._cells, None)
         return self._first is not None
 
     def of_split(self) -> Iterator[bytes]:
-        """Rows up to the end of the split that `advance` began."""
+        """Rows of the current split, without its end row."""
         cell = self._first
         while cell is not None:
             split, row = cell

@@ -33,7 +33,7 @@ Failures, by priority:
 
     OwnershipLost           another driver wrote the record: cancel the job, exit code 1
     a task fails for good   record what is finished, exit code 1; Spark has tried the task `spark.task.maxFailures`
-                            times before (4 by default)
+                            times before (the operator sets 8)
     API server unavailable  log a warning and try again with the next look; the job keeps running
     driver killed           the application is started again by its restart policy and resumes at step 1
 

@@ -21,14 +21,14 @@ from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY, bin
 from ots_tunnel.snapshot.splits import SplitList, deserialise
 from ots_tunnel.spark.cluster import ConfigMaps
 
-#: At most one write in so many seconds (design: snapshot before stream, point 2).
+#: Least seconds between two writes, so that thousands of short splits do not load the API server.
 WRITE_PAUSE: Final = 1.0
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class ProgressRecord:
-    """The record of one copy, as this driver knows it; writes wait until the last one is a second old."""
+    """The record of one copy as this driver knows it; a write waits until the last one is a second old."""
 
     config_maps: ConfigMaps
     config: ProgressConfig
@@ -42,10 +42,10 @@ class ProgressRecord:
     _written: float = float("-inf")
 
     def load(self) -> None:
-        """Read the record; what belongs to another label counts as nothing.
+        """Read the record; a record with another label is ignored.
 
         Raises:
-            CodecError: the record was damaged.
+            CodecError: the record is damaged.
         """
         self._stored = self.config_maps.get(self.config.config_map)
         self.splits, self.done, self._uncertain = None, frozenset(), False
@@ -55,7 +55,7 @@ class ProgressRecord:
         self.done = done_splits(binary_item(self._stored, DONE_KEY), len(self.splits))
 
     def freeze(self, splits: SplitList, payload: bytes) -> None:
-        """Store the list, nothing done; it holds for every later driver of this label.
+        """Store the list with no split done; every later driver with this label uses it.
 
         Raises:
             OwnershipLost: another driver wrote since `load`.
@@ -63,28 +63,28 @@ class ProgressRecord:
         self._write(splits, frozenset(), {SPLITS_KEY: base64.b64encode(payload).decode()})
 
     def mark(self, done: Iterable[int]) -> None:
-        """Record these splits as done, besides those that are; no write when there is nothing new.
+        """Record these splits as done as well; without a new split nothing is written.
 
-        A failed call may be repeated: a write whose answer was lost is looked up first.
+        The call may be repeated after an error: if the answer of a write was lost, the record is read first.
 
         Raises:
             OwnershipLost: another driver wrote since our last write.
         """
         assert self.splits is not None, "freeze comes first"
-        merged = self.done | frozenset(done)
-        if merged == self.done:
+        all_done = self.done | frozenset(done)
+        if all_done == self.done:
             return
         if self._uncertain:
-            self._look_up(merged)
-        if merged != self.done:
-            self._write(self.splits, merged, {})
+            self._look_up(all_done)
+        if all_done != self.done:
+            self._write(self.splits, all_done, {})
 
-    def _look_up(self, merged: frozenset[int]) -> None:
-        """Take over what is stored after a lost answer, if it can only be our own write."""
+    def _look_up(self, all_done: frozenset[int]) -> None:
+        """After a lost answer, load the record and check that the last write can only be our own."""
         frozen, known = self.splits, self.done
         self.load()
-        if self.splits != frozen or not known <= self.done <= merged:
-            raise OwnershipLost("progress record: another driver of this snapshot is at work")
+        if self.splits != frozen or not known <= self.done <= all_done:
+            raise OwnershipLost("progress record: another driver of this snapshot is running")
 
     def _write(self, splits: SplitList, done: frozenset[int], binary: dict[str, str]) -> None:
         stored = self._stored or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}

@@ -1,4 +1,4 @@
-"""`spark.read.format("ots")`: a table by its splits, read with GetRange on the executors.
+"""`spark.read.format("ots")`: reads a table by its splits, with GetRange on the executors.
 
     register(spark)
     orders = (
@@ -12,24 +12,23 @@
 
 Options:
     endpoint, instance, table   required
-    credentialsDirectory        folder with accessKeyId and accessKeySecret on driver and executors alike, default
-                                /etc/ots/secrets/source; keys themselves are never options, because those are shown
-    columns                     attribute columns as DDL; the key columns come in front by themselves. Types are
-                                BIGINT, DOUBLE, BOOLEAN, STRING and BINARY. With `.schema(...)` instead, exactly the
-                                columns named there are read, key columns among them or not
-    splitBytes                  size of a split as the service estimates it, default 104857600, at least 1048576
-    mode                        typed (default): the latest version of each column, NULL where the row has none
+    credentialsDirectory        folder with accessKeyId and accessKeySecret, on driver and executors, default
+                                /etc/ots/secrets/source; keys are never options, because Spark's UI shows options
+    columns                     attribute columns as DDL; the key columns precede them automatically. Types are BIGINT,
+                                DOUBLE, BOOLEAN, STRING and BINARY. With `.schema(...)` instead, exactly its columns
+                                are read, and it may leave out key columns
+    splitBytes                  size of a split by the service's estimate, default 104857600, at least 1048576
+    mode                        typed (default): the latest version of each column, NULL if the row has none
                                 raw: see below
 
 A value of another type than the schema's fails the query; Tablestore keeps types per cell, not per column. The one
 conversion is BIGINT to DOUBLE.
 
-Raw mode is lossless: the schema is `split BIGINT, row BINARY`, one row of PlainBuffer each, with its header and every
-version of every cell, as a write takes it (`ots_tunnel.protocol.plainbuffer.codec.decode_row` reads it). The last row
-of each split has an empty `row`: the proof that the split was read to its end, and its sign of life when it is empty.
+Raw mode is lossless. Its schema is `split BIGINT, row BINARY`; `row` is one PlainBuffer row with its header and every
+version of every cell, in the form that a write takes (`ots_tunnel.protocol.plainbuffer.codec.decode_row` reads it). The
+last row of each split has an empty `row`: it proves that the split was read to its end, even if the split is empty.
 
-Where things run: docs/architecture.md 7. Retries of a call are the client's, retries of a task are Spark's; both
-read again.
+docs/architecture.md 7 says where each part runs. The client retries calls, Spark retries tasks; both read again.
 """
 
 from __future__ import annotations
@@ -52,6 +51,8 @@ if TYPE_CHECKING:
     from ots_tunnel.client.table import SyncTableClient
 
 RAW_SCHEMA = "split BIGINT, row BINARY"
+
+#: Unit and minimum of the service (docs/data-plane.md 2.7).
 DEFAULT_SPLIT_BYTES = 104_857_600
 MIN_SPLIT_BYTES = 1_048_576
 _KEY_DDL = {KeyType.INTEGER: "BIGINT", KeyType.STRING: "STRING", KeyType.BINARY: "BINARY"}
@@ -60,7 +61,7 @@ _OPTIONS = ("endpoint", "instance", "table", "credentialsDirectory", "columns", 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options, checked."""
+    """Checked options of a query."""
 
     endpoint: str
     instance: str
@@ -77,7 +78,7 @@ class SourceOptions:
         """Check the options of a query.
 
         Raises:
-            ConfigError: one is missing, unknown or out of range; names it.
+            ConfigError: an option is missing, unknown or out of range; names it.
         """
         given = {key.lower(): value for key, value in options.items()}
         unknown = sorted(set(given) - {name.lower() for name in _OPTIONS})
@@ -104,7 +105,7 @@ class SourceOptions:
         )
 
     def client(self) -> SyncTableClient:
-        """A client that reads the credentials where it runs."""
+        """A client that reads the credentials from files of this machine."""
         from ots_tunnel.client.table import SyncTableClient
         from ots_tunnel.credentials import FileCredentials
 
@@ -112,7 +113,7 @@ class SourceOptions:
 
 
 class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no types we follow
-    """The format `ots`; options and examples are in the module's text."""
+    """The format `ots`; the module's docstring describes its options."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -123,7 +124,7 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
         return "ots"
 
     def schema(self) -> str:
-        """Schema where the query names none: raw, or the key columns and option `columns`."""
+        """Schema of a query without `.schema(...)`: raw, or the key columns and those of option `columns`."""
         options = SourceOptions.parse(self.options)
         if options.raw:
             return RAW_SCHEMA
@@ -136,7 +137,7 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
         return ", ".join([*names, options.columns] if options.columns else names)
 
     def reader(self, schema: StructType) -> TablestoreReader:
-        """Reader of a checked schema."""
+        """Check the schema and return its reader."""
         from ots_tunnel.spark.columns import COLUMN_TYPES
 
         options = SourceOptions.parse(self.options)
@@ -146,12 +147,12 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
             name, found = wrong[0]
             raise ConfigError(f"column {name!r}: found type {found}, allowed are {', '.join(COLUMN_TYPES)}")
         if options.raw and columns != (("split", "bigint"), ("row", "binary")):
-            raise ConfigError(f"mode raw has the schema {RAW_SCHEMA} and no other")
+            raise ConfigError(f"mode raw has only the schema {RAW_SCHEMA}")
         return TablestoreReader(options, columns)
 
 
 class SplitPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
-    """One split on its way to an executor: all that `read` gets to know."""
+    """One split with all that `read` needs, pickled to an executor."""
 
     def __init__(self, index: int, start: PrimaryKey, end: PrimaryKey, max_versions: int) -> None:
         super().__init__(index)
@@ -161,14 +162,14 @@ class SplitPartition(InputPartition):  # type: ignore[misc]  # pyspark has no ty
 
 
 class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has no types we follow
-    """Reads splits; the constructor does nothing, because it is pickled before anything is known."""
+    """Reads splits. Spark pickles the reader before it plans the job, so the constructor makes no call."""
 
     def __init__(self, options: SourceOptions, columns: Sequence[tuple[str, str]]) -> None:
         self._options = options
         self._columns = tuple(columns)
 
     def partitions(self) -> list[InputPartition]:
-        """One partition per split, on the driver."""
+        """One partition per split; runs on the driver's machine."""
         from ots_tunnel.snapshot.splits import split_list
         from ots_tunnel.spark.pending import read_pending
 
@@ -185,7 +186,7 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
         return [SplitPartition(split.index, split.start, split.end, versions) for split in splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Arrow batches of one split, one per page; on an executor."""
+        """Arrow batches of one split, one per page; runs on an executor."""
         assert isinstance(partition, SplitPartition)
         client = self._options.client()
         try:
