@@ -1,8 +1,40 @@
-"""One client's life: heartbeats, and the channels they bring and take.
+"""One client's life: heartbeats, and the channels that they bring and take away.
 
-The heartbeat waits for nothing but its own answer and its next turn (docs/architecture.md rule 6). A session ends
-when the client is gone, when it is drained, or by an error that a new client cannot mend.
-Source: docs/protocol.md 5.2, 5.3, 5.6, 5.10.
+Theory of operation. A session runs beside each other:
+
+    the beat             sends heartbeats and applies their answers
+    ChannelTask.run      one task per channel that the client holds
+    CompletionWatch.run  finds out whether the tunnel is complete
+
+A heartbeat carries the status of every channel and the service answers with the channels that the client is to hold.
+`protocol.assignment` merges the two: a channel that is new gets a task, a channel that vanished loses it, every other
+is notified. The beat waits for nothing but its answer and its next turn: neither for a checkpoint, a sink nor a
+callback (docs/architecture.md rule 6).
+
+When the next heartbeat is sent, counted from the last one that was sent:
+
+    a channel has something to report   after `early_spacing` (1 s), so that reports of several channels go together
+    the heartbeat failed                after `early_spacing`: the timeout runs, so it is repeated soon
+    otherwise                           after the interval I
+
+A request may take I, so that one hanging answer costs no more than one beat.
+
+A session ends in one of these ways, checked after each answer in this order:
+
+1. GONE: the service does not know the client any more. The worker connects again.
+2. An error that a new client cannot fix (`TERMINAL`): it is raised.
+3. DRAINED: a drain was ordered and an answer confirmed that every channel was reported as closed.
+4. TIMED_OUT: no heartbeat was answered for the timeout T; the channels belong to other clients. The worker connects
+   again. The fence has closed D before (see `fence`), so nothing was written meanwhile.
+5. OVERDUE: the drain took longer than its limit.
+
+Afterwards the fence is revoked and every channel vanishes, so that no write leaves any more.
+
+Example: I = 10 s, T = 60 s. The heartbeat sent at 100 s brings channel c; its task starts. At 103 s c has read its
+checkpoint. At 107 s c is at its end and wants to report TERMINATED, so a heartbeat is sent at once. The next one is
+due at 117 s. It fails, and is repeated at 118 s, 119 s and so on; without any answer the session ends after 167 s.
+
+Source: docs/protocol.md 5.2, 5.3, 5.6, 5.10; docs/architecture.md rules 3 to 6.
 """
 
 from __future__ import annotations
@@ -26,26 +58,22 @@ from ots_tunnel.errors import (
 )
 from ots_tunnel.fence import Fence, boottime
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import Channel, ChannelId, ClientId
-from ots_tunnel.model import ChannelStatus as Status
+from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.assignment import merge
 from ots_tunnel.worker.channel import ChannelTask
+from ots_tunnel.worker.completion import CompletionWatch
 from ots_tunnel.worker.context import ClientContext, WorkerContext
-from ots_tunnel.worker.end_time import Completion, completion
+from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status import WorkerStatus
 
 logger = logging.getLogger(__name__)
 
-#: No new client can mend these (docs/protocol.md 5.3).
+#: Errors that a new client cannot fix (docs/protocol.md 5.3).
 TERMINAL = (ParameterInvalid, TunnelExpired, PermissionDenied)
-#: The next try may go better; an answer that makes no sense is a balancer's page for the moment.
+#: Errors after which a call is repeated. CodecError: a load balancer answered with a page of its own.
 PASSING = (TransportError, ServiceError, CodecError)
-#: A worker without channels asks this many intervals apart whether the tunnel is complete; describing is expensive.
-COMPLETION_CHECK_INTERVALS = 3
-#: Heartbeats after which a channel that waits at the end time will not be opened any more (docs/architecture.md 3).
-SETTLING_BEATS = 2
 
 
 class SessionEnd(enum.Enum):
@@ -69,7 +97,7 @@ class Session:
         client: TunnelClient,
         client_id: ClientId,
         settings: WorkerSettings,
-        context: WorkerContext,
+        worker: WorkerContext,
         status: WorkerStatus,
         clock: Callable[[], float] = boottime,
     ) -> None:
@@ -79,21 +107,21 @@ class Session:
         self._client_id = client_id
         self._status = status
         self._fence = Fence(settings.timeout, settings.interval, clock, asyncio.get_running_loop().time)
-        self._report_due = asyncio.Event()
+        self._beat_due = asyncio.Event()
         self._channels: dict[ChannelId, ChannelTask] = {}
         self._draining = False
         self._drain_until = float("inf")
-        #: What ended the worker for good while the session was drained in order.
+        #: The error of a channel that ends the worker; the session is drained first.
         self.fatal: TunnelError | None = None
         self._context = ClientContext(
             client,
             client_id,
             settings,
             self._fence,
-            context,
+            worker,
             status,
-            beat_soon=self._report_due.set,
-            end_worker=self._end_worker,
+            beat_soon=self._beat_due.set,
+            end_worker=self._drain_after,
         )
 
     def __repr__(self) -> str:
@@ -108,14 +136,15 @@ class Session:
         """Beat until the session ends.
 
         Raises:
-            ParameterInvalid, TunnelExpired, PermissionDenied: the tunnel is not to be had.
+            ParameterInvalid, TunnelExpired, PermissionDenied: the tunnel cannot be consumed.
         """
         self._status.client_id = self._client_id
+        watch = CompletionWatch(self._context, self._progress, self._drain_if_complete)
         try:
             async with asyncio.TaskGroup() as tasks:
-                watching = tasks.create_task(self._watch_completion(), name="completion")
+                watching = tasks.create_task(watch.run(), name="completion")
                 try:
-                    return await self._beat(tasks)
+                    return await self._beat_until_end(tasks)
                 finally:
                     watching.cancel()
                     self._leave()
@@ -125,126 +154,104 @@ class Session:
             self._status.last_heartbeat = None
 
     def drain(self) -> None:
-        """Hand every channel back; new ones are not taken. The heartbeat goes on until all is reported."""
+        """Hand every channel back and take no new ones; heartbeats continue until all are reported."""
         if self._draining:
             return
         self._draining = True
         self._drain_until = self._clock() + self._settings.drain
         for task in self._channels.values():
             task.feed(machine.Drain())
-        self._report_due.set()
+        self._beat_due.set()
 
-    async def _beat(self, tasks: asyncio.TaskGroup) -> SessionEnd:
+    async def _beat_until_end(self, tasks: asyncio.TaskGroup) -> SessionEnd:
         began = self._clock()
         while True:
             sent_at = self._clock()
-            self._report_due.clear()
+            self._beat_due.clear()
             all_over = all(task.is_over for task in self._channels.values())
-            pause = self._settings.interval
             try:
-                answer = await self._client.heartbeat(
-                    self._settings.tunnel_id, self._client_id, self._report(), timeout=self._request_timeout()
-                )
+                answer = await self._beat()
             except ResourceGone:
                 return SessionEnd.GONE
-            except TERMINAL:
-                raise
-            except PASSING as error:
-                # The rest of the timeout is best used for trying again soon.
-                pause = min(pause, self._settings.early_spacing)
-                logger.warning(
-                    "heartbeat failed", extra={**self._extra(LogAction.HEARTBEAT_FAILED), "error": str(error)}
-                )
-                self._say(error)
-            else:
-                self._say(None)
+            if answer is not None:
                 self._fence.heartbeat_answered(sent_at)
                 self._status.last_heartbeat = self._status.wall()
                 if self._draining and all_over:
                     return SessionEnd.DRAINED
-                self._take(answer, tasks)
+                self._apply(answer, tasks)
             self._status.sample()
             if self._clock() - max(began, self._fence.answered) > self._settings.timeout:
                 return SessionEnd.TIMED_OUT
             if self._clock() > self._drain_until:
                 return SessionEnd.OVERDUE
-            await self._pause(max(self._settings.early_spacing, pause - (self._clock() - sent_at)))
+            spacing, interval = self._settings.early_spacing, self._settings.interval
+            pause = interval if answer is not None else min(interval, spacing)
+            await self._wait_for_turn(max(spacing, pause - (self._clock() - sent_at)))
 
-    async def _pause(self, seconds: float) -> None:
+    async def _beat(self) -> tuple[Channel, ...] | None:
+        """Send one heartbeat; None when it failed and is to be repeated."""
+        settings = self._settings
+        timeout = max(settings.interval, settings.early_spacing)
+        try:
+            answer = await self._client.heartbeat(settings.tunnel_id, self._client_id, self._report(), timeout=timeout)
+        except (ResourceGone, *TERMINAL):
+            raise
+        except PASSING as error:
+            fields = {"tunnel_id": settings.tunnel_id, "client_id": self._client_id, "error": str(error)}
+            logger.warning("heartbeat failed", extra={"action": LogAction.HEARTBEAT_FAILED, **fields})
+            self._show(error)
+            return None
+        self._show(None)
+        return answer
+
+    async def _wait_for_turn(self, seconds: float) -> None:
+        """Wait until a heartbeat is due, `early_spacing` at least and `seconds` at most."""
         least = min(seconds, self._settings.early_spacing)
         await asyncio.sleep(least)
         try:
             async with asyncio.timeout(min(seconds, max(0.0, self._drain_until - self._clock())) - least):
-                await self._report_due.wait()
+                await self._beat_due.wait()
         except TimeoutError:
-            pass  # no news: the regular beat
+            pass  # the regular beat
 
-    def _take(self, answer: tuple[Channel, ...], tasks: asyncio.TaskGroup) -> None:
+    def _report(self) -> list[Channel]:
+        return [task.channel for task in self._channels.values() if task.channel.status is not ChannelStatus.WAIT]
+
+    def _apply(self, answer: tuple[Channel, ...], tasks: asyncio.TaskGroup) -> None:
+        """Start, stop and notify the channels of an answer."""
         assignment = merge({key: task.channel for key, task in self._channels.items()}, answer)
         for channel_id in assignment.vanished:
-            self._drop(channel_id)
+            self._channels.pop(channel_id).feed(machine.Vanished())
         for channel_id in assignment.fresh:
-            error = self._drop(channel_id) if channel_id in self._channels else None
+            last = self._channels.pop(channel_id, None)
+            if last is not None:
+                last.feed(machine.Vanished())
             if not self._draining:
+                error = last.progress.error if last is not None else None
                 task = ChannelTask(self._context, assignment.channels[channel_id], error)
                 self._channels[channel_id] = task
                 tasks.create_task(task.run(), name=f"events {channel_id}")
         for channel_id, task in self._channels.items():
             task.feed(machine.Notified(assignment.channels[channel_id]))
 
-    def _drop(self, channel_id: ChannelId) -> str | None:
-        task = self._channels.pop(channel_id)
-        task.feed(machine.Vanished())
-        return task.progress.error
-
     def _leave(self) -> None:
         self._fence.revoke()
         for task in self._channels.values():
             task.feed(machine.Vanished())
 
-    def _report(self) -> list[Channel]:
-        return [task.channel for task in self._channels.values() if task.channel.status is not Status.WAIT]
+    def _progress(self) -> dict[ChannelId, ChannelProgress]:
+        return {key: task.progress for key, task in self._channels.items()}
 
-    def _request_timeout(self) -> float:
-        # One hanging answer must not cost more than one beat.
-        return max(self._settings.interval, self._settings.early_spacing)
+    def _drain_if_complete(self) -> None:
+        if self._settings.exit_when_complete:
+            self.drain()
 
-    def _end_worker(self, error: TunnelError) -> None:
+    def _drain_after(self, error: TunnelError) -> None:
         self.fatal = self.fatal or error
         self._status.error = f"{type(error).__name__}: {error}"
         self.drain()
 
-    def _say(self, error: TunnelError | None) -> None:
-        """What a heartbeat met, to be seen until one is answered; what ends the worker stays."""
+    def _show(self, error: TunnelError | None) -> None:
+        """Show the error of the last heartbeat in the status; an error that ends the worker stays there."""
         if self.fatal is None:
             self._status.error = None if error is None else f"{type(error).__name__}: {error}"
-
-    async def _watch_completion(self) -> None:
-        """Find out whether the tunnel is complete; with an end time it may become incomplete again by a hand-over."""
-        settings, beats = self._settings, 0
-        while not self._status.completed or settings.end_us is not None:
-            await asyncio.sleep(settings.interval)
-            done = {key for key, task in self._channels.items() if task.progress.end_reached}
-            if len(done) < len(self._channels):
-                self._status.completed, beats = False, 0
-                continue
-            if not settings.tunnel_name or not self._status.is_ready:
-                continue
-            try:
-                tunnel = await self._client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
-            except PASSING:
-                continue  # the heartbeat says what is wrong
-            beats += 1
-            self._judge(completion(tunnel, self._client_id, done, settled=beats > SETTLING_BEATS))
-            if not done:
-                await asyncio.sleep(settings.interval * (COMPLETION_CHECK_INTERVALS - 1))
-
-    def _judge(self, found: Completion) -> None:
-        before, self._status.completed = self._status.completed, found is not Completion.OPEN
-        if found is Completion.ALL and not before:
-            logger.info("every channel is done", extra=self._extra(LogAction.COMPLETED))
-        if found in (Completion.ALL, Completion.THEIRS) and self._settings.exit_when_complete:
-            self.drain()
-
-    def _extra(self, action: LogAction) -> dict[str, object]:
-        return {"action": action, "tunnel_id": self._settings.tunnel_id, "client_id": self._client_id}

@@ -1,0 +1,122 @@
+"""Whether a tunnel is complete, as one of its clients sees it.
+
+Without an end time a tunnel is complete when the service has terminated every channel. With one, the service keeps the
+channels open, so the worker compares the channels of the tunnel with those that it has read up to the end time
+(docs/architecture.md 3.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+from collections.abc import Callable, Mapping, Set
+
+from ots_tunnel.errors import CodecError, ServiceError, TransportError
+from ots_tunnel.log_actions import LogAction
+from ots_tunnel.model import ChannelId, ChannelStatus, ClientId, Stage, TunnelDescription
+from ots_tunnel.worker.context import ClientContext
+from ots_tunnel.worker.progress import ChannelProgress
+
+logger = logging.getLogger(__name__)
+
+#: A worker without channels describes the tunnel this many heartbeat intervals apart; the call is expensive.
+CHECK_INTERVALS = 3
+#: Checks after which a channel that still waits counts as the child of one that stopped at the end time. Such a child
+#: is not opened any more; any other is opened by the second heartbeat (docs/architecture.md 3.4).
+SETTLING_CHECKS = 2
+
+
+class Completion(enum.Enum):
+    """How far a tunnel is, as seen by one of its clients."""
+
+    OPEN = "there is something to read"
+    MINE = "every channel of this client, and every channel without a client, is done"
+    THEIRS = "as MINE, and a client whose id sorts first is there to take over the channels"
+    ALL = "every channel is done"
+
+
+def completion(
+    tunnel: TunnelDescription, client_id: ClientId | None, done: Set[ChannelId], *, settled: bool
+) -> Completion:
+    """How far a tunnel is.
+
+    Args:
+        client_id: the client that wants to know.
+        done: its channels that have reached the end time.
+        settled: whether the previous checks found the same: a channel that still waits then is the child of one that
+            stopped at the end time, and has nothing before it.
+    """
+    if tunnel.tunnel.stage != Stage.STREAM or not tunnel.channels:
+        return Completion.OPEN
+    others: set[ClientId] = set()
+    for channel in tunnel.channels:
+        if channel.status is ChannelStatus.TERMINATED or channel.channel_id in done:
+            continue
+        if channel.status is ChannelStatus.WAIT and done and settled:
+            continue
+        if channel.client_id and channel.client_id != client_id:
+            others.add(channel.client_id)
+            continue
+        return Completion.OPEN
+    if not others:
+        return Completion.ALL
+    # Clients keep the channels they have read to the end time. If each waited for the channels of the others, none
+    # would ever end; so all but the one whose id sorts first leave.
+    leaves = client_id is not None and done and min(others) < client_id
+    return Completion.THEIRS if leaves else Completion.MINE
+
+
+class CompletionWatch:
+    """Finds out from time to time whether the tunnel is complete, and writes it into the status.
+
+    Args:
+        channels: returns the progress of every channel that this client holds.
+        on_complete: called when nothing is left to do for this client.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        channels: Callable[[], Mapping[ChannelId, ChannelProgress]],
+        on_complete: Callable[[], None],
+    ) -> None:
+        self._context = context
+        self._channels = channels
+        self._on_complete = on_complete
+
+    def __repr__(self) -> str:
+        return f"CompletionWatch({self._context.client_id})"
+
+    async def run(self) -> None:
+        """Check until the tunnel is complete.
+
+        With an end time it runs until it is cancelled: a channel that is handed over has to reach the end time again.
+        """
+        context, settings, status, checks = self._context, self._context.settings, self._context.status, 0
+        while not status.completed or settings.end_us is not None:
+            await asyncio.sleep(settings.interval)
+            channels = self._channels()
+            done = {key for key, progress in channels.items() if progress.end_reached}
+            if len(done) < len(channels):
+                status.completed, checks = False, 0
+                continue
+            if not settings.tunnel_name or not status.is_ready:
+                continue
+            try:
+                tunnel = await context.client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
+            except (TransportError, ServiceError, CodecError):
+                continue  # the heartbeat reports what is wrong
+            checks += 1
+            self._apply(completion(tunnel, context.client_id, done, settled=checks > SETTLING_CHECKS))
+            if not done:
+                await asyncio.sleep(settings.interval * (CHECK_INTERVALS - 1))
+
+    def _apply(self, found: Completion) -> None:
+        context = self._context
+        before, context.status.completed = context.status.completed, found is not Completion.OPEN
+        if found is Completion.ALL and not before:
+            fields = {"tunnel_id": context.settings.tunnel_id, "client_id": context.client_id}
+            logger.info("every channel is done", extra={"action": LogAction.COMPLETED, **fields})
+        if found in (Completion.ALL, Completion.THEIRS):
+            self._on_complete()
