@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from ots_tunnel.config import WorkerConfig, load_config
-from ots_tunnel.config.allowed import Spot
+from ots_tunnel.config.allowed import SchemaNode
 from ots_tunnel.errors import ConfigError
 
 DOCUMENT: dict[str, Any] = {
@@ -293,14 +293,14 @@ def test_a_mistake_is_named_with_its_path_and_what_is_allowed(
     assert message(tmp_path, path, value).startswith(said)
 
 
-def places(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, Spot]]:
+def places(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, SchemaNode]]:
     """Every setting of a document."""
-    for name in Spot(model).names:
-        spot = Spot(model).inside(name)
-        assert spot is not None
-        yield f"{path}{name}", spot.plain
-        if isinstance(spot.plain.annotation, type) and issubclass(spot.plain.annotation, BaseModel):
-            yield from places(spot.plain.annotation, f"{path}{name}.")
+    for name in SchemaNode(model).names:
+        node = SchemaNode(model).inside(name)
+        assert node is not None
+        yield f"{path}{name}", node.plain
+        if isinstance(node.plain.annotation, type) and issubclass(node.plain.annotation, BaseModel):
+            yield from places(node.plain.annotation, f"{path}{name}.")
 
 
 EVERY_PLACE = dict(places(WorkerConfig))

@@ -35,8 +35,8 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A place in the document: its type, and what is said beside it."""
+class SchemaNode:
+    """The type of one place in the document, with the metadata of its annotation."""
 
     annotation: Any
     metadata: tuple[Any, ...] = ()
@@ -53,17 +53,17 @@ class Spot:
         return next((each.because for each in self.plain._words() if each.because), "")
 
     @property
-    def plain(self) -> Spot:
+    def plain(self) -> SchemaNode:
         """The same without `Annotated` and `| None` around the type."""
         origin = get_origin(self.annotation)
         if origin is Annotated:
             inner, *metadata = get_args(self.annotation)
-            told = (part for each in metadata for part in (each.metadata if isinstance(each, FieldInfo) else (each,)))
-            return Spot(inner, (*self.metadata, *told)).plain
+            beside = (part for each in metadata for part in (each.metadata if isinstance(each, FieldInfo) else (each,)))
+            return SchemaNode(inner, (*self.metadata, *beside)).plain
         if origin in (Union, types.UnionType):
             members = [each for each in get_args(self.annotation) if each is not type(None)]
             if len(members) == 1:
-                return Spot(members[0], self.metadata).plain
+                return SchemaNode(members[0], self.metadata).plain
         return self
 
     @property
@@ -86,23 +86,23 @@ class Spot:
         """What pydantic calls the members of a union; no part of the document."""
         return {each.tag for member in self._members() for each in member.metadata if isinstance(each, Tag)}
 
-    def inside(self, part: str | int) -> Spot | None:
+    def inside(self, part: str | int) -> SchemaNode | None:
         """The place that is called `part` in this one; None where there is none."""
         kind = self.plain.annotation
         for model in self._models():
             for name, field in model.model_fields.items():
                 if part in (field.alias, name):
-                    return Spot(field.annotation, tuple(field.metadata))
+                    return SchemaNode(field.annotation, tuple(field.metadata))
         if isinstance(part, int) and get_origin(kind) is tuple:
-            return Spot(get_args(kind)[0])
+            return SchemaNode(get_args(kind)[0])
         if get_origin(kind) is dict:
-            return Spot(get_args(kind)[1])
+            return SchemaNode(get_args(kind)[1])
         return None
 
-    def _members(self) -> list[Spot]:
+    def _members(self) -> list[SchemaNode]:
         plain = self.plain
         if get_origin(plain.annotation) in (Union, types.UnionType):
-            return [Spot(each).plain for each in get_args(plain.annotation)]
+            return [SchemaNode(each).plain for each in get_args(plain.annotation)]
         return [plain]
 
     def _models(self) -> list[type[BaseModel]]:
@@ -116,9 +116,9 @@ class Spot:
         if origin is Literal:
             return f"one of {', '.join(map(str, get_args(kind)))}"
         if origin is tuple:
-            return f"a list of {self._count()}: each {Spot(get_args(kind)[0]).allowed}"
+            return f"a list of {self._count()}: each {SchemaNode(get_args(kind)[0]).allowed}"
         if origin is dict:
-            return f"a mapping, each name to {Spot(get_args(kind)[1]).allowed}"
+            return f"a mapping, each name to {SchemaNode(get_args(kind)[1]).allowed}"
         if _is_model(kind):
             return f"a mapping with {', '.join(self.names)}" if self.names else "an empty mapping, {}"
         if kind in (int, float):

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from ots_tunnel.config.allowed import Spot
+from ots_tunnel.config.allowed import SchemaNode
 
 #: Longest part of a value that is repeated.
 MAX_SHOWN = 100
@@ -48,12 +48,12 @@ def describe(error: ValidationError, model: type[BaseModel] | None = None, prefi
         model: of the document; without it the clauses cannot say what is allowed in our words.
         prefix: stands before every field, such as `--` for options.
     """
-    spot = None if model is None else Spot(model)
+    node = None if model is None else SchemaNode(model)
     items = error.errors(include_url=False)
     # A list counts as too short when its items are wrong: that is one problem, not two.
     inner = {item["loc"][:-1] for item in items}
     return "; ".join(
-        prefix + _clause(item, spot) for item in items if item["type"] != "too_short" or item["loc"] not in inner
+        prefix + _clause(item, node) for item in items if item["type"] != "too_short" or item["loc"] not in inner
     )
 
 
@@ -80,8 +80,8 @@ def shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
-def _clause(item: Mapping[str, Any], root: Spot | None) -> str:
-    path, spot = _walk(item["loc"], root)
+def _clause(item: Mapping[str, Any], root: SchemaNode | None) -> str:
+    path, node = _walk(item["loc"], root)
     where = ".".join(map(str, path))
     raised = item.get("ctx", {}).get("error")
     if isinstance(raised, Contradiction):
@@ -92,35 +92,35 @@ def _clause(item: Mapping[str, Any], root: Spot | None) -> str:
         names = f", allowed is {', '.join(parent.names) or 'nothing'}" if parent is not None else ""
         # What stands under a name that is none of ours may be anything, a secret too.
         return f"{where}: unknown{names}"
-    if spot is None or (item["type"] == "value_error" and not isinstance(raised, NotAllowed)):
+    if node is None or (item["type"] == "value_error" and not isinstance(raised, NotAllowed)):
         message = item["msg"].removeprefix("Value error, ")
         found = "" if isinstance(item["input"], dict | list) else f", found {shown(item['input'])}"
         return f"{where or 'document'}: {message}{found}"
-    found = "missing" if item["type"] == "missing" else f"found {_shown_at(spot, item['input'])}"
-    because = f" ({spot.because})" if spot.because else ""
-    return f"{where or 'document'}: {found}, allowed is {spot.allowed}{because}"
+    found = "missing" if item["type"] == "missing" else f"found {_shown_at(node, item['input'])}"
+    because = f" ({node.because})" if node.because else ""
+    return f"{where or 'document'}: {found}, allowed is {node.allowed}{because}"
 
 
-def _shown_at(spot: Spot, value: object) -> str:
+def _shown_at(node: SchemaNode, value: object) -> str:
     """A text where a mapping belongs may be the secret that the mapping should have named."""
-    if spot.is_secret:
+    if node.is_secret:
         return "another kind of value"
-    return "a text" if spot.is_model and isinstance(value, str) else shown(value)
+    return "a text" if node.is_model and isinstance(value, str) else shown(value)
 
 
-def _walk(parts: Sequence[str | int], root: Spot | None) -> tuple[list[str | int], Spot | None]:
+def _walk(parts: Sequence[str | int], root: SchemaNode | None) -> tuple[list[str | int], SchemaNode | None]:
     """The path as the document has it, without what pydantic adds for the members of a union, and its place."""
     path: list[str | int] = []
-    spot = root
+    node = root
     for number, part in enumerate(parts):
-        if spot is not None and part in spot.tags:
+        if node is not None and part in node.tags:
             continue
-        inner = None if spot is None else spot.inside(part)
+        inner = None if node is None else node.inside(part)
         if inner is not None:
-            spot = inner
-        elif root is None or (number == len(parts) - 1 and spot is not None and spot.is_model):
-            spot = None  # a name that is none of ours
+            node = inner
+        elif root is None or (number == len(parts) - 1 and node is not None and node.is_model):
+            node = None  # a name that is none of ours
         else:
             continue
         path.append(part)
-    return path, spot
+    return path, node
