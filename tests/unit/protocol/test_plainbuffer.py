@@ -175,3 +175,9 @@ def test_records_compare_by_their_bytes() -> None:
     assert Record(Action.PUT, body) == Record(Action.PUT, body)
     assert Record(Action.PUT, body) != Record(Action.DELETE, body)
     assert decode_row(body).primary_key == KEY
+
+
+def test_the_example_of_the_codec_is_what_it_writes() -> None:
+    example = "75000000 01 0304 02000000 6964 05 09000000 000700000000000000 0a60 09f5"
+
+    assert encode_row((("id", 7),)) == bytes.fromhex(example)

@@ -1,4 +1,4 @@
-"""What a heartbeat answer means for the channels a client holds (docs/protocol.md 5.6)."""
+"""The merge of a heartbeat answer into the channels that a client holds (docs/protocol.md 5.6)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ALIVE = (ChannelStatus.OPEN, ChannelStatus.CLOSING)
 class Assignment:
     """The channels after a merge.
 
-    `channels` is what the next heartbeat carries, in the answer's order. `fresh` need a new connection, which
-    replaces an old one of the same id. `vanished` were held and are no longer in the answer.
+    `channels` is what the next heartbeat carries, in the answer's order. `fresh` channels need a new connection, which
+    replaces an old one of the same id. `vanished` channels were held and are no longer in the answer.
     """
 
     channels: Mapping[ChannelId, Channel]
@@ -26,13 +26,13 @@ class Assignment:
 def merge(local: Mapping[ChannelId, Channel], answer: Iterable[Channel]) -> Assignment:
     """Merge a heartbeat answer into the channels held now.
 
-    Only ids of the answer remain. Of two copies the service's wins unless ours is newer, which it is when it
-    was reported after the request left; ours is then sent again.
-    A channel that we closed and the service opened again with a higher version starts afresh. With an equal
-    version the two crossed, and its old connection reports once more.
+    Only ids of the answer remain. The service's copy replaces ours unless ours has a higher version: then ours was
+    changed after the request left, and the next heartbeat carries it.
+    A channel that we closed and that the service opened again with a higher version gets a fresh connection. With an
+    equal version the two messages crossed, and the old connection reports once more.
 
     Args:
-        local: channels as last seen or reported, those closed meanwhile included.
+        local: channels as last seen or reported, including those closed since.
         answer: channels of the heartbeat response.
     """
     channels: dict[ChannelId, Channel] = {}

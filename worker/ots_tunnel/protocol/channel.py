@@ -1,13 +1,39 @@
-"""State machine of one channel's connection: what to do on each heartbeat answer and on each end of a pipeline.
+"""State machine of one channel's connection.
 
-All transitions live here. The shell keeps the connection, carries out the effects, and feeds what happens;
-`step` decides. Three rules the shell must keep:
+Theory of operation
+-------------------
+Parts. A `Connection` is a state and the channel as last seen or reported. An `Event` is a heartbeat answer, a change in
+the connection's pipeline, or the worker's wish to drain. `step` looks up (state, trigger) in `TRANSITIONS` and returns
+the next connection with its effects: start a pipeline, stop it, report the channel. The shell (`worker.channel`) holds
+the only connection of a channel, carries out the effects, and feeds the events. `assignment.merge` runs before it.
 
-- `PipelineFinished` is fed only after the checkpoint `finished` is durable, since TERMINATED follows from it.
-- `PipelineStopped` and `PipelineFailed` are fed only when no write is in flight, since CLOSE follows from them.
-- A connection stays until its channel vanishes from the answers or `assignment.merge` calls for a fresh one.
+Cases, in the order in which `step` checks them:
 
-Unlike the vendor's workers, which notice the end of a pipeline at the next heartbeat, the report is made at once
+1. A notification of another channel, or an event that the table does not list, raises `InvalidTransition`: a mistake in
+   the shell. The connection does not change.
+2. A notification with a lower version than the connection's is stale: it was sent before our last report arrived. It
+   changes nothing.
+3. Any other event takes the table's transition. A report raises the version by 1, because the service accepts a
+   reported channel only with a higher version than its own (docs/protocol.md 5.6).
+
+A pipeline stops in one of two ways. DRAIN means that we still own the channel: finish or abandon the batch, write the
+checkpoint, report CLOSE. OWNERSHIP_LOST means that another client may own it: stop at once, write nothing. A lost
+channel overrides a drain, never the reverse.
+
+The shell keeps three rules:
+
+- It feeds `PipelineFinished` only after the checkpoint `finished` is durable: the report TERMINATED follows, and a
+  terminated channel is never read again.
+- It feeds `PipelineStopped` and `PipelineFailed` only when no write is in flight: the report CLOSE follows, and the
+  next owner may write as soon as the service has it.
+- It keeps a connection until the channel vanishes from the answers or `merge` asks for a fresh connection.
+
+Example. The answer {c, version 2, OPEN} in WAIT starts a pipeline: CONNECTING. `Connected` makes it RUNNING. The answer
+{c, 3, CLOSING} stops it with DRAIN: CLOSING. The same answer again changes nothing. `PipelineStopped` reports
+{c, 4, CLOSE}: CLOSED. If {c, 3, CLOSING} arrives once more, it is older than version 4 and is ignored. If
+{c, 5, CLOSING} arrives, the service missed the report, and {c, 6, CLOSE} repeats it.
+
+The vendor's workers notice the end of a pipeline at the next heartbeat; here the report is made at once
 (docs/protocol.md 5.10). Source: docs/protocol.md 5.6, 5.7.
 """
 
@@ -24,7 +50,7 @@ from ots_tunnel.model import Channel, ChannelStatus
 
 
 class State(enum.Enum):
-    """State of a connection; the three closed ones differ in why."""
+    """State of a connection; the three closed states differ in their cause."""
 
     WAIT = "wait"
     CONNECTING = "connecting"
@@ -36,7 +62,7 @@ class State(enum.Enum):
 
 
 class StopReason(enum.IntEnum):
-    """Why a pipeline is stopped, by rank: a later reason may replace a lower one, never the reverse."""
+    """Why a pipeline stops, by rank: a higher reason may replace a lower one, never the reverse."""
 
     DRAIN = 1
     """Finish or abandon the batch, write the checkpoint, then feed `PipelineStopped`."""
@@ -46,24 +72,24 @@ class StopReason(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """A heartbeat answer, after the merge, says this of the channel."""
+    """The channel as the last heartbeat answer has it, after the merge."""
 
     channel: Channel
 
 
 @dataclass(frozen=True, slots=True)
 class Vanished:
-    """The channel is no longer in the heartbeat answers: it belongs to somebody else."""
+    """The channel is no longer in the heartbeat answers: it belongs to another client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """The worker itself wants to hand the channel back."""
+    """The worker returns the channel of its own accord."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The checkpoint has been read, and the pipeline begins there."""
+    """The checkpoint was read; the pipeline starts there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +99,17 @@ class ConnectFailed:
 
 @dataclass(frozen=True, slots=True)
 class PipelineFinished:
-    """The channel is read to its end and the checkpoint `finished` is durable."""
+    """The channel was read to its end, and the checkpoint `finished` is durable."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineFailed:
-    """The pipeline ended by an error."""
+    """The pipeline ended on an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineStopped:
-    """The pipeline ended because it was told to, its last checkpoint written."""
+    """The pipeline ended after `StopPipeline`, with its last checkpoint written."""
 
 
 Event = Notified | Vanished | Drain | Connected | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped
@@ -103,7 +129,7 @@ class StopPipeline:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Carry this in the next heartbeat, which may come early."""
+    """Carry this channel in the next heartbeat, which may be sent early."""
 
     channel: Channel
 
@@ -120,13 +146,13 @@ class Connection:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing runs and nothing is left to report."""
+        """Whether no pipeline runs and nothing is left to report."""
         closed = self.state in (State.CLOSED, State.FAILED, State.FINISHED)
         return closed and self.channel.status in (ChannelStatus.CLOSE, ChannelStatus.TERMINATED)
 
 
 class Outcome(enum.Enum):
-    """What a transition does beside changing the state."""
+    """Effect of a transition besides the new state."""
 
     NOTHING = enum.auto()
     START = enum.auto()
@@ -136,7 +162,7 @@ class Outcome(enum.Enum):
     REPORT_TERMINATED = enum.auto()
 
 
-#: A heartbeat's word on the channel, or the type of any other event.
+#: The channel's status in a heartbeat answer, or the type of any other event.
 Trigger = (
     ChannelStatus
     | type[Vanished | Drain | Connected | ConnectFailed | PipelineFinished | PipelineFailed | PipelineStopped]
@@ -201,7 +227,7 @@ def _closed(state: State, report: Outcome) -> _Table:
     }
 
 
-# A pipeline that was abandoned still ends; by then nobody wants to know.
+# An abandoned pipeline still ends; its end changes nothing.
 _ABANDONED: _Table = {
     (State.CLOSED, Connected): (State.CLOSED, Outcome.NOTHING),
     (State.CLOSED, ConnectFailed): (State.CLOSED, Outcome.NOTHING),
@@ -211,7 +237,7 @@ _ABANDONED: _Table = {
 }
 
 #: (state, trigger) -> (next state, outcome). The four statuses are the matrix of docs/protocol.md 5.7; a failed
-#: connect is its row FailedConnect. What is missing cannot happen.
+#: connect is its row FailedConnect. A missing pair cannot happen.
 TRANSITIONS: Final[Mapping[tuple[State, Trigger], tuple[State, Outcome]]] = MappingProxyType(
     _WAIT
     | _CONNECTING
@@ -225,12 +251,12 @@ TRANSITIONS: Final[Mapping[tuple[State, Trigger], tuple[State, Outcome]]] = Mapp
 
 
 def step(connection: Connection, event: Event) -> tuple[Connection, tuple[Effect, ...]]:
-    """The connection after an event, and what the shell has to do.
+    """The connection after an event, and the effects that the shell carries out.
 
-    A notification older than what was last seen or reported changes nothing.
+    A notification older than the channel last seen or reported changes nothing.
 
     Raises:
-        InvalidTransition: the event cannot happen in this state, or speaks of another channel.
+        InvalidTransition: the event cannot happen in this state, or is about another channel.
     """
     if isinstance(event, Notified):
         if event.channel.channel_id != connection.channel.channel_id:

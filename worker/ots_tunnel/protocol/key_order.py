@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from ots_tunnel.model import KeyValue, Marker, PrimaryKey
 
-#: Sorts like the keys it was made of, as far as these are of one table.
+#: Sorts as the keys of one table do.
 Order = tuple[tuple[int, int | bytes], ...]
 
 
 def key_order(primary_key: PrimaryKey) -> Order:
-    """What sorts keys, and bounds of ranges, as the service does: integers by value, text by its bytes."""
+    """Sort key for primary keys and range bounds, in the service's order: integers by value, text by its bytes."""
     return tuple(value_order(value) for _, value in primary_key)
 
 
 def value_order(value: KeyValue) -> tuple[int, int | bytes]:
-    """What sorts the values of one key column.
+    """Sort key for the values of one key column.
 
     Raises:
-        ValueError: an AUTO_INCREMENT has no place in any order.
+        ValueError: the value is AUTO_INCREMENT, which has no order.
     """
     match value:
         case Marker.INF_MIN:

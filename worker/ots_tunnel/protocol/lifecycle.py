@@ -1,6 +1,6 @@
 """State machine of a worker as a client of its tunnel: ready, started, ended.
 
-A worker whose client is lost becomes ready again and connects a new one; one that has ended is not used again.
+A worker that loses its client becomes ready and connects a new one. The state ended is final.
 Source: docs/protocol.md 5.2.
 """
 
@@ -23,7 +23,7 @@ class ClientState(enum.Enum):
 
 
 class ClientEvent(enum.Enum):
-    """What happens to a client."""
+    """Events in the life of a client."""
 
     CONNECTED = "connected"
     LOST = "unknown to the service, or silent for too long"
@@ -31,7 +31,7 @@ class ClientEvent(enum.Enum):
     REFUSED = "refused for good"
 
 
-#: What is missing cannot happen.
+#: (state, event) -> next state. A missing pair cannot happen.
 CLIENT_TRANSITIONS: Final[Mapping[tuple[ClientState, ClientEvent], ClientState]] = MappingProxyType(
     {
         (ClientState.READY, ClientEvent.CONNECTED): ClientState.STARTED,
@@ -48,7 +48,7 @@ def after(state: ClientState, event: ClientEvent) -> ClientState:
     """The state after an event.
 
     Raises:
-        InvalidTransition: it cannot happen in this state.
+        InvalidTransition: the event cannot happen in this state.
     """
     try:
         return CLIENT_TRANSITIONS[state, event]

@@ -1,4 +1,4 @@
-"""How far two pages of rows are alike; what differs is for others to look at."""
+"""The equal rows at the front of two pages of rows; what differs is compared elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ots_tunnel.protocol.plainbuffer.compiled import native
 
 
 class Match(NamedTuple):
-    """Rows that are the same bytes in both pages: how many bytes, rows, columns and versions."""
+    """Count of rows that are the same bytes in both pages, with their bytes, columns and versions."""
 
     bytes: int
     rows: int
@@ -20,9 +20,9 @@ NOTHING = Match(0, 0, 0, 0)
 
 
 def match_rows(first: bytes, at: int, second: bytes, other: int) -> Match:
-    """The equal rows in front: of one page from offset `at`, of the other from `other`.
+    """Count the equal rows from offset `at` of one page and offset `other` of the other page on.
 
-    It may stop at any row, equal or not, and without the compiled codec it does so at the first: whoever calls
-    compares the next row by itself, which is the reference.
+    The count may end before an equal row; without the compiled codec it is always 0. The caller compares the next
+    row itself, and that comparison is the reference.
     """
     return NOTHING if native is None else Match(*native.match_rows(first, at, second, other))

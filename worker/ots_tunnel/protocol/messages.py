@@ -1,6 +1,6 @@
-"""Wire messages of the tunnel service to the vocabulary of `model` and back.
+"""Conversion between the wire messages of the Tunnel Service and the vocabulary of `model`.
 
-Wire names stay behind this module: rpo becomes consume point, CLOSE and its numbers become `ChannelStatus`.
+Wire names end here: rpo becomes consume point, the strings and numbers of a status become `ChannelStatus`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ots_tunnel.protocol import tunnel_pb2
 
 
 def stream_config_to_wire(config: StreamConfig) -> tunnel_pb2.StreamTunnelConfig:
-    """The part of the stream to deliver; the flag stays out where a start is given, as in the vendor's clients."""
+    """The part of the stream to deliver; the flag is omitted where a start is given, as in the vendor's clients."""
     message = tunnel_pb2.StreamTunnelConfig()
     if config.start_offset_ns:
         message.startOffset = config.start_offset_ns
@@ -39,14 +39,14 @@ def stream_config_to_wire(config: StreamConfig) -> tunnel_pb2.StreamTunnelConfig
 
 
 def stream_config_from_wire(message: tunnel_pb2.StreamTunnelConfig) -> StreamConfig:
-    """The part of the stream a tunnel delivers; what is absent counts as latest, 0, 0."""
+    """The part of the stream that a tunnel delivers; absent fields mean latest, 0, 0."""
     return StreamConfig(message.flag == tunnel_pb2.EARLIEST, message.startOffset, message.endOffset)
 
 
 def create_tunnel_request(
     table_name: str, tunnel_name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
 ) -> tunnel_pb2.CreateTunnelRequest:
-    """Ask for a tunnel; `stream` is ignored by the service for base data alone."""
+    """Request for a tunnel; the service ignores `stream` for a tunnel of base data only."""
     tunnel = tunnel_pb2.Tunnel(
         table_name=table_name,
         tunnel_name=tunnel_name,
@@ -57,7 +57,7 @@ def create_tunnel_request(
 
 
 def tunnel_info_from_wire(message: tunnel_pb2.TunnelInfo) -> TunnelInfo:
-    """What the service says of a tunnel.
+    """The service's description of a tunnel.
 
     Raises:
         CodecError: an unknown tunnel type.
@@ -84,7 +84,7 @@ def tunnel_info_from_wire(message: tunnel_pb2.TunnelInfo) -> TunnelInfo:
 
 
 def channel_info_from_wire(message: tunnel_pb2.ChannelInfo) -> ChannelInfo:
-    """What the service says of a channel; ``Base`` is accepted for ``BaseData``, as some documents print it.
+    """The service's description of a channel; ``Base`` counts as ``BaseData``, as some vendor documents print it.
 
     Raises:
         CodecError: an unknown type or status.
@@ -149,5 +149,5 @@ def _channel_to_wire(channel: Channel) -> tunnel_pb2.Channel:
 
 
 def checkpoint_from_wire(message: tunnel_pb2.GetCheckpointResponse) -> Checkpoint:
-    """The cursor the service keeps."""
+    """The cursor that the service stores."""
     return Checkpoint(Token(message.checkpoint), message.sequence_number)

@@ -1,6 +1,6 @@
-"""The two messages that carry records in bulk: a page that is read, a batch that is written.
+"""The two messages that carry records in bulk: the page that is read and the batch that is written.
 
-Both are framed here instead of in `messages`: their cost is per record.
+They are framed here and not in `messages` because their cost is per record.
 
 Source: docs/protocol.md 2.2, docs/data-plane.md 2.3.
 """
@@ -24,7 +24,7 @@ _WIRE_ACTIONS = {Action.PUT: table_pb2.PUT, Action.UPDATE: table_pb2.UPDATE, Act
 
 
 class PageContent(NamedTuple):
-    """What one ReadRecords returned; `may_more` is None where the service does not say."""
+    """Content of one ReadRecords answer; `may_more` is None where the service does not set it."""
 
     records: list[Record]
     next_token: Token
@@ -32,10 +32,10 @@ class PageContent(NamedTuple):
 
 
 def read_page(body: bytes) -> PageContent:
-    """Frame the records of a ReadRecordsResponse; none of them is decoded.
+    """Frame the records of a ReadRecordsResponse without decoding them.
 
     Raises:
-        CodecError: the bytes are no such message, or lack a required field.
+        CodecError: the bytes are not that message, or lack a required field.
     """
     if native is not None:
         content = native.read_page(body)
@@ -45,7 +45,7 @@ def read_page(body: bytes) -> PageContent:
 
 
 def read_page_in_python(body: bytes) -> PageContent:
-    """The reference of `read_page`."""
+    """Reference implementation of `read_page`."""
     message: Any = tunnel_pb2.ReadRecordsResponse()
     try:
         message.ParseFromString(body)
@@ -64,7 +64,7 @@ def read_page_in_python(body: bytes) -> PageContent:
 
 
 def count_actions(records: Sequence[Record]) -> Mapping[int, int]:
-    """How many records of each action there are; nothing is decoded."""
+    """Number of records of each action; nothing is decoded."""
     if native is not None and type(records) is list:
         counts: dict[int, int] | None = native.count_actions(records)
         if counts is not None:
@@ -82,7 +82,7 @@ def total_size(records: Sequence[Record]) -> int:
 
 
 def encode_batch_write(table: str, records: Sequence[Record]) -> bytes:
-    """The BatchWriteRowRequest that repeats records in a table, unconditionally and in order.
+    """The BatchWriteRowRequest that writes records to a table, unconditionally and in order.
 
     Raises:
         CodecError: a record is malformed.
@@ -95,7 +95,7 @@ def encode_batch_write(table: str, records: Sequence[Record]) -> bytes:
 
 
 def encode_batch_write_in_python(table: str, records: Sequence[Record]) -> bytes:
-    """The reference of `encode_batch_write`."""
+    """Reference implementation of `encode_batch_write`."""
     request = table_pb2.BatchWriteRowRequest()
     in_table = request.tables.add(table_name=table)
     for record in records:
@@ -105,9 +105,9 @@ def encode_batch_write_in_python(table: str, records: Sequence[Record]) -> bytes
 
 
 def all_rows_stored(answer: bytes, count: int) -> bool:
-    """Whether a BatchWriteRowResponse says that each of `count` rows is stored; False also for what is no such message.
+    """Whether a BatchWriteRowResponse reports all of `count` rows as stored; False also for any other bytes.
 
-    The usual case in one look; what became of single rows is in `table_calls`.
+    Covers the usual case in one pass; `client.table_calls` reads the outcome of each row.
     """
     if native is not None:
         return bool(native.all_rows_stored(answer, count))

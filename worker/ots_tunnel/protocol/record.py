@@ -1,6 +1,6 @@
-"""One row change as a tunnel delivers it, decoded only where somebody looks.
+"""One row change as a tunnel delivers it, decoded on access.
 
-The class here is the reference; where the package was built with a compiler, its compiled twin takes its place.
+The class here is the reference; where the package was built with a compiler, the compiled twin replaces it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Record:
         """
         if self._row is not None:
             return self._row.primary_key
-        # The row as a whole: a damaged tag may make the key shorter, and no cell's own checksum tells.
+        # The whole row is verified: a damaged tag may shorten the key, which no checksum of a cell detects.
         return decode_key_cells(scan_whole_row(self.body).key)
 
     @property
@@ -134,7 +134,7 @@ def _check_columns(columns: tuple[Column, ...]) -> None:
             raise CodecError("a cell is put without a value")
 
 
-#: The reference, whatever `Record` is.
+#: The reference, whichever class `Record` is.
 PythonRecord = Record
 
 if not TYPE_CHECKING and native is not None:

@@ -1,7 +1,7 @@
-"""Read cursors, which the service also keeps as checkpoints (docs/protocol.md 2.4).
+"""Read cursors, which the service also stores as checkpoints (docs/protocol.md 2.4).
 
-A client treats them as opaque but for two questions: is the channel at its end (`FINISHED`), and is it one of
-the stream. The emulator builds its own.
+A client reads two facts from a token: whether the channel is at its end (`FINISHED`), and whether it reads the stream.
+For anything else a token is opaque. The emulator builds its own.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ BASE_CHANNEL_PREFIX = "BaseData_"
 
 @dataclass(frozen=True, slots=True)
 class TokenContent:
-    """What a token says.
+    """Content of a token.
 
     `primary_key` is set for base data and holds PlainBuffer with header; `iterator` is set for the stream;
-    `total_count` is rows so far, which version 1 does not know.
+    `total_count` is the number of rows so far, which version 1 lacks.
     """
 
     version: int = 2
@@ -39,7 +39,7 @@ def parse_token(token: Token) -> TokenContent:
     """Read a token of version 1 or 2.
 
     Raises:
-        CodecError: `FINISHED`, or no token.
+        CodecError: the text is `FINISHED` or not a token.
     """
     if token == FINISHED:
         raise CodecError(f"{FINISHED!r} marks the end of a channel and holds no position")
@@ -49,7 +49,7 @@ def parse_token(token: Token) -> TokenContent:
             raise CodecError("token lacks its version or content")
         if outer.version not in (1, 2):
             raise CodecError(f"token version {outer.version}, known are 1 and 2")
-        # Version 1 differs only in the field it does not have.
+        # Version 1 lacks one field and is otherwise the same message.
         content = tunnel_pb2.TokenContentV2.FromString(outer.content)
     except (binascii.Error, ValueError, DecodeError) as error:
         raise CodecError("token is no base64 of a token message") from error
@@ -65,7 +65,7 @@ def parse_token(token: Token) -> TokenContent:
 
 
 def build_token(content: TokenContent) -> Token:
-    """Write a token; stream tokens carry a timestamp even where it is 0, as the service's do.
+    """Build a token; a stream token carries its timestamp even where that is 0, as the service's tokens do.
 
     Raises:
         CodecError: a version other than 1 and 2.
@@ -87,7 +87,7 @@ def build_token(content: TokenContent) -> Token:
 
 
 def is_stream_token(token: Token) -> bool:
-    """Whether a channel with this token reads the stream; False for `FINISHED` and for what cannot be read."""
+    """Whether a channel with this token reads the stream; False for `FINISHED` and for unreadable tokens."""
     try:
         return bool(parse_token(token).iterator)
     except CodecError:
@@ -95,7 +95,7 @@ def is_stream_token(token: Token) -> bool:
 
 
 def channel_type(channel_id: ChannelId, token: Token) -> ChannelType:
-    """Type of a channel, from its id, else from its token; a finished one of unknown id counts as stream."""
+    """Type of a channel by its id, or by its token where the id does not tell; a finished one then counts as stream."""
     if channel_id.startswith(BASE_CHANNEL_PREFIX):
         return ChannelType.BASE
     return ChannelType.STREAM if token == FINISHED or is_stream_token(token) else ChannelType.BASE

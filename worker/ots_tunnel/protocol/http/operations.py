@@ -19,7 +19,7 @@ TABLE_API_VERSION: Final = "2015-12-31"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call of the service; `idempotent` ones may be sent again when no answer came."""
+    """One call of the service; an idempotent one may be sent again when no answer came."""
 
     name: str
     path: str
@@ -39,8 +39,8 @@ def _table(name: str, *, idempotent: bool) -> Operation:
     return Operation(name, f"/{name}", request, response, idempotent, TABLE_API_VERSION)
 
 
-#: Operations of the tunnel service by name (docs/protocol.md 1.1). A heartbeat repeated is a heartbeat; a
-#: checkpoint repeated with the same number is refused, which its caller has to understand.
+#: Operations of the tunnel service by name (docs/protocol.md 1.1). Heartbeats are
+#: repeated by the next beat, not by a retry. The service refuses a checkpoint that repeats a stored sequence number.
 TUNNEL_OPERATIONS: Final[Mapping[str, Operation]] = {
     operation.name: operation
     for operation in (

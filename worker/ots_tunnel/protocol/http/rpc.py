@@ -1,7 +1,6 @@
 """Calls as values: typed message to `HttpRequest`, `HttpResponse` to typed message or error.
 
-Every operation of both services stands in one of two tables. Requests are signed with V2, which the tunnel and
-the table service both take. Source: docs/protocol.md 1 and 2, docs/data-plane.md 1 and 2.
+Requests are signed with V2, which both services accept. Source: docs/protocol.md 1 and 2, docs/data-plane.md 1 and 2.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ots_tunnel.version import __version__
 
 USER_AGENT: Final = f"ots-tunnel/{__version__}"
 
-#: Longest piece of a foreign error page that is kept.
+#: Characters of a foreign error page that are kept; own choice.
 _TEXT_LIMIT = 200
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,99}")
 _HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT", re.ASCII)
@@ -42,8 +41,8 @@ def build_request(
         message: the request, or its bytes where it was encoded for speed (see `page`).
         instance: instance name.
         credentials: what to sign with.
-        now: Unix seconds; the service refuses a clock that is off by minutes.
-        trace_id: free text that finds the call in the service's logs.
+        now: Unix seconds; the service refuses a date that is minutes off.
+        trace_id: free text by which the service's logs find the call.
 
     Raises:
         CodecError: the message lacks a required field or is of another type.
@@ -56,7 +55,7 @@ def build_request(
         "x-ots-date": format_date(now),
         "x-ots-instancename": instance,
     }
-    # The signature wants them sorted.
+    # In alphabetical order, as the signature needs them.
     if op.api_version == TABLE_API_VERSION:
         headers["x-ots-sdk-traceid"] = trace_id
     if credentials.security_token:
@@ -78,10 +77,10 @@ def _serialize(op: Operation, message: Message) -> bytes:
 
 
 def body_of(op: Operation, response: HttpResponse) -> bytes:
-    """The body of a success, for messages that are read without being parsed as a whole (see `page`).
+    """The body of a success, for messages that are not parsed as a whole (see `page`).
 
     Raises:
-        ServiceError: the service answered with an error; the subclass tells what to do (see `errors`).
+        ServiceError: the service answered with an error; the subclass decides what to do (see `errors`).
     """
     if not 200 <= response.status < 300:
         raise _parse_error(op, response)
@@ -93,8 +92,8 @@ def parse_response(op: Operation, response: HttpResponse) -> Any:
     """The answer as a message of the operation's response type.
 
     Raises:
-        ServiceError: the service answered with an error; the subclass tells what to do (see `errors`).
-        CodecError: a success whose body is no such message or lacks a required field.
+        ServiceError: the service answered with an error; the subclass decides what to do (see `errors`).
+        CodecError: the body of a success is not that message or lacks a required field.
     """
     body = body_of(op, response)
     message: Any = op.response_type()
@@ -121,7 +120,7 @@ def _parse_error(op: Operation, response: HttpResponse) -> ServiceError:
     if known:
         message = error.message if isinstance(error.message, str) else _shorten(error.message)
         return service_error(error.code, message, request_id, response.status)
-    # A balancer's error page, or nothing: what the vendor's Go client makes of it (docs/protocol.md 1.10).
+    # A load balancer's error page, or an empty body, is treated as the vendor's Go client does (docs/protocol.md 1.10).
     text = _shorten(response.body) or "no body"
     if response.status >= 500:
         unavailable = "OTSServerUnavailable" if op.api_version == TABLE_API_VERSION else "OTSTunnelServerUnavailable"
@@ -140,13 +139,13 @@ def error_body(code: str, message: str) -> bytes:
 
 
 def service_time(response: HttpResponse) -> float | None:
-    """When the service answered, in Unix seconds without fraction; None where no header says it."""
+    """Time of the answer in Unix seconds, without a fraction; None where no header has it."""
     date = response.headers.get("x-ots-date")
     if date is not None:
         try:
             return parse_date(date)
         except CodecError:
-            pass  # the other header may be readable, and no time is an answer too
+            pass  # the other header may be readable; an unknown time is a valid result
     return _parse_http_date(response.headers.get("date", ""))
 
 
@@ -162,7 +161,7 @@ def _parse_http_date(text: str) -> float | None:
 
 
 def check_text(message: Message) -> None:
-    """Refuse text that is not UTF-8; proto2 hands it out as bytes.
+    """Refuse text that is not UTF-8; protobuf returns such proto2 fields as bytes.
 
     Raises:
         CodecError: names the field.
@@ -176,7 +175,7 @@ def check_text(message: Message) -> None:
                 check_text(item)
 
 
-# Records of a page hold none and are not walked.
+# The records of a page hold no text and are not walked.
 @lru_cache(maxsize=256)
 def _holds_text(descriptor: Descriptor) -> bool:
     return any(

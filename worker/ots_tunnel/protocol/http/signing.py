@@ -23,7 +23,7 @@ def format_date(epoch_s: float) -> str:
     return f"{_whole_seconds(seconds)}.{milliseconds:03d}Z"
 
 
-# Every request of a second has the same one.
+# Cached: every request of one second has the same text.
 @lru_cache(maxsize=4)
 def _whole_seconds(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
@@ -32,10 +32,10 @@ def _whole_seconds(seconds: int) -> str:
 def parse_date(text: str) -> float:
     """Unix seconds of an ``x-ots-date``, without its fraction.
 
-    The vendor's Go client puts month, day and hour where the fraction belongs (docs/protocol.md 1.3).
+    The fraction is ignored: the vendor's Go client writes month, day and hour there (docs/protocol.md 1.3).
 
     Raises:
-        CodecError: the text is no such date.
+        CodecError: the text is not such a date.
     """
     match = _DATE.fullmatch(text.strip())
     if match is None:
@@ -46,7 +46,7 @@ def parse_date(text: str) -> float:
         raise CodecError(f"date {text[:40]!r} does not exist") from error
 
 
-# Every answer of a second has the same one.
+# Cached: every answer of one second has the same date.
 @lru_cache(maxsize=16)
 def _epoch(parts: tuple[str, ...]) -> float:
     year, month, day, hour, minute, second = map(int, parts)
@@ -63,7 +63,7 @@ def string_to_sign(path: str, headers: Mapping[str, str]) -> str:
 
     Args:
         path: absolute path such as ``/tunnel/heartbeat``, without the endpoint.
-        headers: any case, any others beside.
+        headers: names in any case; others are ignored.
     """
     return f"{path}\nPOST\n\n" + "".join(f"{line}\n" for line in _signed_lines(headers))
 
@@ -75,7 +75,7 @@ def _signed_lines(headers: Mapping[str, str]) -> list[str]:
 
 
 def sign_v2_in_order(path: str, headers: Mapping[str, str], secret: str) -> str:
-    """The same as `sign_v2` for headers that are all to be signed, in lower case and sorted."""
+    """`sign_v2` for headers of which all are signed, in lower case and sorted."""
     lines = [f"{name}:{value.strip()}\n" for name, value in headers.items()]
     return _hmac_base64(secret, f"{path}\nPOST\n\n{''.join(lines)}", "sha1")
 

@@ -1,6 +1,6 @@
-"""HTTP/1.1 as bytes, the part of it that a client of one endpoint needs; without input or output.
+"""HTTP/1.1 as bytes, as far as a client of one endpoint needs it; without input or output.
 
-Requests always have a body of known length. Answers have a Content-Length, are chunked, or end with the connection.
+A request has a body of known length. An answer has a Content-Length, is chunked, or ends with the connection.
 Source: RFC 9112, sections 4 to 7 and 9.
 """
 
@@ -13,39 +13,42 @@ from functools import lru_cache
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
-#: Most bytes of a status line with all headers, or of one chunk's size.
+#: Most bytes of a status line with all headers, and of the line with one chunk's size; own choice.
 HEAD_LIMIT = 64 << 10
 CHUNK_LINE_LIMIT = 1 << 10
 _END = b"\r\n\r\n"
+#: Line breaks in the head of a request besides those of the caller's headers: request line, Host, Accept, Content-Type,
+#: Content-Length and the empty line.
+_OWN_LINES = 6
 _NO_BODY = frozenset((204, 304))
 _HEX = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-9][0-9][0-9])(?: .*)?", re.DOTALL)
 
 
 def encode_head(host: str, request: HttpRequest) -> bytes:
-    """Everything of a request that stands before its body.
+    """The bytes of a request before its body.
 
     Args:
-        host: of the endpoint, with a port where it has one.
+        host: of the endpoint, with its port if it names one.
 
     Raises:
-        CodecError: a header has a line break, which would begin another one.
+        CodecError: a header contains a line break, which would start another header.
     """
     lines = [f"{name}: {value}\r\n" for name, value in request.headers.items()]
     text = (
         f"POST {request.path} HTTP/1.1\r\nHost: {host}\r\n{''.join(lines)}Accept: */*\r\n"
         f"Content-Type: application/octet-stream\r\nContent-Length: {len(request.body)}\r\n\r\n"
     )
-    # The lines above have one each, and the empty line.
-    if text.count("\n") != len(lines) + 6 or text.count("\r") != len(lines) + 6:
+    expected = len(lines) + _OWN_LINES
+    if text.count("\n") != expected or text.count("\r") != expected:
         raise CodecError("a header of the request has a line break")
     return text.encode()
 
 
 class AnswerReader:
-    """Reads one answer from pieces of bytes, as they come.
+    """Reads one answer from pieces of bytes.
 
-    `may_reuse` says, once the answer is there, whether another request may follow on the connection.
+    `may_reuse` is valid once the answer is complete: whether the connection can carry another request.
     """
 
     __slots__ = ("_chunks", "_head", "_headers", "_left", "_pieces", "_status", "may_reuse")
@@ -55,16 +58,16 @@ class AnswerReader:
         self._status = 0
         self._headers: Mapping[str, str] = {}
         self._pieces: list[bytes] = []
-        #: Bytes of the body that are missing; None where it ends with the connection.
+        #: Missing bytes of the body; None where the body ends with the connection.
         self._left: int | None = 0
         self._chunks: _Chunks | None = None
         self.may_reuse = False
 
     def feed(self, data: bytes) -> HttpResponse | None:
-        """The answer when it is complete, which the last byte of `data` has to end.
+        """The answer once it is complete; None before.
 
         Raises:
-            CodecError: this is no HTTP answer, or there is more behind it.
+            CodecError: the bytes are not an HTTP answer, or more bytes follow it.
         """
         if not self._status:
             data = self._head + data if self._head else data
@@ -86,14 +89,14 @@ class AnswerReader:
         return self._answer(self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces))
 
     def end(self) -> HttpResponse | None:
-        """The connection has ended: the answer if that was its end, None if it is cut."""
+        """The answer, if it ends with the connection; None if it was cut."""
         return self._answer(b"".join(self._pieces)) if self._status and self._left is None else None
 
     def _answer(self, body: bytes) -> HttpResponse:
         return HttpResponse(self._status, self._headers, body)
 
     def _read_head(self, data: bytes) -> bytes | None:
-        """What follows the head; None while it is not complete."""
+        """The bytes after the head; None while the head is incomplete."""
         while True:
             end = data.find(_END)
             if end < 0:
@@ -104,7 +107,7 @@ class AnswerReader:
             version, status, headers = parse_head(data[:end])
             data = data[end + len(_END) :]
             if status >= 200:
-                break  # what is below is said in advance of the answer
+                break  # 1xx precede the answer
         self._status, self._headers = status, headers
         self._begin_body(version)
         return data
@@ -130,7 +133,7 @@ class AnswerReader:
 
 
 class _Chunks:
-    """A body in chunks, with trailers that are passed over."""
+    """A chunked body; its trailers are ignored."""
 
     __slots__ = ("_data", "_in_trailers", "pieces")
 
@@ -177,10 +180,10 @@ def _chunk_size(line: bytes) -> int:
 
 
 def parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
-    """Version, status and headers of an answer; of headers that repeat, the values are joined by commas.
+    """Version, status and headers of an answer; the values of a repeated header are joined by commas.
 
     Raises:
-        CodecError: this is no head of an answer.
+        CodecError: the bytes are not the head of an answer.
     """
     first, *lines = head.split(b"\r\n")
     found = _STATUS_LINE.fullmatch(first)
@@ -193,7 +196,7 @@ def parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
     return found[1], int(found[2]), headers
 
 
-# Most lines are the same in every answer.
+# Cached: most lines are the same in every answer.
 @lru_cache(maxsize=256)
 def _header(line: bytes) -> tuple[str, str]:
     name, colon, value = line.decode("latin-1").partition(":")

@@ -1,4 +1,4 @@
-"""Types of the compiled twin; what it does is said in `record`, `page`, `spans` and `crc8`."""
+"""Types of the compiled twin; `record`, `page`, `spans`, `matching` and `crc8` describe its functions."""
 
 from collections.abc import Sequence
 

@@ -1,11 +1,38 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled twin of `record`, of `spans.scan_row`, of the page's framing and of the batch's encoding.
+"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching` and `crc8`.
 
-It reads what is well-formed and hands everything else to the Python reference, which then says what is wrong: so
-there is one set of rules and one set of errors. Bytes are those of `tags` and of docs/protocol.md 2.2 and 3.1.
+Theory of operation
+-------------------
+Parts, one file each, compiled as one module so that the C compiler can inline across them:
 
-A record is a view of its page: columns are decoded when they are asked for. Records and columns cannot be part of a
-cycle, so the garbage collector does not track them.
+    native/checksum.pxi   CRC-8, eight bytes at a time
+    native/cells.pxi      the grammar: cells and rows, found and verified; C structs, no Python objects
+    native/columns.pxi    names, values, and the class Column
+    native/record.pxi     the class Record, a view of its page
+    native/page.pxi       framing of a ReadRecordsResponse, counts over its records
+    native/batch.pxi      a BatchWriteRowRequest from records, its answer, the plan of a page's requests
+    native/spans.pxi      scan_row
+    native/matching.pxi   the equal rows of two pages
+
+One rule: the twin accepts well-formed input and nothing else. Where a tag, a length, a checksum or a type is not what
+the grammar expects, it returns None, and the caller runs the Python reference on the same bytes. The reference then
+raises the error, or accepts what is legal but rare: an extension with more blocks, two records with fields out of order.
+There is one set of rules, one set of error messages, and the twin never needs to explain itself. Property tests compare
+both on valid and on damaged bytes.
+
+Memory. A record holds its page, a start and a size; key and columns are made on access. `Record` and `Column` cannot be
+part of a cycle, so the garbage collector does not track them (`no_gc`). The freelists keep 1,024 freed records and 256
+freed columns for the next page. The caches hold 512 names, addressed by size, first and last byte; a name that is not
+there costs one new string. These sizes are own choices.
+
+Safety. Bounds checks are off, so every read is guarded by a comparison with `end`. Lengths come from the wire as 32 bits
+without sign and are compared with the rest, `size > end - at`, never added first: a sum could overflow.
+
+Example: `Record.columns` of a page's record runs `_scan_key` (offset of the first attribute), then `_scan_cell` for each
+cell into one `Cell` struct on the stack, `_is_sound` for its checksum, `_column` for its Python object, and `_row_end`
+for the row's checksum. If any of them fails, `PythonRecord` decodes the same bytes.
+
+Source: `tags`; docs/protocol.md 2.2 and 3.1.
 """
 
 cimport cython

@@ -1,4 +1,4 @@
-"""Rows built of raw cells, as `RowSpan` and `CellSpan` hold them, without decoding any."""
+"""Rows built from raw cells, as `RowSpan` and `CellSpan` hold them, without decoding any."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def join_row(
         cells: (raw, checksum) of each attribute cell.
         delete: whether the row carries the delete marker.
         sequence: position of a stream record.
-        header: whether the buffer's header goes in front.
+        header: whether the result starts with the header.
     """
     parts = [HEADER, _ROW_KEY, key] if header else [_ROW_KEY, key]
     checksums = bytearray(key_checksums)

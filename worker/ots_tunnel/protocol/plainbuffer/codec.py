@@ -1,7 +1,34 @@
-"""Rows of PlainBuffer, written and read; the grammar stands in `tags`, undecoded spans in `spans`.
+"""Rows of PlainBuffer, encoded from and decoded into Python values.
 
-Writing is strict about what fits the wire and leaves meaning to the caller (a put without value can be written,
-the service refuses it). Reading raises `CodecError` for anything the grammar does not allow.
+Theory of operation
+-------------------
+Parts. `tags` holds the grammar and the sizes. `values` encodes and decodes single values. `spans` finds the cells of a
+row and verifies checksums without decoding a value; `offsets` walks lengths only; `building` joins raw cells into a
+row; `sequence` reads the extension of stream records. This module combines them for callers that need values: keys,
+conditions, the emulator's requests, the commands. The worker's data path stays below it and passes bytes through.
+
+Encoding. Each cell becomes its bytes and its checksum byte; the row is the header, the key cells, the attribute cells,
+the marks and a checksum over the checksum bytes. Encoding refuses what does not fit the wire: integers beyond 64 bits,
+text with a lone surrogate. It does not judge meaning: a put without a value is encoded, and the service refuses it.
+
+Decoding runs in two steps. The scanner splits the row into spans and compares the checksums; then names and values are
+decoded. A caller thus never gets a value whose checksum was not compared, unless it asked for that. Whatever the bytes
+are, decoding returns a row or raises `CodecError` with the offset of the first byte that does not fit.
+
+Where the compiled twin exists, it takes over `scan_row` and `Record`. It decides only about well-formed rows and hands
+every other row to the Python code, so that there is one set of rules and one set of errors (see `_native.pyx`).
+
+Numbers: 4,096 column names are cached in each direction (own choice: more names than a table's rows usually have; it
+saves the decoding and the memory of equal strings).
+
+Example: the row {key id = 7, no cells}, with its header:
+
+    75 00 00 00                                   header
+    01                                            key section
+      03  04 02 00 00 00 69 64                    cell, name of 2 bytes: "id"
+          05 09 00 00 00  00 07 00 00 00 00 00 00 00   value of 9 bytes: integer, 7
+          0A 60                               checksum of "id" and of the 9 bytes
+    09 F5                                     checksum of 60 and of 00, since there is no delete marker
 """
 
 from __future__ import annotations
@@ -83,8 +110,8 @@ def encode_row(
         primary_key: key columns in the table's order.
         columns: cells in the order they are written.
         delete: whether the row carries the delete marker.
-        sequence: position of a stream record; writes have none.
-        header: whether the buffer's header goes in front.
+        sequence: position of a stream record; None for writes.
+        header: whether the result starts with the header.
 
     Raises:
         CodecError: a value or name does not fit the wire.
@@ -102,7 +129,7 @@ def encode_row(
 
 
 def encode_primary_key(primary_key: PrimaryKey) -> bytes:
-    """Encode a row that holds only a key: range bounds, split points, row keys of reads."""
+    """Encode a row with a key only: a range bound, a split point, or the key of a read."""
     return encode_row(primary_key)
 
 
@@ -130,7 +157,7 @@ def _encode_timestamp(timestamp_ms: int) -> bytes:
         raise CodecError(f"timestamp {timestamp_ms!r} is no 64-bit integer of milliseconds") from error
 
 
-# Names repeat for every row; sharing them also spares memory.
+# Names repeat in every row; sharing them also saves memory.
 @lru_cache(maxsize=4096)
 def _encode_name(name: str) -> tuple[bytes, bytes]:
     try:
@@ -162,7 +189,7 @@ def decode_row(buf: bytes, *, verify: bool = True) -> DecodedRow:
 
 
 def decode_rows(buf: bytes, *, verify: bool = True) -> list[DecodedRow]:
-    """Decode a buffer of one header and any number of rows; empty bytes hold none.
+    """Decode a buffer of one header and any number of rows; empty bytes have no rows.
 
     Raises:
         CodecError: no header, malformed rows, or a checksum is wrong.
@@ -180,10 +207,10 @@ def decode_rows(buf: bytes, *, verify: bool = True) -> list[DecodedRow]:
 
 
 def decode_primary_key(buf: bytes) -> PrimaryKey:
-    """Decode a buffer whose row holds only a key.
+    """Decode a buffer whose row has a key only.
 
     Raises:
-        CodecError: as `decode_row`, and when the row has attributes or marks.
+        CodecError: as `decode_row`, or the row has attributes or marks.
     """
     row = decode_row(buf)
     if row.columns or row.delete_marker or row.sequence is not None:
@@ -210,7 +237,7 @@ def decode_key_cells(key: bytes) -> PrimaryKey:
     """Decode the key cells of a row, as `RowSpan.key` and `Record.key` hold them.
 
     Raises:
-        CodecError: the bytes are no key cells.
+        CodecError: the bytes are not key cells.
     """
     columns = []
     pos = 0

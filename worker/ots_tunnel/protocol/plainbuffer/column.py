@@ -13,7 +13,7 @@ from ots_tunnel.protocol.plainbuffer.compiled import native
 class Column:
     """One cell of a row or of a change.
 
-    `value` is None for deletions, `timestamp_ms` is None where the server chooses it or has none to say.
+    `value` is None for deletions. `timestamp_ms` is None where the server chooses it or does not return it.
     """
 
     name: str
@@ -23,5 +23,5 @@ class Column:
 
 
 if not TYPE_CHECKING and native is not None:
-    # Records make millions of them: the compiled class costs a tenth.
+    # A page makes thousands of them; the compiled class costs a tenth.
     Column = native.Column

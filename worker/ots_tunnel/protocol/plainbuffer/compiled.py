@@ -1,4 +1,4 @@
-"""Which codec is in use: the compiled twin where the package was built with a compiler, else Python.
+"""Choice of the codec: the compiled twin where the package was built with a compiler, Python otherwise.
 
 `OTS_TUNNEL_CODEC=python` chooses the reference, `OTS_TUNNEL_CODEC=compiled` refuses to start without the twin.
 """
@@ -34,5 +34,5 @@ def _load(choice: str) -> ModuleType | None:
 
 
 native: Final = _load(os.environ.get(VARIABLE, "auto"))
-#: What a log line, a benchmark or a person is told.
+#: Name of the codec in logs and benchmarks.
 CODEC: Final = "Python" if native is None else "compiled"

@@ -41,10 +41,8 @@ _tag_length = TAG_LENGTH.unpack_from
 def skip_cells(buf: bytes, offset: int) -> int:
     """Offset after the last cell of the row at `offset`: of its delete marker, extension or checksum.
 
-    Walks lengths only; for rows that were scanned before or will be by their reader.
-
     Raises:
-        CodecError: the bytes are no row or end too early.
+        CodecError: the bytes are not a row or end too early.
     """
     try:
         pos = scan_key_cells(buf, offset, verify=False)[0]
@@ -75,7 +73,7 @@ def scan_key(buf: bytes, offset: int = HEADER_BYTES) -> bytes:
     """The wire bytes of the key cells of the row at `offset`.
 
     Raises:
-        CodecError: the bytes are no row or end too early.
+        CodecError: the bytes are not a row or end too early.
     """
     try:
         return buf[offset + TAG_BYTES : scan_key_cells(buf, offset, verify=False)[0]]
@@ -84,10 +82,10 @@ def scan_key(buf: bytes, offset: int = HEADER_BYTES) -> bytes:
 
 
 def read_sequence(buf: bytes) -> SequenceInfo | None:
-    """The sequence of a buffer with exactly one row, None where it has none.
+    """The sequence of a buffer with exactly one row; None if the row has no extension.
 
     Raises:
-        CodecError: the bytes are no row or end too early.
+        CodecError: the bytes are not a row or end too early.
     """
     if ends_in_sequence(buf):
         return scan_extension(buf, len(buf) - SEQUENCE_TAIL_BYTES)[1]
@@ -95,13 +93,13 @@ def read_sequence(buf: bytes) -> SequenceInfo | None:
 
 
 def strip_extension(buf: bytes) -> bytes:
-    """The row without its extension: what a write takes; the row checksum stays right.
+    """The row without its extension, as a write needs it; the row's checksum does not cover the extension.
 
     Args:
         buf: header and exactly one row.
 
     Raises:
-        CodecError: the bytes are no row or end too early.
+        CodecError: the bytes are not a row or end too early.
     """
     if ends_in_sequence(buf):
         return buf[:-SEQUENCE_TAIL_BYTES] + buf[-CHECKSUM_BYTES:]
@@ -112,10 +110,10 @@ def strip_extension(buf: bytes) -> bytes:
 
 
 def split_rows(buf: bytes) -> list[bytes]:
-    """The rows of a GetRange answer, each without header; none for empty bytes.
+    """The rows of a GetRange answer, each without header; empty for empty bytes.
 
     Raises:
-        CodecError: the header is missing, or the bytes are no rows.
+        CodecError: the header is missing, or the bytes are not rows.
     """
     if not buf:
         return []
@@ -129,7 +127,7 @@ def split_rows(buf: bytes) -> list[bytes]:
 
 
 def _tail(buf: bytes, offset: int) -> tuple[int, int, int, SequenceInfo | None]:
-    """Offsets of the extension's begin and end and of the row's end, and the sequence."""
+    """Start and end of the extension, end of the row, and the sequence."""
     pos = skip_cells(buf, offset)
     try:
         if buf[pos] == DELETE_MARKER:

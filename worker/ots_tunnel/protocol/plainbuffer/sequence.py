@@ -1,7 +1,7 @@
-"""The extension of stream records: where in the stream a record stands.
+"""The extension of a stream record: its position in the stream.
 
-The service writes one block, the sequence: 29 bytes with the extension's own tag and length. A row's checksum does
-not cover the extension.
+The service writes one block, the sequence; with the extension's own tag and length these are 29 bytes. The row's
+checksum does not cover them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def encode_sequence(sequence: SequenceInfo) -> bytes:
 def scan_extension(buf: bytes, pos: int) -> tuple[int, SequenceInfo | None]:
     """Offset after the extension at `pos`, and its sequence if it has one.
 
-    Blocks of other tags are skipped by their length, as the vendor's Java reader does (docs/protocol.md 3.4).
+    Other blocks are skipped by their length, as the vendor's Java reader does (docs/protocol.md 3.4).
     """
     end = pos + TAG_LENGTH_BYTES + _tag_length(buf, pos)[1]
     pos += TAG_LENGTH_BYTES
@@ -94,12 +94,12 @@ def _scan_sequence(buf: bytes, pos: int, length: int) -> SequenceInfo:
 def ends_in_sequence(buf: bytes) -> bool:
     """Whether the last 31 bytes are a full extension and a row checksum, and cannot be anything else.
 
-    A row without extension ends in ``0A crc [08] 09 crc``: its fourth byte from the end is 0A, or its third is
-    08. Value bytes that look like an extension are therefore told apart by these two bytes, which in a real
-    extension belong to the row index; an index above 655,359 merely takes the slow path.
-    An extension with further blocks whose last bytes repeat the pattern would match too. The service writes none,
-    and what is left after stripping then ends inside the outer extension, which no reader accepts.
-    A key without cells (``01 [08] 09 crc``) is too short to match, since the section before it is the header.
+    A row without extension ends in ``0A crc [08] 09 crc``: its fourth byte from the end is 0A, or its third is 08.
+    These two bytes tell a value that looks like an extension from a real extension, where they belong to the row index.
+    A row index above 655,359 can have the same bytes; such a row takes the slow path.
+    An extension with more blocks whose last bytes repeat the pattern would match too. The service writes none, and the
+    rest after stripping would end inside the outer extension, which no reader accepts.
+    A key without cells (``01 [08] 09 crc``) is too short to match, because the header precedes it.
     """
     return (
         buf[-SEQUENCE_TAIL_BYTES : -SEQUENCE_TAIL_BYTES + len(_SEQUENCE_START)] == _SEQUENCE_START

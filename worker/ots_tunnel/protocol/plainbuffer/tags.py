@@ -1,4 +1,4 @@
-"""The bytes that PlainBuffer consists of (docs/protocol.md 3.1, docs/data-plane.md 3.1).
+"""The grammar of PlainBuffer: its tags and sizes (docs/protocol.md 3.1, docs/data-plane.md 3.1).
 
     buffer    := 75000000 row*
     row       := 01 cell*                            primary key: name, value and checksum only
@@ -12,8 +12,8 @@
     value     := variant8 payload                    len32 counts both
     block     := 0C len32 0D epoch32 0E us64 0F index32   the sequence; blocks with other tags are skipped
 
-All integers are little-endian. A cell's checksum covers name, value, timestamp and op, in this order, which is
-not the wire's. A row's checksum covers the cells' checksum bytes, then 01 with a delete marker, 00 without.
+All integers are little-endian. A cell's checksum covers name, value, timestamp and op, in this order and not in the
+wire's. A row's checksum covers the checksum bytes of its cells, then 01 with a delete marker or 00 without one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BOOLEAN: Final = 0x02
 STRING: Final = 0x03
 BLOB: Final = 0x07
 
-#: Cell ops that may stand on the wire; a put has none.
+#: Ops that a cell can carry; a put carries none.
 CELL_OPS: Final = frozenset((1, 3, 4))
 
 #: Sizes on the wire, in bytes: the header, a tag, a tag with a length, the tags and the length in front of a name.

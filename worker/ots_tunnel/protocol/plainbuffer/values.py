@@ -27,7 +27,7 @@ def encode_value(value: Value | Marker | bytearray | memoryview) -> bytes:
     """Encode one value without length prefix.
 
     Raises:
-        CodecError: an integer beyond 64 bits, text that is no Unicode, or a type that has no variant.
+        CodecError: an integer beyond 64 bits, text that UTF-8 cannot express, or a type without a variant.
     """
     match value:
         case bool():
@@ -60,7 +60,7 @@ def decode_value(buf: bytes) -> Value | Marker:
     """Decode one value without length prefix.
 
     Raises:
-        CodecError: unknown variant, or the payload's length is not the variant's.
+        CodecError: the variant is unknown, or the payload has the wrong length for it.
     """
     return decode_value_at(bytes(buf), 0, len(buf))
 
@@ -69,7 +69,7 @@ def decode_value_at(buf: bytes, start: int, end: int) -> Value | Marker:
     """Decode the value in ``buf[start:end]``; the slice must lie inside the buffer.
 
     Raises:
-        CodecError: as `decode_value`; the offset is the buffer's.
+        CodecError: as `decode_value`; the offset counts from the start of the buffer.
     """
     size = end - start
     if size < 1 or end > len(buf):
@@ -96,7 +96,7 @@ def decode_key_value_at(buf: bytes, start: int, end: int) -> KeyValue:
     """Decode a primary key value in ``buf[start:end]``.
 
     Raises:
-        CodecError: as `decode_value`, and for types a key cannot have.
+        CodecError: as `decode_value`, or the type is not one of a key.
     """
     value = decode_value_at(buf, start, end)
     if isinstance(value, bool | float):
@@ -108,7 +108,7 @@ def decode_column_value_at(buf: bytes, start: int, end: int) -> Value:
     """Decode an attribute's value in ``buf[start:end]``.
 
     Raises:
-        CodecError: as `decode_value`, and for markers, which are no data.
+        CodecError: as `decode_value`, or the value is a marker.
     """
     value = decode_value_at(buf, start, end)
     if isinstance(value, Marker):

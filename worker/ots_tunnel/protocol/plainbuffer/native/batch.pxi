@@ -59,9 +59,9 @@ cdef inline Py_ssize_t _row_size(Py_ssize_t body) noexcept nogil:
 
 
 def encode_batch_write(str table not None, list records not None):
-    """A BatchWriteRowRequest that writes records of a tunnel as they are, without their extensions.
+    """A BatchWriteRowRequest that writes records of a tunnel unchanged, without their extensions.
 
-    None where one of them is not sound throughout: the reference says what is wrong with it.
+    None if a record is malformed or has a wrong checksum: the reference raises the error.
     """
     cdef bytes name = table.encode()
     cdef Py_ssize_t name_size = PyBytes_GET_SIZE(name), inner = 1 + _varint_size(name_size) + name_size
@@ -103,7 +103,7 @@ def encode_batch_write(str table not None, list records not None):
 
 
 def all_rows_stored(bytes answer not None, Py_ssize_t count):
-    """Whether a BatchWriteRowResponse says that each of `count` rows of one table is stored."""
+    """Whether a BatchWriteRowResponse reports all of `count` rows of one table as stored."""
     cdef const byte* data = <const byte*>PyBytes_AS_STRING(answer)
     cdef Py_ssize_t end = PyBytes_GET_SIZE(answer), at = 0, start = 0, row_end
     cdef Py_ssize_t stored = 0
@@ -127,16 +127,16 @@ def all_rows_stored(bytes answer not None, Py_ssize_t count):
 
 
 def plan_requests(list records not None, Py_ssize_t max_rows, Py_ssize_t max_bytes, Py_ssize_t max_cells, int max_waves):
-    """Cut a page into requests of records that can be written as they are; see `sinks.requests`.
+    """Cut a page into requests of records that are written unchanged; see `sinks.table.requests`.
 
-    Returns waves of requests, no key twice within a wave and a key's records in wave after wave; None where a record
-    is large, empty or malformed, or where keys repeat too often.
+    Returns waves of requests: no key occurs twice in a wave, and the records of a key are in consecutive waves. None if
+    a record is large, empty or malformed, or if a key occurs in more than `max_waves` records.
     """
     cdef Record record
     cdef Py_ssize_t key_end, size, wave, end = len(records), index
     cdef const byte* data
     cdef dict seen = {}
-    # the request of each wave that is being filled
+    # The last request of each wave, which is being filled.
     cdef list waves = [], current = []
     cdef list rows
     cdef Py_ssize_t[MOST_WAVES] bytes_of

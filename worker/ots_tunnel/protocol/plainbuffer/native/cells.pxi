@@ -67,7 +67,7 @@ cdef inline unsigned int _u32(const byte* data) noexcept nogil:
 
 
 cdef Py_ssize_t _scan_cell(const byte* data, Py_ssize_t at, Py_ssize_t end, Cell* cell) noexcept nogil:
-    """Offset after the cell at `at`, -1 where there is none."""
+    """Offset after the cell at `at`; -1 if it is malformed."""
     cdef Py_ssize_t size
     if end - at < CELL_START_BYTES or data[at] != CELL or data[at + 1] != CELL_NAME:
         return -1
@@ -116,7 +116,7 @@ cdef inline bint _is_sound(const Cell* cell) noexcept nogil:
 
 
 cdef Py_ssize_t _scan_key(const byte* data, Py_ssize_t end) noexcept nogil:
-    """Offset after the key section of the row behind the header, -1 where there is none."""
+    """Offset after the key section of the row behind the header; -1 if it is malformed."""
     cdef Cell cell
     cdef Py_ssize_t at = FIRST_CELL_AT
     if end < FIRST_CELL_AT + CHECKSUM_BYTES or data[0] != 0x75 or data[1] or data[2] or data[3] or data[HEADER_BYTES] != ROW_KEY:
@@ -142,9 +142,9 @@ cdef bint _ends_in_sequence(const byte* data, Py_ssize_t size) noexcept nogil:
 
 
 cdef Py_ssize_t _row_end(const byte* data, Py_ssize_t at, Py_ssize_t size, byte crc) noexcept nogil:
-    """Offset of the extension, or of the row checksum where there is none, from the offset behind the cells.
+    """Offset of the extension, or of the row checksum if there is no extension, from the offset behind the cells.
 
-    -1 where anything else follows, or the checksum over the cells' `crc` and the marker is another one.
+    -1 if anything else follows, or if the checksum over the cells' `crc` and the marker differs.
     """
     cdef byte mark = 0
     cdef Py_ssize_t tail
@@ -160,7 +160,7 @@ cdef Py_ssize_t _row_end(const byte* data, Py_ssize_t at, Py_ssize_t size, byte 
 
 
 cdef Py_ssize_t _check_row(const byte* data, Py_ssize_t size) noexcept nogil:
-    """Offset of the extension, or of the row checksum where there is none; -1 unless the row is sound throughout."""
+    """Offset of the extension, or of the row checksum if there is no extension; -1 if any checksum is wrong."""
     cdef Cell cell
     cdef Py_ssize_t key_end = _scan_key(data, size), at = FIRST_CELL_AT
     cdef byte crc = 0

@@ -1,6 +1,6 @@
 # Names, values and the class Column.
 
-# What the compiled code takes from the vocabulary; bound at first use, because the vocabulary imports this module.
+# Classes of the vocabulary; bound at first use, because the vocabulary imports this module.
 
 cdef object _reference = None
 cdef tuple _actions = None
@@ -34,7 +34,7 @@ cdef enum:
     NUMBER_BYTES = 1 + 8
     BOOLEAN_BYTES = 1 + 1
     TEXT_AT = 1 + 4
-    # Names that are kept, a power of two; the least recent of two that share a place is forgotten.
+    # Cached names, a power of two; of two names with the same place the later one stays.
     NAMES = 512
 
 cdef object _MALFORMED = object()
@@ -42,7 +42,7 @@ cdef list _names = [None] * NAMES
 
 
 cdef object _name(const byte* data, Py_ssize_t size):
-    """A column's name; names repeat for every row, so they are kept."""
+    """A column's name; names repeat in every row, so they are cached."""
     cdef Py_ssize_t place = (size * 31 + (data[0] * 7 if size else 0) + (data[size - 1] if size else 0)) & (NAMES - 1)
     cdef tuple kept = <tuple>_names[place]
     if kept is not None:
@@ -56,7 +56,7 @@ cdef object _name(const byte* data, Py_ssize_t size):
 
 
 cdef object _value(const byte* data, Py_ssize_t size):
-    """A value of variant and payload; `_MALFORMED` for everything else, raises UnicodeDecodeError."""
+    """A value of variant and payload; `_MALFORMED` if it is malformed. Raises UnicodeDecodeError."""
     cdef long long number
     cdef double real
     if size < 1:
@@ -79,7 +79,7 @@ cdef object _value(const byte* data, Py_ssize_t size):
 @cython.no_gc
 @cython.freelist(256)
 cdef class Column:
-    """One cell of a row or of a change; takes the place of `column.Column`."""
+    """One cell of a row or of a change; replaces `column.Column`."""
 
     cdef readonly object name
     cdef readonly object value
@@ -116,7 +116,7 @@ cdef class Column:
 
 
 cdef inline Column _column(const Cell* cell, Column before, str name):
-    """The column of a cell, None where it is malformed; `name` is None where it is not known yet."""
+    """The column of a cell, None if it is malformed; `name` is None if it is not known yet."""
     if cell.op == 0 and not cell.has_value:
         return None
     cdef object value = None
@@ -129,7 +129,7 @@ cdef inline Column _column(const Cell* cell, Column before, str name):
     column.value = value
     column.op = _ops[cell.op]
     if cell.has_timestamp:
-        # The cells of a row are usually of one time.
+        # The cells of a row usually have the same timestamp.
         if before is not None and before.timestamp_ms is not None and before.timestamp_ms == cell.timestamp_ms:
             column.timestamp_ms = before.timestamp_ms
         else:

@@ -3,7 +3,7 @@
 cdef Py_ssize_t _count_row(
     const byte* data, Py_ssize_t at, Py_ssize_t end, Py_ssize_t* cells, Py_ssize_t* versions
 ) noexcept nogil:
-    """Offset after the row at `at`, with its columns and versions counted; -1 where only the reference can tell."""
+    """Offset after the row at `at`, with its columns and versions counted; -1 where only the reference can decide."""
     cdef Cell cell
     cdef const byte* name = NULL
     cdef Py_ssize_t name_size = 0
@@ -28,7 +28,7 @@ cdef Py_ssize_t _count_row(
                     (name_size > cell.name_size) - (name_size < cell.name_size)
                 )
             if order > 0:
-                # A column may come again later: counting it once needs a set.
+                # The column may occur again later: counting it once would need a set.
                 return -1
             versions[0] += 1
             cells[0] += order != 0
@@ -43,7 +43,7 @@ cdef Py_ssize_t _count_row(
 
 
 def match_rows(bytes first not None, Py_ssize_t at, bytes second not None, Py_ssize_t other):
-    """How far two pages hold the same rows from these offsets on: (bytes, rows, cells, versions)."""
+    """Count the rows that two pages share from these offsets on: (bytes, rows, cells, versions)."""
     cdef const byte* one = <const byte*>PyBytes_AS_STRING(first)
     cdef const byte* two = <const byte*>PyBytes_AS_STRING(second)
     cdef Py_ssize_t end = PyBytes_GET_SIZE(first), left = PyBytes_GET_SIZE(second) - other

@@ -12,7 +12,7 @@ cdef enum:
     RECORD_ORIGIN = 3 << 3 | 2
 
 cdef inline Py_ssize_t _varint(const byte* data, Py_ssize_t at, Py_ssize_t end, unsigned long long* value) noexcept nogil:
-    """Offset after the number at `at`, -1 where it does not end."""
+    """Offset after the number at `at`; -1 if it does not end."""
     cdef int shift = 0
     value[0] = 0
     while at < end and shift < 64:
@@ -35,7 +35,7 @@ cdef inline Py_ssize_t _block(const byte* data, Py_ssize_t at, Py_ssize_t end, P
 
 
 cdef Record _read_record(bytes page, const byte* data, Py_ssize_t at, Py_ssize_t end):
-    """The record of one field, None where it is not the usual one."""
+    """The record of one field; None if the reference has to read it."""
     cdef unsigned long long action = 0
     cdef Py_ssize_t start = 0, body = -1, body_end = 0, origin = 0, origin_end = 0
     while at < end:
@@ -62,7 +62,7 @@ cdef Record _read_record(bytes page, const byte* data, Py_ssize_t at, Py_ssize_t
 
 
 def read_page(bytes page not None):
-    """Records, next token and may_more of a ReadRecordsResponse; None where only the reference can tell."""
+    """Records, next token and may_more of a ReadRecordsResponse; None if the reference has to read it."""
     if _reference is None:
         _bind()
     cdef const byte* data = <const byte*>PyBytes_AS_STRING(page)
@@ -99,7 +99,7 @@ def read_page(bytes page not None):
 
 
 def count_actions(list records not None):
-    """How many records of each action there are, those that there are; None where the reference has to look."""
+    """Number of records of each action that occurs; None if the reference has to count."""
     if _actions is None:
         _bind()
     cdef Py_ssize_t index, puts = 0, updates = 0, deletes = 0
@@ -121,7 +121,7 @@ def count_actions(list records not None):
 
 
 def total_size(list records not None):
-    """Bytes of all records on the wire; None where the reference has to look."""
+    """Bytes of all records on the wire; None if the reference has to count."""
     cdef Py_ssize_t index, total = 0
     cdef object record
     for index in range(len(records)):

@@ -3,7 +3,7 @@
 @cython.no_gc
 @cython.freelist(1024)
 cdef class Record:
-    """One row change as a view of its page; see `record.Record`, whose place it takes."""
+    """One row change as a view of its page; replaces `record.Record`."""
 
     cdef readonly object action
     cdef readonly bytes origin
@@ -30,7 +30,7 @@ cdef class Record:
         return _reference(self.action, self.body, self.origin)
 
     cdef inline bint _is_sound_throughout(self) noexcept:
-        """Whether every checksum is right, looked at once; False also where only the reference can tell."""
+        """Whether every checksum is right, compared once; False also where only the reference can decide."""
         if not self._sound:
             self._sound = _check_row(self._data(), self._size) >= 0
         return self._sound
@@ -88,7 +88,7 @@ cdef class Record:
         return self._columns
 
     cdef tuple _decode(self):
-        """Key, cells, marker and checksum in one pass; None where the row is not sound throughout."""
+        """Key, cells, marker and checksum in one pass; None if any part is malformed or a checksum is wrong."""
         cdef const byte* data = self._data()
         cdef Py_ssize_t size = self._size, end = _scan_key(data, size), at = FIRST_CELL_AT
         cdef byte crc = 0
@@ -118,9 +118,9 @@ cdef class Record:
         return tuple(columns) if _row_end(data, at, size, crc) >= 0 else None
 
     def column(self, str name not None):
-        """The first cell of this name, None where there is none; the others are not decoded.
+        """The first cell of this name, None if there is no such cell; the others are not decoded.
 
-        The checksum that is verified is the cell's own, or where there is none of this name the row's.
+        Verifies the checksum of that cell, or of the whole row if there is no such cell.
         """
         cdef const byte* data = self._data()
         cdef Py_ssize_t at = _scan_key(data, self._size), size = self._size
@@ -161,7 +161,7 @@ cdef class Record:
 
     @property
     def write_body(self):
-        """The row without its extension: what a write takes; its checksums are verified."""
+        """The row without its extension, as a write needs it; its checksums are verified."""
         cdef Py_ssize_t tail = _check_row(self._data(), self._size)
         if tail < 0:
             return self._python().write_body
@@ -173,7 +173,7 @@ cdef class Record:
 
     @property
     def origin_columns(self):
-        """Previous values of the stream's origin columns; empty where there are none."""
+        """Previous values of the stream's origin columns; empty if the record has none."""
         return self._python().origin_columns
 
     @property

@@ -47,11 +47,11 @@ cdef object _span_name(const byte* data, Py_ssize_t size):
 
 
 cdef object _span_of(const Cell* cell, const byte* start, Py_ssize_t size, object before):
-    """A `CellSpan`; `before` is the one in front of it, or None."""
+    """A `CellSpan`; `before` is the previous one, or None."""
     cdef object span = _cell_span.tp_alloc(_cell_span, 6)
     cdef object timestamp = None
     if cell.has_timestamp:
-        # The cells of a row are usually of one time.
+        # The cells of a row usually have the same timestamp.
         if before is not None and before[2] is not None and <long long>before[2] == cell.timestamp_ms:
             timestamp = before[2]
         else:
@@ -66,7 +66,7 @@ cdef object _span_of(const Cell* cell, const byte* start, Py_ssize_t size, objec
 
 
 def scan_row(buf not None, Py_ssize_t offset, bint verify):
-    """The `RowSpan` at an offset; None for rows with an extension and wherever only the reference can tell."""
+    """The `RowSpan` at an offset; None for a row with an extension and where only the reference can decide."""
     if type(buf) is not bytes or offset < 0:
         return None
     if _cell_span is NULL:
