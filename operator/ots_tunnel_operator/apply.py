@@ -1,6 +1,6 @@
-"""Carries out planned actions, in order, each of them idempotent. The only place that changes anything.
+"""Carry out planned actions in order. Apart from deletion and status writes, only this module changes anything.
 
-An action that fails ends the pass: what follows it relies on it.
+Each action is idempotent. A failed action ends the pass, because the next ones rely on it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-#: Seconds a creating call may take; a new table needs up to a minute until it answers (docs/data-plane.md 2.4).
+#: Longest time of a creating call, seconds; a new table answers after up to a minute (docs/data-plane.md 2.4).
 CREATE_SECONDS = 150.0
 
 
 class ActionFailed(Exception):
-    """An action failed; the problem says what it means for the object."""
+    """An action failed; `problem` describes it for the object's status."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -50,7 +50,7 @@ class ActionFailed(Exception):
 
 
 class PredecessorThere(Exception):
-    """A child of a deleted object of the same name is still there; garbage collection is on its way."""
+    """A child of a deleted object of the same name still exists; garbage collection will remove it."""
 
 
 class Applier:
@@ -62,10 +62,11 @@ class Applier:
         self._cache = cache
 
     async def apply(self, action: Action) -> bool:
-        """Carry out one action; whether anything was changed.
+        """Carry out one action and return whether it changed anything.
 
         Raises:
-            ActionFailed: with the problem for the status.
+            ActionFailed: a call failed.
+            PredecessorThere: a child of a deleted object of the same name is in the way.
         """
         try:
             return await self._apply(action)
@@ -93,7 +94,7 @@ class Applier:
     async def _record(self, change: Mapping[str, Any]) -> None:
         patch = {"status": dict(change)}
         await self._kube.patch(TUNNEL, self._resource.namespace, self._resource.name, patch, "status")
-        # whether the source has a stream may have changed with the tunnel
+        # with the tunnel, the source's stream may have been enabled: read both again
         self._cache.source.table = None
         self._cache.tunnel = None
 
@@ -124,7 +125,7 @@ class Applier:
         try:
             tunnel_id = await self._call(call, Place.of_source(source))
         except ObjectAlreadyExist:
-            # an answer of ours was lost, or somebody was faster: the next pass adopts it or says why not
+            # an answer was lost, or another client was faster: the next pass adopts the tunnel or reports why not
             return
         self._log(LogAction.CREATED_TUNNEL, tunnel_id=str(tunnel_id))
 
@@ -135,7 +136,7 @@ class Applier:
         except ObjectAlreadyExist:
             raise
         except CALL_ERRORS as error:
-            # the keys may have been changed since they were read
+            # the credentials may have changed since they were read
             self._cache.source.forget()
             self._cache.sink.forget()
             raise ActionFailed(service_problem(error, place)) from error
@@ -164,14 +165,16 @@ class Applier:
         if any((owner.get("kind"), owner.get("name")) == (KIND, self._resource.name) for owner in owners) and not any(
             owner.get("uid") == self._resource.uid for owner in owners
         ):
-            raise PredecessorThere(f"{manifest['kind']} {metadata['name']!r} of a former object of this name is going")
-        # a record kept from an earlier object of this name carries its labels and no owner
+            raise PredecessorThere(
+                f"{manifest['kind']} {metadata['name']!r} of a deleted object of this name is being removed"
+            )
+        # a record retained from an earlier object of this name has its labels and no owner
         labels = {key: metadata["labels"][key] for key in (names.LABEL_NAME, names.LABEL_ROLE)}
         if is_owned(existing, self._resource.uid, labels):
             return
         raise NameConflict(
-            f"{manifest['kind']} {metadata['name']!r} in namespace {metadata['namespace']!r} exists and is not "
-            f"this object's: delete or rename it, or give this object another name"
+            f"{manifest['kind']} {metadata['name']!r} in namespace {metadata['namespace']!r} exists and belongs to "
+            f"something else: delete or rename it, or give this object another name"
         )
 
     async def _scale_down(self) -> bool:
@@ -197,6 +200,6 @@ class Applier:
 def _spark_missing(namespace: str) -> Problem:
     return Problem(
         Reason.SPARK_OPERATOR_MISSING,
-        "spec.engine.baseData Spark: the cluster does not know SparkApplication: install the kubeflow spark-operator "
+        "spec.engine.baseData Spark: the cluster has no kind SparkApplication: install the kubeflow spark-operator "
         f"(helm chart spark-operator) with spark.jobNamespaces={{{namespace}}}, or use engine Workers in a new object",
     )

@@ -1,8 +1,8 @@
-"""What happens before a deleted object may go (docs/architecture.md 3.6).
+"""Deletion of an object, up to its release (docs/architecture.md 3.6).
 
-Retain keeps the tunnel. Delete deletes it, if this operator created it: workers first, so that no client is left on
-it, then the tunnel; after a while it gives up with a Warning instead of holding the object for ever. Children go by
-garbage collection.
+Retain keeps the tunnel. Delete removes the tunnel if this operator created it: first the consumers, so that no client
+is left on it, then the tunnel. After Settings.delete_seconds (600 s) the object is released with a Warning event and
+the tunnel stays. Children are removed by garbage collection.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ logger = logging.getLogger(__name__)
 
 
 class NotYet(Exception):
-    """Deletion has to wait for something; the text says what."""
+    """Deletion has to wait; the text names the cause."""
 
 
 class Deleter:
-    """Takes objects to their end; every step may be repeated after a restart."""
+    """Deletes what belongs to an object; every step may be repeated after a restart."""
 
     def __init__(
         self, kube: Kube, settings: Settings, metrics: OperatorMetrics, clock: Callable[[], float] = time.time
@@ -53,7 +53,7 @@ class Deleter:
         self._reporter = Reporter(kube, settings, metrics)
 
     async def finish(self, namespace: str, name: str, cache: LoopCache) -> None:
-        """Return when the object may go; raises nothing but cancellation."""
+        """Return when the object may be released; only cancellation is raised."""
         waiting = ""
         while True:
             async with cache.lock:
@@ -88,7 +88,7 @@ class Deleter:
             try:
                 return Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
             except ValidationError as error:
-                # the CRD and this release disagree: nothing is deleted by guessing, and nothing held for ever
+                # CRD and release disagree: nothing is deleted by guessing, and the object is not held without end
                 logger.error(
                     "a deleted object does not fit the CRD of this release and is released",
                     extra=_where(LogAction.OBJECT_UNREADABLE, namespace, name, describe(error)),
@@ -106,7 +106,7 @@ class Deleter:
         await self._read_keys(resource, cache.source, place)
         credentials = cache.source.credentials
         if credentials is None:
-            raise NotYet(f"{place.path}.credentials.secretRef.name {place.secret!r} has no keys")
+            raise NotYet(f"{place.path}.credentials.secretRef.name {place.secret!r} has no credentials")
         instance = await cache.source.connect(source.endpoint, source.instance, credentials)
         try:
             async with asyncio.timeout(self._settings.call_seconds):
@@ -132,7 +132,7 @@ class Deleter:
         application = await self._kube.get(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
         if application is not None and is_owned(application, resource.uid, {}):
             await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
-            raise NotYet("the snapshot's application is going")
+            raise NotYet("the snapshot's SparkApplication is being removed")
 
     async def _read_keys(self, resource: Resource, side: Side, place: Place) -> None:
         if side.credentials is not None:
@@ -146,8 +146,8 @@ class Deleter:
     async def _leave_behind(self, resource: Resource, waiting: str, cache: LoopCache) -> None:
         source = resource.spec.source
         message = (
-            f"tunnel {source.tunnel.name!r} of table {source.table!r} is left behind, it could not be deleted in time: "
-            f"{waiting}: delete it by hand"
+            f"tunnel {source.tunnel.name!r} of table {source.table!r} is left behind, because it could not be deleted "
+            f"in time ({waiting}): delete it by hand"
         )
         logger.warning(
             "a tunnel is left behind",
@@ -163,7 +163,11 @@ def _deletes_tunnel(resource: Resource) -> bool:
 
 
 def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
-    """One of another id was made by somebody else since; without a recorded id the answer to our call was lost."""
+    """Whether a tunnel is the one that this object created.
+
+    With another id it was created by another client since. Without a recorded id the answer to the creating call was
+    lost, and the intent in the status proves the creation.
+    """
     spec, recorded = resource.spec, resource.recorded_tunnel.get("id")
     if tunnel.tunnel_name != spec.source.tunnel.name:
         return False

@@ -1,8 +1,7 @@
-"""kopf registrations and nothing else: each body is one call.
+"""Registrations with kopf, and nothing else (docs/architecture.md 6.1).
 
-A daemon per object is its loop; events only wake it; deletion is a handler, because kopf starts no daemons for objects
-that are being deleted already (docs/architecture.md 6.1). kopf itself writes the finalizer and one empty annotation
-when an object is created, nothing afterwards.
+A daemon per object runs its loop, and events only wake it. Deletion is a handler, because kopf starts no daemon for an
+object that is being deleted. kopf writes the finalizer and one empty annotation to a new object, nothing afterwards.
 """
 
 from __future__ import annotations
@@ -19,22 +18,25 @@ from ots_tunnel_operator.runtime import Runtime, competitor, eldest
 from ots_tunnel_operator.server import Health
 from ots_tunnel_operator.world import Competitor, Resource
 
-#: Seconds the watch may last and be silent (docs/architecture.md 6.1).
+#: Longest life of a watch as the API server is asked for it, and its client-side limit, seconds.
 WATCH_SECONDS = 300
 WATCH_CLIENT_SECONDS = 330
+#: Longest connection attempt and longest request, seconds.
 CONNECT_SECONDS = 10
 REQUEST_SECONDS = 30
-#: Seconds a loop has to notice by itself that its object is being deleted; then it is cancelled, which is harmless.
+#: Seconds until a loop that does not notice the deletion of its object is cancelled, which is harmless.
 GRACE_SECONDS = 1
-#: Seconds the end of the process may take; below the grace period of its pod.
+#: Seconds for which kopf waits for a cancelled loop.
+CANCEL_SECONDS = 10
+#: Longest end of the process, seconds; below the grace period of its pod (30 s).
 EXIT_SECONDS = 20
 
 
 def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
-    """Every setting that keeps kopf from writing, blocking or going deaf (docs/architecture.md 6.1)."""
+    """Settings that keep kopf from writing, from blocking and from missing events (docs/architecture.md 6.1)."""
     settings.persistence.finalizer = names.FINALIZER
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
-    # the essence becomes {}: with it kopf neither stores specs in annotations nor sees changes
+    # without these fields the stored essence is {}: kopf neither copies specs into annotations nor compares them
     settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(
         prefix=GROUP, key="last-handled", ignored_fields=["spec", "metadata", "status"]
     )
@@ -53,7 +55,7 @@ def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
 def register(
     runtime: Runtime, health: Health, *, clusterwide: bool, stop: asyncio.Event | None = None
 ) -> kopf.OperatorRegistry:
-    """Everything the operator listens to; `stop` is the flag that ends kopf."""
+    """Register every handler; `stop` is the flag that ends kopf."""
     registry = kopf.OperatorRegistry()
     ticking: list[asyncio.Task[None]] = []
 
@@ -64,14 +66,14 @@ def register(
         ticking.append(asyncio.create_task(health.keep_ticking(), name="tick"))
         health.ready = True
 
-    # kopf would repeat a failed clean-up after a minute, and the process would not end before that
+    # kopf would repeat a failed clean-up after a minute, and the process would end only then
     @kopf.on.cleanup(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
     async def clean_up(**_: Any) -> None:
         for task in ticking:
             task.cancel()
         await runtime.close()
         if stop is not None:
-            # kopf waits five seconds for its own waiter on the flag before it ends
+            # kopf waits 5 s for its own task that waits for this flag
             stop.set()
 
     @kopf.on.login(registry=registry)
@@ -96,7 +98,7 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
         id="loop",
         registry=registry,
         cancellation_backoff=GRACE_SECONDS,
-        cancellation_timeout=10,
+        cancellation_timeout=CANCEL_SECONDS,
     )
     async def loop(namespace: str | None, name: str, uid: str, consumers: Any = None, **_: Any) -> None:
         def elder(resource: Resource) -> Competitor | None:

@@ -1,6 +1,35 @@
-"""The loop of one object: observe, plan, apply, report. Level-based: every pass starts from what is there.
+"""The loop of one object: observe, assess, plan, apply, report (docs/architecture.md 2).
 
-Nothing escapes a pass but cancellation: whatever goes wrong becomes a condition, an event and a pause.
+Theory of operation
+-------------------
+One daemon per object runs passes. A pass is level-based: it starts from what exists, never from what the pass before
+it did, so it may be interrupted anywhere and repeated. One pass has up to MAX_STEPS steps:
+
+    observe   read object, children, pods, reports, source, sink, tunnel        -> World
+    assess    derive lag, problems, snapshot, completion                        -> Assessment
+    plan      decide actions, wait and problem                                  -> Plan
+    report    before actions that may take a minute: the status names them
+    apply     carry out the actions in order; the first failure ends the step
+    report    write status and events, if they changed
+
+A plan with `again` makes another step at once, because its actions changed the world. A new object needs six steps:
+destination, its record, tunnel, its record, the channels, the Deployment. MAX_STEPS is twice that; it bounds the time
+for which a loop that never settles holds its object's lock.
+
+Only cancellation leaves a pass. A failed action becomes a problem of the plan; an error of the API server, or an
+unexpected one, leaves the last status as it is and is logged. The pause until the next pass is, by the first case
+that applies:
+
+    a problem or an error               1 s, doubled up to 60 s, +- 10 % (Settings.backoff_*)
+    a wait that no watch reports        2 s (POLLED_WAITS, Settings.wait_seconds)
+    otherwise                           15 s to 15.75 s after the last DescribeTunnel (Settings.poll_seconds)
+
+and at least 1 s (Settings.gap_seconds). Within it an event of the object or of a child starts the next pass at once,
+but not before the gap: a rollout causes dozens of pod events in a second, and one pass sees them all.
+
+Example: `kubectl scale --replicas=3` changes the generation; the watch wakes the loop; observe finds a Deployment of 1;
+plan applies it with 3 and waits (Scaling); report writes Progressing=True. Each new pod wakes the loop again until all
+three are ready and the status says Ready=True.
 """
 
 from __future__ import annotations
@@ -36,10 +65,10 @@ from ots_tunnel_operator.world import Competitor, Resource, World
 
 logger = logging.getLogger(__name__)
 
-#: Steps one pass takes before it lets others in; a new object needs six.
+#: Most steps of one pass; a new object needs six.
 MAX_STEPS = 12
 
-#: Waits that end on the service's or Spark's side, of which no watch tells.
+#: Waits whose end no watch reports: it happens in the service or in Spark.
 POLLED_WAITS = frozenset(
     {
         Reason.TUNNEL_INITIALISING,
@@ -50,13 +79,13 @@ POLLED_WAITS = frozenset(
     }
 )
 
-#: Problems that end without us and of whose end no watch tells: a growing pause would only show them for longer.
+#: Problems that end by themselves and whose end no watch reports: growing pauses would only show them for longer.
 SPARK_PROBLEMS = frozenset({Reason.SPARK_OPERATOR_MISSING, Reason.SNAPSHOT_RETRYING})
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a pass ended: seconds until the next one; `gone` when there is no object any more."""
+    """The end of a pass: seconds until the next one; `gone` where the object no longer exists."""
 
     delay: float
     gone: bool = False
@@ -69,8 +98,8 @@ class Reconciler:
         kube: the API server.
         observer: reads the world.
         settings: of the process.
-        metrics: what the process counts.
-        elder: who else is on the same tunnel and elder; asked in every pass.
+        metrics: of the process.
+        elder: the eldest other object on the same tunnel, or None; called in every step.
         clock: Unix seconds.
     """
 
@@ -93,13 +122,13 @@ class Reconciler:
         self._backoff = Backoff(settings.backoff_seconds, 2.0, settings.backoff_max_seconds, 0.1)
 
     async def run(self, namespace: str, name: str, cache: LoopCache) -> None:
-        """Pass after pass until the object is gone or the task is cancelled."""
+        """Run passes until the object is gone or the task is cancelled."""
         while True:
             cache.wake.clear()
             outcome = await self.step(namespace, name, cache)
             if outcome.gone:
                 return
-            # events come in bursts: one pass sees them all
+            # events come in bursts, and one pass sees them all
             await asyncio.sleep(min(self._settings.gap_seconds, outcome.delay))
             try:
                 async with asyncio.timeout(max(0.0, outcome.delay - self._settings.gap_seconds)):
@@ -108,7 +137,7 @@ class Reconciler:
                 continue
 
     async def step(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
-        """One pass; raises nothing but cancellation."""
+        """Run one pass; only cancellation is raised."""
         async with cache.lock:
             began = time.monotonic()
             try:
@@ -117,11 +146,11 @@ class Reconciler:
                 outcome = self._failed(cache, kube_problem(error).reason)
                 logger.warning("the API server refused a call of a pass", extra=_where(namespace, name, error))
             except Exception as error:
-                # the edge of the loop: the object keeps its last status, the log has the traceback
+                # the edge of the loop: the object keeps its last status, and the log has the traceback
                 outcome = self._failed(cache, Reason.INTERNAL_ERROR)
                 logger.exception("a pass failed", extra=_where(namespace, name, error))
             if outcome.gone:
-                # nobody looks at it any more, and the liveness probe is not to wait for that
+                # the liveness probe must not wait for passes over an object that no longer exists
                 self._metrics.forget(namespace, name)
             else:
                 self._metrics.passed(namespace, name, time.monotonic() - began)
@@ -139,7 +168,7 @@ class Reconciler:
             assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
             decided = plan(world, assessment, self._settings)
             if decided.again:
-                # what comes may take a minute; and every condition is there before anything else is written
+                # the actions may take a minute, and every condition has to exist before anything else is written
                 await self._reporter.report(world, assessment, decided, cache)
             decided, changed = await self._act(world, decided, cache)
             if decided.again and decided.problem is None:
@@ -152,7 +181,7 @@ class Reconciler:
         try:
             return Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
         except ValidationError as error:
-            # the CRD and this release disagree: no status can be built, but others go on
+            # CRD and release disagree: no status can be built, but other objects are not affected
             logger.error(
                 "an object does not fit the CRD of this release",
                 extra={
@@ -165,7 +194,7 @@ class Reconciler:
             return None
 
     async def _act(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
-        """Carry out the actions; the plan with what went wrong, and whether the status was recorded to."""
+        """Carry out the actions; the plan with the problem of a failed one, and whether anything was changed."""
         applier = Applier(self._kube, world.resource, cache)
         changed = False
         try:
@@ -182,7 +211,7 @@ class Reconciler:
         return decided, changed
 
     async def _refreshed(self, world: World, changed: bool) -> World:
-        """The world with the status as it is stored now: actions may have recorded into it."""
+        """The world with the status as stored now, because actions may have recorded into it."""
         if not changed:
             return world
         body = await self._kube.get(TUNNEL, world.resource.namespace, world.resource.name)
@@ -196,10 +225,10 @@ class Reconciler:
         polled = decided.problem is None and decided.wait is not None and decided.wait.reason in POLLED_WAITS
         if polled:
             return Outcome(min(self._settings.wait_seconds, self._settings.poll_seconds))
-        # not all loops at the same second, and never so early that a figure would miss its turn to be written
+        # loops spread over time; never below a poll, or a figure would wait for the pass after the next
         delay = self._settings.poll_seconds * random.uniform(1.0, 1.05)
         if cache.tunnel is not None:
-            # an event in between does not put the next look at the tunnel off
+            # an event in between must not delay the next DescribeTunnel
             delay += cache.tunnel_time - self._clock()
         return Outcome(max(delay, self._settings.gap_seconds))
 

@@ -1,4 +1,4 @@
-"""What the handlers share: connections, one cache and one loop per object, who is on which tunnel."""
+"""State that the handlers share: connections, one cache per object, and the order of objects on one tunnel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What wakes a loop when it changes; everything else of the object is our own doing."""
+    """The part of an object whose change wakes its loop; the operator itself writes the rest."""
 
     generation: int
     deleting: bool
@@ -36,7 +36,7 @@ class Runtime:
 
     Args:
         settings: of the process.
-        metrics: what it counts.
+        metrics: of the process.
     """
 
     def __init__(self, settings: Settings, metrics: OperatorMetrics) -> None:
@@ -49,7 +49,7 @@ class Runtime:
         self._seen: dict[str, Seen] = {}
 
     async def open(self, kube: Kube | None = None) -> None:
-        """Connect; a connection given is not closed by us.
+        """Connect to the API server, or use a given connection; `close` closes both.
 
         Raises:
             ConfigError: there is no cluster to connect to.
@@ -58,7 +58,7 @@ class Runtime:
         self._session = aiohttp.ClientSession()
 
     async def close(self) -> None:
-        """Close everything."""
+        """Close every connection."""
         for cache in self._caches.values():
             await cache.close()
         self._caches.clear()
@@ -68,21 +68,21 @@ class Runtime:
             await self._kube.close()
 
     def reconciler(self, elder: Callable[[Resource], Competitor | None]) -> Reconciler:
-        """A loop's passes."""
+        """The passes of one loop."""
         kube, session = self._connected()
         return Reconciler(kube, Observer(kube, session, self.settings), self.settings, self.metrics, elder)
 
     def deleter(self) -> Deleter:
-        """The end of objects."""
+        """The deletion of objects."""
         return Deleter(self._connected()[0], self.settings, self.metrics)
 
     def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
-        """What the loop of an object remembers."""
+        """The cache of an object's loop."""
         self._names[uid] = (namespace, name)
         return self._caches.setdefault(uid, LoopCache())
 
     async def forget(self, uid: str) -> None:
-        """The object is gone."""
+        """Drop everything about an object that no longer exists."""
         cache = self._caches.pop(uid, None)
         self._seen.pop(uid, None)
         if cache is not None:
@@ -91,18 +91,18 @@ class Runtime:
         self.metrics.forget(namespace, name)
 
     def wake(self, namespace: str, name: str) -> None:
-        """Something of the object changed: look at it now."""
+        """Start the next pass over an object that changed."""
         for uid, place in self._names.items():
             if place == (namespace, name) and uid in self._caches:
                 self._caches[uid].wake.set()
 
     def wake_all(self) -> None:
-        """An object went: another one may take its tunnel over."""
+        """Start the next pass over every object: one of them may take over the tunnel of a deleted object."""
         for cache in self._caches.values():
             cache.wake.set()
 
     def has_changed(self, body: Mapping[str, Any]) -> bool:
-        """Whether an event of an object is more than the echo of our own status write."""
+        """Whether an event is more than the echo of the operator's own status write."""
         metadata = body["metadata"]
         annotations = metadata.get("annotations") or {}
         seen = Seen(
@@ -120,7 +120,7 @@ class Runtime:
 
 
 def competitor(body: Mapping[str, Any]) -> Competitor:
-    """An object as another one sees it."""
+    """An object as its competitors see it."""
     metadata = body["metadata"]
     return Competitor(
         metadata["name"], metadata["namespace"], parse_time(metadata.get("creationTimestamp")) or 0.0, metadata["uid"]
@@ -128,7 +128,10 @@ def competitor(body: Mapping[str, Any]) -> Competitor:
 
 
 def eldest(resource: Resource, others: Iterable[Competitor]) -> Competitor | None:
-    """The oldest other object on the tunnel, if older than this one: by creation, then uid (docs/architecture.md 3)."""
+    """The eldest other object on the tunnel if it is elder than this one, by creation, then uid.
+
+    Source: docs/architecture.md 3.7.
+    """
     own = (resource.created, resource.uid)
     elder = [other for other in others if other.uid != resource.uid and (other.created, other.uid) < own]
     return min(elder, key=lambda other: (other.created, other.uid), default=None)

@@ -35,6 +35,9 @@ def read_credentials(secret: Mapping[str, Any] | None, name: str, place: Place) 
             values[key] = ""
     missing = [key for key in ("accessKeyId", "accessKeySecret") if not values[key]]
     if missing:
-        message = f"{field}: the Secret has no usable {' and no '.join(missing)}, its keys are {sorted(data)}: add them"
+        message = (
+            f"{field}: the Secret has no usable {' and no '.join(missing)}, its keys are {sorted(data)}: "
+            f"add what is missing"
+        )
         return Failure(Problem(Reason.KEY_MISSING, message, affected))
     return Credentials(values["accessKeyId"], values["accessKeySecret"], values["securityToken"] or None)

@@ -1,1 +1,1 @@
-"""From a world to the status: conditions, figures and events."""
+"""From world, assessment and plan to status and events."""

@@ -1,6 +1,30 @@
-"""What each condition says: pure, from world, plan and lag (docs/architecture.md 6.3 and SinkReady).
+"""The value of each condition (docs/architecture.md 6.3). Pure.
 
-Messages hold no figure that moves by itself, so that an idle or steadily running object causes no write.
+Theory of operation
+-------------------
+Eleven conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
+
+    Ready              plan's problem; suspended; completed (True); plan's wait; 0 replicas; and while workers run:
+                       tunnel unread (Unknown); base data; degradation; unowned channel; lag unknown (Unknown); True
+    Progressing        True while the plan waits
+    Degraded           True with the plan's problem, else with a degradation (`find_degradation`)
+    Stalled            True with a problem that needs a human (`STALLED`)
+    CredentialsValid   False with a problem that names it; True after an answer of the instance; else Unknown
+    SinkReady          False with a problem that names it; True once ensured; False while creating; else Unknown
+    TunnelReady        False with a problem that names it; True once initialised; False while creating; else Unknown
+    WorkersAvailable   True where as many pods are ready as wanted
+    Rebalancing        True while a channel is closing or has no worker
+    Suspended          True once suspended and every worker has ended
+    Completed          True once everything is delivered
+
+A problem therefore appears in Ready, Degraded, Stalled and the conditions that it names, with one reason. None as a
+value is Unknown: what was not observed is never claimed (docs/architecture.md rule 11).
+
+Messages contain no figure that changes by itself, so that an idle or steadily running object causes no write.
+
+Example: the source's Secret is deleted. The next read of the Secret gives SecretNotFound with the condition
+CredentialsValid: Ready=False, Degraded=True, CredentialsValid=False, all with that reason. Stalled stays False, because
+the Secret may come back. WorkersAvailable stays True: the workers keep running with the credentials that they have.
 """
 
 from __future__ import annotations
@@ -42,7 +66,7 @@ def _ready(world: World, plan: Plan, lag: Lag | None, degraded: ConditionValue) 
     if world.resource.spec.suspend:
         return ConditionValue(False, Reason.SUSPEND_REQUESTED, "spec.suspend is true: nothing is consumed")
     if plan.completed:
-        return ConditionValue(True, Reason.COMPLETED, "everything the tunnel had to deliver is delivered")
+        return ConditionValue(True, Reason.COMPLETED, "everything that the tunnel had to deliver is delivered")
     if plan.wait is not None:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     if not plan.replicas:
@@ -51,9 +75,9 @@ def _ready(world: World, plan: Plan, lag: Lag | None, degraded: ConditionValue) 
 
 
 def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> ConditionValue:
-    """Ready of an object whose workers run as wanted."""
+    """Ready, while workers run as wanted."""
     if not isinstance(world.tunnel, Tunnel):
-        return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be asked")
+        return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
     if world.tunnel.description.tunnel.stage == "ProcessBaseData":
         return ConditionValue(False, Reason.BASE_DATA_RUNNING, "existing rows are being copied")
     if degraded.status:
@@ -91,7 +115,7 @@ def _credentials(world: World, plan: Plan) -> ConditionValue:
     sink_known = world.resource.spec.sink.tablestore is None or isinstance(world.sink_credentials, Credentials)
     if answered and sink_known and not isinstance(world.source_credentials, Failure):
         return ConditionValue(True, Reason.AUTHENTICATED)
-    return ConditionValue(None, Reason.UNKNOWN, "no call has been answered yet")
+    return ConditionValue(None, Reason.UNKNOWN, "no call was answered yet")
 
 
 def _sink(world: World, plan: Plan) -> ConditionValue:
@@ -103,7 +127,7 @@ def _sink(world: World, plan: Plan) -> ConditionValue:
         return ConditionValue(True, Reason.SINK_AVAILABLE)
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_DESTINATION:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
-    return ConditionValue(None, Reason.UNKNOWN, "the destination was not asked")
+    return ConditionValue(None, Reason.UNKNOWN, "the destination was not read")
 
 
 def _tunnel(world: World, plan: Plan) -> ConditionValue:
@@ -118,7 +142,7 @@ def _tunnel(world: World, plan: Plan) -> ConditionValue:
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_TUNNEL:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     if isinstance(world.tunnel, Unread | Failure):
-        return ConditionValue(None, Reason.UNKNOWN, "the tunnel was not asked")
+        return ConditionValue(None, Reason.UNKNOWN, "the tunnel was not read")
     return ConditionValue(False, Reason.CREATING_TUNNEL, "there is no tunnel yet")
 
 
@@ -126,7 +150,7 @@ def _workers(world: World, plan: Plan) -> ConditionValue:
     ready = sum(pod.ready for pod in world.pods if not pod.deleting)
     if not plan.replicas:
         reason = Reason.NO_WORKERS_WANTED
-        return ConditionValue(True, reason, "no workers are wanted now")
+        return ConditionValue(True, reason, "no worker is wanted now")
     if ready >= plan.replicas:
         return ConditionValue(True, Reason.MINIMUM_REPLICAS_AVAILABLE, f"{plan.replicas} workers are ready")
     return ConditionValue(
@@ -144,7 +168,7 @@ def _rebalancing(world: World, plan: Plan) -> ConditionValue:
         return ConditionValue(None, Reason.UNKNOWN)
     counts = count_channels(world.tunnel.description)
     if plan.replicas and (counts.closing or counts.unowned):
-        return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are on their way to another worker")
+        return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are moving to another worker")
     return ConditionValue(False, Reason.SETTLED)
 
 

@@ -1,7 +1,7 @@
-"""Conditions in the shape of metav1, and the events that tell of their changes.
+"""Conditions in the form of metav1.Condition, and the events about their changes. Pure.
 
-Every type is present from the first write on (Unknown where nobody can tell), so that `kubectl wait` never
-hangs on a missing one. `lastTransitionTime` changes only when `status` does.
+Every type is present from the first write on, as Unknown where nothing was observed, so that `kubectl wait` never
+waits for a missing one. `lastTransitionTime` changes only together with `status`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from ots_tunnel_operator.reasons import PASSING, Reason
 from ots_tunnel_operator.times import timestamp
 
-#: All types, in the order they are shown (docs/architecture.md 6.3 and SinkReady).
+#: All types, in the order of the status (docs/architecture.md 6.3).
 TYPES = (
     "Ready",
     "Progressing",
@@ -28,13 +28,13 @@ TYPES = (
     "Completed",
 )
 
-#: Longest message; service texts are cut.
+#: Longest message, characters; foreign texts are cut.
 MAX_MESSAGE = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionValue:
-    """What a pass has to say on one condition; None as status is Unknown."""
+    """The value of one condition; None as status is Unknown."""
 
     status: bool | None
     reason: Reason
@@ -44,7 +44,7 @@ class ConditionValue:
 def build(
     values: Mapping[str, ConditionValue], previous: Iterable[Mapping[str, Any]], *, generation: int, now: float
 ) -> list[dict[str, Any]]:
-    """The condition list of a status: all types, times kept where the status did not flip."""
+    """The conditions of a status: all types; the transition time of an unchanged status is kept."""
     before = {condition.get("type"): condition for condition in previous}
     return [
         _condition(kind, values.get(kind, ConditionValue(None, Reason.UNKNOWN)), before.get(kind), generation, now)
@@ -69,7 +69,7 @@ def _condition(
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An Event to be posted."""
+    """An Event to post."""
 
     kind: str
     """Normal or Warning."""
@@ -78,9 +78,9 @@ class Notice:
 
 
 def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str, Any]]) -> tuple[Notice, ...]:
-    """Events for what changed between two condition lists; none when nothing did.
+    """The events about changes between two lists of conditions.
 
-    One per reason: a problem shows in several conditions but is one piece of news.
+    One per reason: a problem appears in several conditions and is one event.
     """
     before = {condition.get("type"): (condition.get("status"), condition.get("reason")) for condition in previous}
     found: dict[str, Notice] = {}

@@ -1,4 +1,4 @@
-"""Writes status and events of one object, and only when there is something to say (docs/architecture.md rule 9)."""
+"""Write status and events of an object, only after a change (docs/architecture.md rule 9)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ots_tunnel_operator.world import Resource, World
 
 logger = logging.getLogger(__name__)
 
-#: The same event is not posted again within so many seconds.
+#: Seconds in which an event is not repeated.
 EVENT_SECONDS = 600.0
 #: Events remembered per object.
 MAX_POSTED = 100
 
 
 class Reporter:
-    """Reports on objects."""
+    """Writes status and events; holds no state of a single object."""
 
     def __init__(self, kube: Kube, settings: Settings, metrics: OperatorMetrics) -> None:
         self._kube = kube
@@ -39,7 +39,7 @@ class Reporter:
         self._metrics = metrics
 
     async def report(self, world: World, assessment: Assessment, plan: Plan, cache: LoopCache) -> None:
-        """Write the status if it is worth it, and post an event for every piece of news in it.
+        """Write the status if it changed enough, and post the events about its changes.
 
         Raises:
             KubeError: the API server refuses the status.
@@ -64,7 +64,7 @@ class Reporter:
             await self.post(resource, notice, cache, world.now)
 
     async def post(self, resource: Resource, notice: Notice, cache: LoopCache, now: float) -> None:
-        """Post one event unless the same one was posted lately; a lost event is no failure."""
+        """Post an event unless it was posted in the last EVENT_SECONDS; a lost event is logged and is no failure."""
         key = (notice.reason, notice.message)
         if now - cache.posted.get(key, 0.0) < EVENT_SECONDS:
             return
@@ -88,7 +88,7 @@ class Reporter:
 
 
 def event(resource: Resource, notice: Notice, now: float) -> dict[str, Any]:
-    """The Event object; its name follows from its content and the minute, so that a repeat is refused."""
+    """The Event; its name follows from content and minute, so that the API server refuses a repetition."""
     time = timestamp(now)
     identity = f"{resource.uid}/{notice.reason}/{notice.message}/{int(now // 60)}"
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The status of one object: pure, from what was observed and planned. Unknown is absent, never 0."""
+"""The status of an object, from world, assessment and plan. Pure. Unknown is absent, never 0."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _channels(world: World, pods: tuple[Pod, ...]) -> Status | None:
 
 
 def _held(pod: Pod) -> int:
-    """Channels a worker has now; those it has finished or handed back are not among them."""
+    """Number of channels that a worker has now, without finished ones and ones that it handed back."""
     report = pod.report
     return sum(channel.state in HELD for channel in report.channels) if report is not None else 0
 
@@ -159,7 +159,7 @@ def _lag(world: World, lag: Lag | None) -> Status | None:
 
 
 def _throughput(world: World, pods: tuple[Pod, ...]) -> Status | None:
-    """Rate of all workers, only where every ready one was heard; rows as the service counts them."""
+    """Rate of all workers, only if every ready one answered; rows as counted by the service."""
     status: Status = {}
     reports = [pod.report for pod in pods if pod.ready]
     if all(report is not None for report in reports) and (reports or not pods):

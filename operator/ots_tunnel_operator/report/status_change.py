@@ -1,7 +1,8 @@
-"""Whether a status is worth a write, and which: pure (docs/architecture.md rule 9).
+"""Whether a status needs a write, and the patch for it (docs/architecture.md rule 9). Pure.
 
-What matters is written at once, figures at most every so often and only when their rounded value changed,
-`observedTime`, `consumedUpTo` and `rowsTotal` never by themselves.
+Phase, replicas, conditions and records are written at once. Figures are written at most every
+Settings.status_seconds and only after their rounded value changed. `observedTime`, `consumedUpTo`, `rowsTotal`, `rows`
+and `etaSeconds` never cause a write.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: Figures that move while nothing else does: they never cause a write.
+#: Figures that change while nothing else does; they never cause a write.
 _MOVING = {"lag": {"observedTime", "consumedUpTo"}, "throughput": {"rowsTotal"}, "base": {"rows", "etaSeconds"}}
 
 
 def is_urgent(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether the change may not wait: phase, replicas, conditions, and what recovery depends on."""
+    """Whether the change is written at once: phase, replicas, conditions, and the records that recovery needs."""
     return bool(_urgent(before) != _urgent(after))
 
 
@@ -26,7 +27,7 @@ def _urgent(status: Mapping[str, Any]) -> Any:
 
 
 def is_different(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether any figure differs by more than rounding."""
+    """Whether any rounded figure differs."""
     return bool(_figures(before) != _figures(after))
 
 
@@ -42,7 +43,7 @@ def _figures(status: Mapping[str, Any]) -> Any:
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch that turns one status into the other: None removes a field, lists go as a whole."""
+    """The merge patch from one status to the other: None removes a field, a list is replaced as a whole."""
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)
