@@ -54,7 +54,7 @@ def spark() -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of the emulator with tables `flights`, full, and `flights_copy`, empty."""
+    """An instance of the emulator with the filled table `flights` and the empty table `flights_copy`."""
 
     endpoint: str
     client: SyncTableClient
@@ -98,7 +98,7 @@ def instance(emulator: Emulator, tmp_path: Path) -> Iterator[Instance]:
 
 
 def row(number: int) -> bytes:
-    """A row of up to three versions of a text, an integer, and sometimes nothing but its key."""
+    """A row with one to three versions of a string and an integer, or only its key."""
     key: PrimaryKey = (("carrier", f"c{number % 13:02}"), ("flight", number))
     if number % 500 == 0:
         return encode_row(key, ())

@@ -1,4 +1,4 @@
-"""The snapshot's driver program in a real session: complete, with every version, and continued after a fall."""
+"""The snapshot's driver program in a real session: complete, with every version, and resumed after a failure."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def test_a_restarted_driver_copies_what_is_left(
     config = config_of(instance)
     copy_splits = snapshot.copy_splits
 
-    def stumble(config: SnapshotConfig, spark: Any, record: Any, undone: Any) -> None:
+    def fail_halfway(config: SnapshotConfig, spark: Any, record: Any, undone: Any) -> None:
         copy_splits(config, spark, record, undone[::2])
-        raise OwnershipLost("the driver fell")
+        raise OwnershipLost("the driver failed")
 
-    monkeypatch.setattr(snapshot, "copy_splits", stumble)
+    monkeypatch.setattr(snapshot, "copy_splits", fail_halfway)
     with pytest.raises(OwnershipLost):
         snapshot.run(config, spark, config_maps)
     monkeypatch.undo()
@@ -111,7 +111,7 @@ def test_a_restarted_driver_copies_what_is_left(
     assert instance.rows("flights_copy") == instance.rows("flights")
 
 
-def test_another_label_starts_anew(
+def test_another_label_starts_again(
     spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
 ) -> None:
     snapshot.run(config_of(instance), spark, config_maps)
@@ -123,7 +123,7 @@ def test_another_label_starts_anew(
     assert (progress.label, progress.complete) == ("tunnel-2", True)
 
 
-def test_a_task_that_fails_for_good_leaves_what_is_done_recorded(
+def test_a_task_that_fails_permanently_leaves_finished_splits_recorded(
     spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
 ) -> None:
     document = config_of(instance, splits={}).model_dump(by_alias=True)

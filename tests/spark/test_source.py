@@ -56,7 +56,7 @@ def test_typed_rows_are_the_latest_versions(spark: Any, instance: Instance) -> N
     )
 
 
-def test_a_schema_of_ones_own_decides_the_columns(spark: Any, instance: Instance) -> None:
+def test_a_schema_of_the_user_decides_the_columns(spark: Any, instance: Instance) -> None:
     frame = reader(spark, instance).schema("delay DOUBLE, carrier STRING").load()
 
     total = frame.where("carrier = 'c01'").groupBy().sum("delay").collect()[0][0]

@@ -16,7 +16,7 @@ from ots_tunnel.spark.cluster import ClusterAccess
 
 
 class ConfigMapServer:
-    """State and behaviour; the handler only carries bytes."""
+    """State and behaviour of the server; the handler only transfers bytes."""
 
     def __init__(self) -> None:
         self.maps: dict[str, dict[str, Any]] = {}
@@ -52,7 +52,7 @@ class ConfigMapServer:
 
 @contextmanager
 def serving(state: ConfigMapServer) -> Iterator[str]:
-    """Serve on a free port; gives the URL."""
+    """Serve on a free port; yield the URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def serve(self) -> None:

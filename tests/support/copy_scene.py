@@ -1,4 +1,4 @@
-"""Two tables of an emulator and what copies one into the other without a worker: reads, rewinds, faults."""
+"""Two tables of an emulator, and a copy from one to the other without a worker: reads, rewinds, faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DELIVERY = DeliveryConfig(retry=RetryConfig(backoff_seconds=0.001, backoff_max_s
 
 
 class FlakyTableClient(TableClient):
-    """Leaves out some rows of every request and says that they met a busy server, as the service may."""
+    """Rejects some rows of every request with OTSServerBusy, as the service may."""
 
     chance: random.Random | None = None
 
@@ -66,7 +66,7 @@ class FlakyTableClient(TableClient):
 
 
 class TablePair:
-    """Source and copy in one instance, with everything to fill, copy and compare them."""
+    """Source and copy in one instance, with methods that fill, copy and compare them."""
 
     def __init__(self, emulator: Emulator) -> None:
         transport = InProcessTransport(emulator.handle)
@@ -80,7 +80,7 @@ class TablePair:
         self.records = 0
 
     async def create(self, schema: TableSchema, copy: TableSchema | None = None) -> None:
-        """Create both tables; the copy as a destination would be planned, unless given."""
+        """Create both tables; the default copy has the planned schema of a destination."""
         await self.admin.create(schema)
         await self.admin.create(copy or planned_schema(schema, COPY))
 
@@ -92,7 +92,7 @@ class TablePair:
         return TablestoreSink(self.flaky, COPY, delivery=delivery, lanes=lanes, deadline=0.2)
 
     async def apply(self, changes: Iterable[DemoChange | RowWrite]) -> None:
-        """Write changes to the source one after the other."""
+        """Write changes to the source in order."""
         for change in changes:
             outcome = await self.table.batch_write(SOURCE, [row_change(change)])
             assert outcome == [RowOutcome(None)], outcome
@@ -103,7 +103,7 @@ class TablePair:
             assert set(outcomes) == {RowOutcome(None)}
 
     async def copy_all(self, sink: TablestoreSink, rewinds: random.Random | None = None) -> None:
-        """Read every channel to its end, base first, and write it; now and then go back in a channel."""
+        """Read every channel to its end, base channels first, and write its records; sometimes rewind a channel."""
         held: dict[ChannelId, Channel] = {}
         done: set[ChannelId] = set()
         async with asyncio.timeout(40):
@@ -126,7 +126,7 @@ class TablePair:
         return bool(ids) and ids <= done and description.tunnel.stage == Stage.STREAM
 
     async def _copy_channel(self, channel_id: ChannelId, sink: TablestoreSink, rewinds: random.Random | None) -> bool:
-        """Whether the channel has ended for good."""
+        """Whether the channel is finished."""
         checkpoint = await self.tunnels.get_checkpoint(self.tunnel_id, self.client_id, channel_id)
         token = checkpoint.token
         tokens = [token]

@@ -1,4 +1,4 @@
-"""Two tables of an emulator in a thread, and `ots-tunnel verify` on them: in this process, or in one to be killed."""
+"""Two tables of an emulator in a thread, and `ots-tunnel verify` on them, in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class VerifyScene:
     folder: Path
 
     def create(self, copy: TableSchema | None = None, source: TableSchema = SCHEMA) -> None:
-        """Create both tables, alike where nothing else is said."""
+        """Create both tables, with equal schemas by default."""
         admin = TableAdmin(self.emulator.endpoint, INSTANCE, KEYS)
         for schema in (source, copy or replace(source, name=COPY)):
             admin.create(replace(schema, deviation_seconds=9_223_372_036_854))
@@ -80,7 +80,7 @@ class VerifyScene:
 
     @property
     def state(self) -> Path:
-        """Where the state is kept."""
+        """Path of the state file."""
         return self.folder / "state.json"
 
     def verify(self, *more: str) -> Result:

@@ -1,4 +1,4 @@
-"""Writers that remember what was acknowledged to them, and a sink that remembers what it was given."""
+"""Writers that remember acknowledged writes, and a sink that remembers its records."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Writer:
         return [self.change(number) for number in range(1, self.number + 1)]
 
     def expected_row(self) -> list[tuple[str, int, int]]:
-        """The cells of every key's row: those since it was removed last, and no more versions than the table keeps."""
+        """Expected cells of every row: those since its last delete, with at most the table's maximum of versions."""
         numbers = range(self.number - self.number % 5 + 1, self.number + 1)[-VERSIONS:]
         return [(name, number, FIRST_VERSION + number) for name in COLUMNS for number in reversed(numbers)]
 
@@ -110,7 +110,7 @@ class Transactor:
             except TransportError:
                 await asyncio.sleep(0.01)
             except ServiceError as error:
-                # Opened before a kill: nobody knows it any more, and its writes are nowhere.
+                # Opened before a kill: the restarted server does not know it, and its writes are lost.
                 if error.code != "OTSSessionNotExist":
                     raise
             else:
@@ -132,7 +132,7 @@ class Transactor:
 
 @dataclass
 class Watcher(Immediate):
-    """A sink that remembers the changes of every key in the order they came first."""
+    """A sink that remembers the changes of every key in the order of their first arrival."""
 
     changes: dict[str, dict[Change, None]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -150,7 +150,7 @@ class Watcher(Immediate):
 
 
 def change_of(record: Record) -> tuple[str, Change]:
-    """The key of a record and what it says; a row that is not whole is an error."""
+    """Key and change of a record; an incomplete row is an error."""
     numbers = {column.value for column in record.columns}
     if record.action is Action.DELETE:
         assert not numbers

@@ -1,4 +1,4 @@
-"""`ots-tunnel replicate`: a table up to a moment, stopped and gone on with, and what is refused before it begins."""
+"""`ots-tunnel replicate`: a copy up to an end time, stopped and resumed, and what is refused before it starts."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_a_table_is_copied_up_to_the_end_time(scene: VerifyScene) -> None:
     assert [line[:3] for line in said] == ["1/4", "2/4", "3/4", "4/4"]
 
 
-async def test_what_comes_after_the_end_time_is_not_copied(scene: VerifyScene) -> None:
+async def test_changes_after_the_end_time_are_not_copied(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 10)
     end = in_seconds(3)
     running = asyncio.create_task(job(scene, end).run())
@@ -118,7 +118,7 @@ async def test_what_comes_after_the_end_time_is_not_copied(scene: VerifyScene) -
     assert (await compared(scene)).equal
 
 
-async def test_a_job_that_was_stopped_goes_on(scene: VerifyScene) -> None:
+async def test_a_stopped_job_resumes(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 3000)
     first = job(scene, in_seconds(3600))
     running = asyncio.create_task(first.run())
@@ -170,7 +170,7 @@ def test_the_command_itself(scene: VerifyScene) -> None:
     assert again.exit_code == 0, again.output
 
 
-def test_ctrl_c_stops_in_good_order(scene: VerifyScene) -> None:
+def test_ctrl_c_drains_the_worker(scene: VerifyScene) -> None:
     create_source(scene, 300)
     command = [sys.executable, "-m", "ots_tunnel", "replicate", str(job_file(scene, in_seconds(3600)))]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -205,7 +205,7 @@ def test_a_missing_source_is_named(scene: VerifyScene) -> None:
 
 
 @pytest.mark.parametrize(("section", "code"), [("reader", 12), ("writer", 4)])
-def test_whose_keys_are_denied_is_said(scene: VerifyScene, section: str, code: int) -> None:
+def test_the_side_of_denied_keys_is_named(scene: VerifyScene, section: str, code: int) -> None:
     create_source(scene, 1)
     refused = exception_of(invoke(job_file(scene, in_seconds(5), **{f"{section}_accessKey": "hush"})))
 
@@ -216,7 +216,7 @@ def test_whose_keys_are_denied_is_said(scene: VerifyScene, section: str, code: i
 
 
 @pytest.mark.parametrize("section", ["reader", "writer"])
-def test_who_does_not_answer_is_said(scene: VerifyScene, section: str) -> None:
+def test_the_side_that_does_not_answer_is_named(scene: VerifyScene, section: str) -> None:
     create_source(scene, 1)
     refused = exception_of(invoke(job_file(scene, in_seconds(5), **{f"{section}_endpoint": "http://127.0.0.1:9"})))
 
@@ -224,7 +224,7 @@ def test_who_does_not_answer_is_said(scene: VerifyScene, section: str) -> None:
     assert exit_code(refused) == 5
 
 
-async def test_a_tunnel_that_is_deleted_meanwhile_is_named(scene: VerifyScene) -> None:
+async def test_a_tunnel_deleted_during_the_copy_is_named(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 1)
     running = asyncio.create_task(job(scene, in_seconds(3600)).run())
     client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
@@ -253,7 +253,7 @@ def test_a_destination_with_rows_is_left_alone(scene: VerifyScene) -> None:
     assert "holds rows" in str(result.exception)
 
 
-def test_a_wrong_end_time_is_found_before_anybody_is_called(scene: VerifyScene) -> None:
+def test_a_wrong_end_time_is_found_before_any_call(scene: VerifyScene) -> None:
     nobody = "http://127.0.0.1:9"
     file = job_file(scene, in_seconds(5), reader_endTime="soon", reader_endpoint=nobody, writer_endpoint=nobody)
     assert "ots-reader.endTime: found 'soon'" in str(invoke(file).exception)

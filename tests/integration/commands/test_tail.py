@@ -69,7 +69,7 @@ async def ask_tunnels(scene: VerifyScene, create: str | None = None) -> list[str
         await client.close()
 
 
-def test_what_a_tunnels_clients_get_next_is_shown_again_and_again(scene: VerifyScene) -> None:
+def test_records_from_the_checkpoints_are_shown_at_every_call(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1), row(2)])
     asyncio.run(ask_tunnels(scene, create="copy"))
 
@@ -78,7 +78,7 @@ def test_what_a_tunnels_clients_get_next_is_shown_again_and_again(scene: VerifyS
         assert [json.loads(line)["key"]["pk"] for line in lines] == ["k00001", "k00002"]
 
 
-def test_lines_for_people(scene: VerifyScene) -> None:
+def test_records_as_lines_of_text(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1, Column("x", "v" * 100, BASE), Column("y", 5, BASE))])
     asyncio.run(ask_tunnels(scene, create="copy"))
 
@@ -107,7 +107,7 @@ def test_changes_of_a_table_are_shown_as_they_come(scene: VerifyScene) -> None:
     assert asyncio.run(ask_tunnels(scene)) == []
 
 
-def test_it_is_stopped_by_ctrl_c_and_leaves_no_tunnel(scene: VerifyScene) -> None:
+def test_ctrl_c_stops_it_and_leaves_no_tunnel(scene: VerifyScene) -> None:
     command = [sys.executable, "-m", "ots_tunnel", *arguments(scene)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -157,7 +157,7 @@ async def test_no_channel_shows_more_than_was_asked_for(scene: VerifyScene) -> N
     assert taken == 1
 
 
-def test_it_ends_in_good_order_when_nobody_reads_it_any_more(scene: VerifyScene) -> None:
+def test_a_closed_pipe_ends_it_without_an_error(scene: VerifyScene) -> None:
     with tailing(scene, "-o", "json") as process:
         assert process.stderr is not None
         assert process.stdout is not None
@@ -185,7 +185,7 @@ def test_a_tunnel_that_vanishes_is_one_line(scene: VerifyScene) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_it_leaves_no_tunnel_whatever_stops_it(scene: VerifyScene, number: signal.Signals) -> None:
+def test_it_leaves_no_tunnel_for_any_way_to_stop(scene: VerifyScene, number: signal.Signals) -> None:
     with tailing(scene) as process:
         assert process.stderr is not None
         assert "temporary tunnel" in process.stderr.readline()
@@ -195,7 +195,7 @@ def test_it_leaves_no_tunnel_whatever_stops_it(scene: VerifyScene, number: signa
     assert asyncio.run(ask_tunnels(scene)) == []
 
 
-async def test_a_tunnel_is_deleted_though_nobody_heard_that_it_was_created() -> None:
+async def test_a_tunnel_is_deleted_after_a_lost_answer_to_its_creation() -> None:
     class Deaf:
         deleted: ClassVar[list[str]] = []
 
@@ -231,7 +231,7 @@ async def test_a_tunnel_that_cannot_be_deleted_is_named(capsys: pytest.CaptureFi
     assert f"tunnel {tailed.tunnel_name} was not deleted: nobody answers" in err
 
 
-def test_earliest_is_for_a_table(scene: VerifyScene) -> None:
+def test_earliest_is_only_for_a_table(scene: VerifyScene) -> None:
     result = CliRunner().invoke(cli, arguments(scene, "copy", "--earliest"))
     assert result.exit_code == 2
     assert "--earliest" in result.output

@@ -32,7 +32,7 @@ def wide(number: int) -> Column:
 
 
 def wait_while_running(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
-    """Wait while the process runs for what it does not announce."""
+    """Wait for a condition while the process runs."""
 
     def is_reached() -> bool:
         assert process.poll() is None, process.communicate()
@@ -113,7 +113,7 @@ def test_doubles_are_compared_by_their_bits(tables: VerifyScene) -> None:
     assert report["first"][0]["cells"][0]["destination"] == {"type": "DOUBLE", "value": "-0.0"}
 
 
-def test_a_busy_service_is_asked_again_and_that_is_said(tables: VerifyScene) -> None:
+def test_a_busy_service_is_retried_with_a_note(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(30))
     tables.emulator.call("add_fault", FaultRule("GetRange", count=4, code="OTSServerBusy"))
 
@@ -123,7 +123,7 @@ def test_a_busy_service_is_asked_again_and_that_is_said(tables: VerifyScene) -> 
     assert "GetRange is retried: OTSServerBusy" in done.stderr
 
 
-def test_only_so_many_are_shown_and_all_are_counted(tables: VerifyScene) -> None:
+def test_a_limited_number_is_shown_and_all_are_counted(tables: VerifyScene) -> None:
     tables.put(SOURCE, (row(number) for number in range(60)))
 
     done = tables.verify("--show", "2")
@@ -134,7 +134,7 @@ def test_only_so_many_are_shown_and_all_are_counted(tables: VerifyScene) -> None
     assert done.stdout.endswith("and 58 more\n")
 
 
-def test_a_killed_run_goes_on_and_counts_the_same(tables: VerifyScene) -> None:
+def test_a_killed_run_resumes_and_counts_the_same(tables: VerifyScene) -> None:
     rows = [row(number, wide(number)) for number in range(200)]
     tables.fill(rows)
     tables.put(SOURCE, [row(number, wide(number)) for number in (1000, 2000)])
@@ -162,7 +162,7 @@ def test_a_killed_run_goes_on_and_counts_the_same(tables: VerifyScene) -> None:
     assert not tables.state.exists()
 
 
-def test_an_interrupted_run_stores_its_state_and_says_how_to_go_on(tables: VerifyScene) -> None:
+def test_an_interrupted_run_stores_its_state_and_prints_how_to_resume(tables: VerifyScene) -> None:
     tables.fill(row(number, wide(number)) for number in range(100))
     tables.emulator.call("add_fault", FaultRule("GetRange", latency=0.1))
     process = tables.start("--sample", "100", "--parallel", "1")
@@ -230,7 +230,7 @@ def test_the_state_of_other_tables_names_both(tables: VerifyScene) -> None:
     assert f"wanted is demo/{COPY} at" in str(refused.exception)
 
 
-def test_a_file_that_is_no_state_is_refused_and_kept(tables: VerifyScene) -> None:
+def test_a_file_that_is_not_a_state_is_refused_and_kept(tables: VerifyScene) -> None:
     tables.state.write_text("precious")
 
     refused = tables.verify()
@@ -240,7 +240,7 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tables: VerifyScene) -> Non
     assert tables.state.read_text() == "precious"
 
 
-def test_a_place_without_room_for_the_state_is_refused(tables: VerifyScene) -> None:
+def test_a_state_file_that_cannot_be_written_is_refused(tables: VerifyScene) -> None:
     refused = tables.verify("--state", str(tables.folder / "nowhere" / "state.json"))
 
     assert isinstance(refused.exception, ConfigError)
@@ -274,7 +274,7 @@ def test_more_versions_in_the_destination_are_no_difference(tmp_path: Path) -> N
     assert report["equal"]
 
 
-def test_cells_at_the_end_of_their_life_are_left_out(tmp_path: Path) -> None:
+def test_cells_near_their_expiry_are_left_out(tmp_path: Path) -> None:
     day = 86_400
     now = int(time.time() * 1000)
     old, young = now - day * 1000 + 60_000, now

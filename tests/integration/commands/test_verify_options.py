@@ -1,4 +1,4 @@
-"""`ots-tunnel verify`: how the tables are named, what is refused, exit codes, and what a terminal sees."""
+"""`ots-tunnel verify`: how the tables are named, what is refused, exit codes, and the terminal's screen."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_missing_table_is_named(tables: VerifyScene) -> None:
 
 
 @pytest.mark.parametrize("option", ["--credentials", "--to-credentials"])
-def test_whose_keys_are_denied_is_said_in_one_line(tables: VerifyScene, tmp_path: Path, option: str) -> None:
+def test_the_side_of_denied_keys_is_named_in_one_line(tables: VerifyScene, tmp_path: Path, option: str) -> None:
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     (wrong / "accessKeyId").write_text("test-id")
@@ -151,7 +151,7 @@ def test_the_keys_of_a_job_may_be_in_folders(tables: VerifyScene, monkeypatch: p
     assert done.exit_code == 0, (done.output, done.exception)
 
 
-def test_folders_of_keys_are_for_a_job_alone(tables: VerifyScene) -> None:
+def test_folders_of_keys_are_for_job_files_only(tables: VerifyScene) -> None:
     arguments = ["--reader-credentials", str(tables.folder)]
 
     refused = CliRunner().invoke(cli, ["verify", str(document(tables)), *arguments])
@@ -211,7 +211,7 @@ def test_options_out_of_range_are_usage_errors(tables: VerifyScene, arguments: l
     assert tables.verify(*arguments).exit_code == 2
 
 
-def test_a_folder_that_takes_no_state_is_noted(tables: VerifyScene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_not_writable_is_noted(tables: VerifyScene, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.fill([row(1)])
     monkeypatch.setattr("ots_tunnel.verify.verification.default_name", lambda *_: "nowhere/state.json")
 

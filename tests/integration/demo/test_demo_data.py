@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -23,6 +22,7 @@ from ots_tunnel.demo.writer import ChangeWriter, flight_changes
 from ots_tunnel.errors import SinkError, TunnelError
 from ots_tunnel.model import Action, Credentials
 from ots_tunnel.tables import TableAdmin
+from tests.support.waiting import wait_until
 
 ROWS = 1_000
 
@@ -83,11 +83,7 @@ def test_loading_and_changing(target: Target, admin: TableAdmin) -> None:
 
     writer = ChangeWriter(target.admin(), "flights", flight_changes(admin, "flights", seed=1, rows=ROWS), rate=2000)
     writer.start()
-    enough = time.monotonic() + 60
-    while writer.total < 1500:
-        assert writer.running
-        assert time.monotonic() < enough
-        threading.Event().wait(0.05)
+    wait_until(lambda: writer.total >= 1500 or not writer.running, 60, "1,500 changes")
     counts = writer.stop()
 
     assert sum(counts.values()) == writer.total >= 1500
@@ -99,18 +95,18 @@ def test_a_table_that_is_missing_fails_the_load(target: Target) -> None:
         load_flights(target, version_ms=int(time.time() * 1000), rows=100, processes=1)
 
 
-def test_a_writer_without_its_table_says_so(target: Target, admin: TableAdmin) -> None:
+def test_a_writer_without_its_table_fails(target: Target, admin: TableAdmin) -> None:
     changes = flight_changes(admin, "flights", seed=1, rows=ROWS)
     writer = ChangeWriter(target.admin(), "nothing", changes)
     writer.start()
-    writer._thread.join(30)
+    wait_until(lambda: not writer.running, 30, "the end of the writer")
 
     with pytest.raises(TunnelError, match="OTSObjectNotExist"):
         writer.stop()
 
 
 @pytest.mark.timeout(120)
-def test_the_writers_process_counts_until_it_is_told_to_stop(target: Target, admin: TableAdmin) -> None:
+def test_the_writers_process_counts_until_a_signal_stops_it(target: Target, admin: TableAdmin) -> None:
     command = [sys.executable, "-m", "ots_tunnel.demo.writer", "--endpoint", target.endpoint]
     command += ["--instance", "demo", "--table", "flights", "--rows", "500", "--rate", "300"]
     process = subprocess.Popen(
@@ -124,11 +120,9 @@ def test_the_writers_process_counts_until_it_is_told_to_stop(target: Target, adm
         assert process.stdin is not None
         process.stdin.write("test-id:test-secret\n")
         process.stdin.flush()
-        give_up = time.monotonic() + 60
-        while admin.is_empty("flights", flights_schema()):
-            assert process.poll() is None
-            assert time.monotonic() < give_up
-            threading.Event().wait(0.05)
+        wait_until(
+            lambda: process.poll() is not None or not admin.is_empty("flights", flights_schema()), 60, "a first change"
+        )
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=30)
     finally:

@@ -1,4 +1,4 @@
-"""Options that cannot be right are refused before anybody is called."""
+"""Wrong options are refused before any call."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_wrong_one_is_named(command: tuple[str, ...], keys: str) -> None:
+def test_every_wrong_option_is_named(command: tuple[str, ...], keys: str) -> None:
     options = ["--endpoint", "shop", "--instance", "", "--credentials", keys]
 
     refused = CliRunner().invoke(cli, [*command, *options]).exception
@@ -42,7 +42,7 @@ def test_every_wrong_one_is_named(command: tuple[str, ...], keys: str) -> None:
     assert "; --instance: found '', allowed is letters, digits and hyphens" in str(refused)
 
 
-def test_a_stream_has_one_beginning(keys: str) -> None:
+def test_a_stream_tunnel_has_one_start(keys: str) -> None:
     place = ["--endpoint", NOBODY, "--instance", "demo", "--credentials", keys]
     beginnings = ["--type", "Stream", "--earliest", "--start-time", "2026-01-01T00:00:00Z"]
 

@@ -1,4 +1,4 @@
-"""What is on a terminal while a bar is shown and the log has something to say."""
+"""The screen of a terminal with a progress bar and log lines."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ots_tunnel.verify.meter import VerifyMeter
 
 
 class Terminal(io.StringIO):
-    """Keeps what was sent; the codes that a bar needs are obeyed."""
+    """A terminal that interprets the control codes of a progress bar."""
 
     def isatty(self) -> bool:
         return True
 
     def screen(self) -> list[str]:
-        """Its lines now, the empty one below left out."""
+        """The non-empty lines on the screen."""
         lines, at = [""], 0
         for part in re.findall(r"\x1b\[[?0-9;]*[a-zA-Z]|[\r\n]|[^\x1b\r\n]+", self.getvalue()):
             if part == "\n":
@@ -75,7 +75,7 @@ async def test_lines_of_the_log_stand_above_the_bar_whole(terminal: Terminal) ->
     assert len(bar) <= 60, "a bar that is wrapped cannot be drawn over"
 
 
-async def test_a_stream_that_is_no_terminal_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_that_is_not_a_terminal_gets_single_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ots_tunnel.console.progress_bar.LINE_PAUSE", 0.0)
     monkeypatch.setattr("ots_tunnel.console.progress_bar.TICK", 0.0)
     ticked, meter, stream = asyncio.Event(), VerifyMeter(slices=3, rows=7), io.StringIO()
@@ -89,7 +89,7 @@ async def test_a_stream_that_is_no_terminal_gets_a_line_now_and_then(monkeypatch
     assert "slices 3/3" in lines[-1], "the end is shown, too"
 
 
-async def test_a_short_run_is_silent_where_there_is_no_terminal() -> None:
+async def test_a_short_run_prints_nothing_without_a_terminal() -> None:
     stream = io.StringIO()
     async with show_progress(VerifyMeter(slices=1), stream):
         pass

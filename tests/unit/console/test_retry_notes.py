@@ -6,7 +6,7 @@ from ots_tunnel.console.retry_notes import RetryNotes
 from ots_tunnel.errors import ConnectionLost
 
 
-def test_repeated_calls_are_noted_now_and_then() -> None:
+def test_retried_calls_are_noted_every_five_seconds() -> None:
     now, said = [0.0], list[str]()
     note = RetryNotes(said.append, lambda: now[0])
     for now[0] in (0.0, 1.0, 4.9, 5.0):

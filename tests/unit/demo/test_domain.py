@@ -1,4 +1,4 @@
-"""The demo's changes stay in the domain of equal tables (docs/architecture.md rule 14), and what lies outside of it."""
+"""The demo's changes stay in the domain of equal tables (docs/architecture.md rule 14); an example outside it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Versions:
         return sorted(cell.timestamp_ms or 0 for cell in scan_row(image, 0).cells)
 
 
-def test_outside_of_the_domain_a_replay_may_trim_a_version_that_the_source_still_has() -> None:
+def test_outside_the_domain_a_replay_may_trim_a_version_of_the_source() -> None:
     # The example of docs/architecture.md rule 14: four versions and a delete of one of them since the column was empty.
     def tail(column: Versions) -> None:
         column.put(2)

@@ -1,4 +1,4 @@
-"""Whether a replication may begin or go on, and what its meter says."""
+"""Whether a replication job may start or resume, and the figures of its meter."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tunnel(
         Findings(tunnel(rows=5), destination_exists=True, destination_empty=False),
     ],
 )
-def test_a_job_begins_and_goes_on(found: Findings) -> None:
+def test_a_job_starts_and_resumes(found: Findings) -> None:
     check_start(found, "copy", "t2", merge=False)
 
 
@@ -61,7 +61,7 @@ def test_a_job_begins_and_goes_on(found: Findings) -> None:
         (Findings(tunnel(rows=5), destination_exists=True), "'t2' is empty.*--merge"),
     ],
 )
-def test_rows_are_neither_spoilt_nor_missed_unless_allowed(found: Findings, text: str) -> None:
+def test_rows_are_neither_overwritten_nor_missed_without_merge(found: Findings, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         check_start(found, "copy", "t2", merge=False)
     check_start(found, "copy", "t2", merge=True)
@@ -74,7 +74,7 @@ def test_rows_are_neither_spoilt_nor_missed_unless_allowed(found: Findings, text
         (Findings(tunnel(expired=True), destination_exists=True), "has expired", 13),
     ],
 )
-def test_a_tunnel_that_does_not_serve_is_refused(found: Findings, text: str, code: int) -> None:
+def test_an_unsuitable_tunnel_is_refused(found: Findings, text: str, code: int) -> None:
     with pytest.raises(TunnelError, match=text) as refused:
         check_start(found, "copy", "t2", merge=True)
     assert exit_code(refused.value) == code

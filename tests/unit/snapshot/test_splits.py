@@ -1,3 +1,5 @@
+"""The frozen split list: what it holds, how it is merged, and what is refused."""
+
 from __future__ import annotations
 
 import itertools

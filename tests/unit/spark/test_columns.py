@@ -1,3 +1,5 @@
+"""Columns of every type as Arrow arrays, and values that do not fit them."""
+
 from __future__ import annotations
 
 import subprocess

@@ -1,3 +1,5 @@
+"""One task of the snapshot: rows, splits, and the time limit."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +14,7 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.spark.copying import SplitCopy, TaskFence
-from tests.unit.spark.snapshot_document import DOCUMENT
+from tests.support.snapshot_document import DOCUMENT
 
 pytest.importorskip("pyarrow")
 
@@ -94,7 +96,7 @@ def test_requests_hold_as_much_as_the_document_allows() -> None:
     assert [count for count, _ in destination.requests] == [200, 200, 50]
 
 
-def test_a_split_without_its_mark_is_not_done() -> None:
+def test_a_split_without_its_end_row_is_not_done() -> None:
     with pytest.raises(EOFError, match="without its end row"):
         list(copy(Destination()).run(batches((0, row(1)))))
 
@@ -118,7 +120,7 @@ def test_cells_past_their_lifetime_are_left_out() -> None:
     assert decode_row(destination.written[0].body).columns == (new,)
 
 
-def test_a_task_that_was_paused_sends_nothing_any_more() -> None:
+def test_a_task_that_was_paused_too_long_sends_nothing() -> None:
     clock = Clock()
 
     def pause() -> None:
@@ -132,7 +134,7 @@ def test_a_task_that_was_paused_sends_nothing_any_more() -> None:
     assert len(destination.written) == 200
 
 
-def test_the_limit_is_deadline_less_write_deadline() -> None:
+def test_the_limit_is_the_deadline_less_the_write_deadline() -> None:
     clock = Clock()
     fence = TaskFence(600, 20, clock)
     clock.now += 579.9

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.errors import ConfigError, ConnectionLost, OwnershipLost
-from ots_tunnel.snapshot.document import SnapshotConfig, dump_snapshot_config, load_snapshot_config
+from ots_tunnel.errors import ConnectionLost, OwnershipLost
+from ots_tunnel.snapshot.document import SnapshotConfig, dump_snapshot_config
 from ots_tunnel.snapshot.splits import SplitList
-from tests.unit.spark.snapshot_document import DOCUMENT
+from tests.support.snapshot_document import DOCUMENT
 
 pytest.importorskip("pyspark")
 
@@ -19,7 +19,7 @@ from ots_tunnel.spark import driver as snapshot
 
 
 class Record:
-    """Keeps what it is told, like ProgressRecord."""
+    """Keeps the marked splits, like ProgressRecord."""
 
     def __init__(self, *failures: Exception) -> None:
         self.splits = SplitList(("k",), (b"1", b"2"))
@@ -53,7 +53,7 @@ def test_finished_splits_are_recorded_while_the_job_runs() -> None:
     assert record.done == {0, 2}
 
 
-def test_a_job_that_fails_leaves_what_is_done_recorded() -> None:
+def test_a_failed_job_leaves_finished_splits_recorded() -> None:
     job: Future[Any] = Future()
     job.set_exception(RuntimeError("\nJob aborted\n  ots_tunnel.errors.SinkRejected: OTSInvalidPK: bad\n  at x"))
     record = Record()
@@ -63,7 +63,7 @@ def test_a_job_that_fails_leaves_what_is_done_recorded() -> None:
     assert record.done == {1}
 
 
-def test_a_job_that_times_out_inside_is_an_end_too() -> None:
+def test_a_timeout_inside_the_job_is_a_failure_of_the_job() -> None:
     job: Future[Any] = Future()
     job.set_exception(TimeoutError("inside"))
 
@@ -106,25 +106,3 @@ def test_outside_a_pod_is_exit_code_2(tmp_path: Path, monkeypatch: pytest.Monkey
     path.write_text(dump_snapshot_config(SnapshotConfig.model_validate(DOCUMENT)))
 
     assert snapshot.main(["--config", str(path)]) == 2
-
-
-@pytest.mark.parametrize(
-    ("part", "value", "message"),
-    [
-        ("sink", {"count": {}}, "sink.tablestore is needed"),
-        ("sink", {"tablestore": DOCUMENT["source"]}, "is the source itself"),
-        ("splits", {"deadlineSeconds": 30}, "splits.deadlineSeconds 30 must be at least twice writeDeadlineSeconds 20"),
-        ("splits", {"bytesPerSplit": 1}, "splits.bytesPerSplit"),
-        ("progress", {**DOCUMENT["progress"], "label": "a/b"}, "progress.label"),
-        ("speed", 9, "speed"),
-    ],
-)
-def test_wrong_fields_are_named(tmp_path: Path, part: str, value: Any, message: str) -> None:
-    path = tmp_path / "snapshot.yaml"
-    import yaml
-
-    path.write_text(yaml.safe_dump({**DOCUMENT, part: value}))
-
-    with pytest.raises(ConfigError) as caught:
-        load_snapshot_config(path)
-    assert message in str(caught.value)

@@ -1,16 +1,16 @@
+"""The progress record: resumed, guarded against a second driver, written at most once a second."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ots_tunnel.errors import CodecError, ConfigError, ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
+from ots_tunnel.errors import ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
 from ots_tunnel.snapshot.document import ProgressConfig
-from ots_tunnel.snapshot.record import PROGRESS_LABEL, SnapshotProgress, done_bitmap, done_splits, read_progress
+from ots_tunnel.snapshot.record import PROGRESS_LABEL, SnapshotProgress, read_progress
 from ots_tunnel.snapshot.splits import SplitList, serialise
-from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps, in_cluster
+from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.progress import ProgressRecord
 from tests.support.config_maps import ConfigMapServer
 
@@ -34,7 +34,7 @@ def new_record(cluster_access: ClusterAccess, pauses: list[float]) -> Any:
     return make
 
 
-def test_a_restarted_driver_goes_on(new_record: Any, config_map_server: ConfigMapServer) -> None:
+def test_a_restarted_driver_resumes(new_record: Any, config_map_server: ConfigMapServer) -> None:
     first = new_record()
     first.load()
     assert first.splits is None
@@ -51,7 +51,7 @@ def test_a_restarted_driver_goes_on(new_record: Any, config_map_server: ConfigMa
     assert config_map_server.tokens == {"Bearer secret-token"}
 
 
-def test_the_record_keeps_what_others_put_on_it(new_record: Any, config_map_server: ConfigMapServer) -> None:
+def test_the_record_keeps_foreign_labels_and_items(new_record: Any, config_map_server: ConfigMapServer) -> None:
     config_map_server.handle(
         "POST",
         PATH.rsplit("/", 1)[0],
@@ -64,7 +64,7 @@ def test_the_record_keeps_what_others_put_on_it(new_record: Any, config_map_serv
     assert config_map_server.maps[PATH]["metadata"]["labels"] == {"team": "a", PROGRESS_LABEL: "tunnel-1"}
 
 
-def test_a_record_of_another_label_counts_as_nothing(new_record: Any, config_map_server: ConfigMapServer) -> None:
+def test_a_record_with_another_label_is_ignored(new_record: Any, config_map_server: ConfigMapServer) -> None:
     old = new_record("tunnel-0")
     old.load()
     old.freeze(SPLITS, serialise(SPLITS))
@@ -112,7 +112,7 @@ def test_two_drivers_do_not_freeze_together(new_record: Any) -> None:
         second.freeze(SPLITS, serialise(SPLITS))
 
 
-def test_a_lost_answer_is_looked_up(new_record: Any, config_map_server: ConfigMapServer) -> None:
+def test_after_a_lost_answer_the_record_is_read(new_record: Any, config_map_server: ConfigMapServer) -> None:
     record = new_record()
     record.load()
     record.freeze(SPLITS, serialise(SPLITS))
@@ -125,9 +125,7 @@ def test_a_lost_answer_is_looked_up(new_record: Any, config_map_server: ConfigMa
     assert read_progress(config_map_server.maps[PATH]).done == 2
 
 
-def test_a_lost_answer_with_another_driver_at_work_is_an_end(
-    new_record: Any, config_map_server: ConfigMapServer
-) -> None:
+def test_a_lost_answer_and_another_driver_end_this_one(new_record: Any, config_map_server: ConfigMapServer) -> None:
     record, other = new_record(), new_record()
     record.load()
     record.freeze(SPLITS, serialise(SPLITS))
@@ -141,7 +139,7 @@ def test_a_lost_answer_with_another_driver_at_work_is_an_end(
         record.mark({4, 5})
 
 
-def test_nothing_new_is_no_write(new_record: Any, config_map_server: ConfigMapServer) -> None:
+def test_without_a_new_split_nothing_is_written(new_record: Any, config_map_server: ConfigMapServer) -> None:
     record = new_record()
     record.load()
     record.freeze(SPLITS, serialise(SPLITS))
@@ -165,7 +163,7 @@ def test_writes_are_a_second_apart(new_record: Any, pauses: list[float]) -> None
 
 
 @pytest.mark.parametrize(("status", "error"), [(503, ServerUnavailable), (429, ServerUnavailable), (403, ServiceError)])
-def test_refusals_are_told_apart(
+def test_refusals_of_the_api_server_have_their_own_errors(
     new_record: Any, config_map_server: ConfigMapServer, status: int, error: type[ServiceError]
 ) -> None:
     config_map_server.refuse_with = status
@@ -173,42 +171,3 @@ def test_refusals_are_told_apart(
     with pytest.raises(error, match="not now") as caught:
         new_record().load()
     assert type(caught.value) is error
-
-
-@given(st.integers(1, 200).flatmap(lambda total: st.tuples(st.just(total), st.sets(st.integers(0, total - 1)))))
-def test_bitmaps_are_read_back(case: tuple[int, set[int]]) -> None:
-    total, done = case
-
-    assert done_splits(done_bitmap(done, total), total) == done
-    assert len(done_bitmap(done, total)) == (total + 7) // 8
-
-
-def test_bits_beyond_the_end_and_missing_bytes_count_as_nothing() -> None:
-    assert done_splits(b"\xff\xff", 10) == frozenset(range(10))
-    assert done_splits(b"\x01", 100) == {0}
-
-
-@pytest.mark.parametrize(
-    ("data", "binary", "message"),
-    [
-        ({"total": "x"}, {}, "data.total"),
-        ({"total": "0"}, {}, "data.total"),
-        ({"total": "2", "updated": "yesterday"}, {}, "data.updated"),
-        ({"total": "2", "updated": "2026-01-01T00:00:00+00:00"}, {"done.bitmap": "%%"}, "done.bitmap"),
-    ],
-)
-def test_damaged_records_are_refused(data: dict[str, str], binary: dict[str, str], message: str) -> None:
-    stored = {
-        "metadata": {"labels": {PROGRESS_LABEL: "t"}},
-        "data": {"label": "t", **data},
-        "binaryData": {"splits.json.gz": "eA==", **binary},
-    }
-    with pytest.raises(CodecError, match=message):
-        read_progress(stored)
-
-
-def test_outside_a_pod_the_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-
-    with pytest.raises(ConfigError, match="runs in a pod"):
-        in_cluster()

@@ -23,7 +23,7 @@ def primary_key(key: tuple[str, int]) -> PrimaryKey:
 
 
 def order(key: PrimaryKey) -> tuple[tuple[int, object], ...]:
-    """Sorts as the service does."""
+    """Sort key in the order of the service."""
     result: list[tuple[int, object]] = []
     for _, value in key:
         match value:
@@ -39,7 +39,7 @@ def order(key: PrimaryKey) -> tuple[tuple[int, object], ...]:
 
 
 class Table:
-    """A table in memory whose pages end anywhere, also empty."""
+    """A table in memory whose pages end at random rows and may be empty."""
 
     def __init__(self, rows: Rows, seed: int = 0, splits: Sequence[tuple[str, int]] = ()) -> None:
         self.rows = sorted(

@@ -64,7 +64,7 @@ def job_of(a: Table, b: Table, state: VerifyState, **options: object) -> VerifyJ
 
 @settings(deadline=None)
 @given(tables, tables, st.lists(keys, max_size=4, unique=True), st.integers(1, 5), st.integers(0, 5), st.integers())
-async def test_a_job_that_goes_on_finds_what_a_whole_comparison_finds(
+async def test_a_resumed_job_finds_what_a_whole_comparison_finds(
     a: Rows, b: Rows, splits: list[tuple[str, int]], parallel: int, stop: int, seed: int
 ) -> None:
     b = {**a, **b}
@@ -105,7 +105,7 @@ async def test_both_tables_are_read_at_once() -> None:
     assert loop.time() - began == pytest.approx(3, abs=0.1)
 
 
-async def test_slices_that_are_done_are_not_read_again() -> None:
+async def test_finished_slices_are_not_read_again() -> None:
     a, b = Described({("k", 1): ()}), Described({("k", 1): ()})
     state = state_of([("k", 1), ("k", 2)])
     await job_of(a, b, state).run()
@@ -127,7 +127,7 @@ async def test_only_chosen_slices_are_read() -> None:
     assert [row.primary_key[1][1] for row in result.first] == list(state.chosen)
 
 
-async def test_an_error_ends_the_job_as_itself_and_keeps_what_is_done() -> None:
+async def test_an_error_ends_the_job_unchanged_and_keeps_finished_slices() -> None:
     a, b = Described({}), Described({})
     state = state_of([("k", number) for number in range(9)])
 
@@ -158,7 +158,7 @@ async def test_a_job_that_is_cancelled_leaves_nothing_behind() -> None:
 
 @pytest.mark.looptime
 @pytest.mark.parametrize("late", [3, READ_ONE_BY_ONE + 5])
-async def test_only_what_still_differs_at_the_second_look_counts(late: int) -> None:
+async def test_only_rows_that_still_differ_in_the_recheck_count(late: int) -> None:
     whole: Rows = {("k", number): (Column("x", 1, 1),) for number in range(100)}
     behind: Rows = {key: cells for key, cells in whole.items() if not 10 <= key[1] < 10 + late}
     behind[("k", 5)] = (Column("x", 2, 1),)
@@ -185,7 +185,7 @@ async def test_only_what_still_differs_at_the_second_look_counts(late: int) -> N
 
 
 @pytest.mark.looptime
-async def test_second_looks_do_not_hold_up_other_slices() -> None:
+async def test_rechecks_do_not_delay_other_slices() -> None:
     rows: Rows = {("k", number): () for number in range(12)}
     state = state_of([("k", number) for number in range(1, 12)], recheck_seconds=60.0)
     loop = asyncio.get_running_loop()
@@ -198,7 +198,7 @@ async def test_second_looks_do_not_hold_up_other_slices() -> None:
 
 
 @pytest.mark.looptime
-async def test_more_suspects_than_are_remembered_are_settled_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_suspects_are_rechecked_before_the_slice_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ots_tunnel.verify.job.MOST_SUSPECTS", 10)
     assert MOST_SUSPECTS > 10
     rows: Rows = {("k", number): () for number in range(40)}
@@ -213,7 +213,7 @@ async def test_more_suspects_than_are_remembered_are_settled_in_between(monkeypa
     assert [row.primary_key[1][1] for row in result.first] == list(range(10))
 
 
-async def test_cells_in_doubt_follow_the_clock() -> None:
+async def test_cells_near_their_expiry_follow_the_clock() -> None:
     a, b = Described({("k", 1): (Column("x", 1, 500_000),)}), Described({})
 
     def run(now: float) -> VerifyJob:
@@ -250,13 +250,13 @@ class Sized:
         (3_000_000 << 20, False, 10_000),
     ],
 )
-async def test_tables_are_cut_finely_where_the_list_stays_short(size: int, sampled: bool, slices: int) -> None:
+async def test_small_tables_are_cut_into_small_slices(size: int, sampled: bool, slices: int) -> None:
     side = Side(Sized(size), "t")  # type: ignore[arg-type]
 
     assert len(await side.slices(sampled=sampled)) == slices
 
 
-async def test_the_larger_table_says_where_to_cut() -> None:
+async def test_the_larger_table_gives_the_bounds() -> None:
     small, large = Side(Sized(1 << 20), "a"), Side(Sized(80 << 20), "b")  # type: ignore[arg-type]
 
     assert len(await cut_tables(small, large, sampled=False)) == 11

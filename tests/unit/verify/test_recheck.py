@@ -39,7 +39,7 @@ def sortable(value: object) -> tuple[int, bytes]:
     return (0, value.encode() if isinstance(value, str) else value)
 
 
-def test_a_span_ends_openly_where_no_bound_can_be_written() -> None:
+def test_a_span_ends_at_inf_max_after_the_largest_value() -> None:
     for value in (2**63 - 1, "x" * 1024, b"x" * 1024):
         assert span((("a", value),), (("a", value),)).end == (("a", Marker.INF_MAX),)
 
@@ -52,7 +52,7 @@ def test_few_suspects_are_read_one_by_one_and_many_in_one_scan() -> None:
     assert (part.start, part.end) == ((("pk", 0),), (("pk", READ_ONE_BY_ONE + 1),))
 
 
-def test_only_suspects_count_at_the_second_look() -> None:
+def test_only_suspects_count_in_a_recheck() -> None:
     rows = [span_of(number=number) for number in range(4)]
     suspects, result = Suspects(), Comparison()
     for row in rows[:3]:

@@ -77,7 +77,7 @@ def test_long_values_are_shown_where_they_differ() -> None:
     assert cell.first.text.startswith("from character 990: ")
 
 
-def test_cells_near_the_end_of_their_life_are_left_out() -> None:
+def test_cells_near_their_expiry_are_left_out() -> None:
     one = span_of(Column("a", 1, 100), Column("a", 2, 200))
     two = span_of(Column("a", 3, 300))
 
@@ -91,7 +91,7 @@ def test_cells_near_the_end_of_their_life_are_left_out() -> None:
     assert not is_near_expiry(span_of(), 200)
 
 
-def test_the_shorter_life_decides_what_is_in_doubt() -> None:
+def test_the_shorter_time_to_live_decides() -> None:
     assert near_expiry_limit((-1, -1), 1_000_000) is None
     assert near_expiry_limit((-1, 86_400), 1_000_000, margin=300) == (1_000_300 - 86_400) * 1000
     assert near_expiry_limit((100_000, 86_400), 1_000_000, margin=0) == (1_000_000 - 86_400) * 1000

@@ -19,7 +19,7 @@ def test_a_sample_has_its_share_and_is_always_the_same(count: int, percent: floa
     assert set(chosen) <= set(choose_slices(count, min(100, percent * 2), seed))
 
 
-def test_samples_are_the_same_for_ever() -> None:
+def test_samples_never_change_between_releases() -> None:
     assert choose_slices(20, 25, 7) == (3, 4, 7, 8, 12)
     assert choose_slices(20, 25, 8) != choose_slices(20, 25, 7)
     assert choose_slices(3, 100, 1) == (0, 1, 2)

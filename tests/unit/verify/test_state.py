@@ -1,4 +1,4 @@
-"""A comparison's state: what is kept, what is refused, and the file that is there as a whole or not at all."""
+"""A comparison's state: what is stored, what is refused, and the file that is replaced atomically."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def result(*rows: DifferingRow, rows_in_all: int = 10) -> Comparison:
     return Comparison(rows=rows_in_all, cells=20, versions=30, missing=len(rows), settled=1, first=list(rows), keep=3)
 
 
-def test_slices_that_are_done_are_left_out() -> None:
+def test_finished_slices_are_left_out() -> None:
     state = state_of()
     state.finish(2, result())
 
@@ -72,7 +72,7 @@ def test_a_state_survives_its_document() -> None:
 
 
 @given(st.permutations(range(6)), st.integers(0, 6))
-def test_the_first_differences_are_those_in_key_order_whatever_ends_first(ended: list[int], stop: int) -> None:
+def test_the_first_differences_are_in_key_order_whichever_slice_finishes_first(ended: list[int], stop: int) -> None:
     state = state_of(6)
     for position, number in enumerate(ended):
         if position == stop:
@@ -126,7 +126,7 @@ def test_another_task_is_refused_with_both_named() -> None:
     assert "--restart" in text
 
 
-def test_the_default_name_is_that_of_both_tables() -> None:
+def test_the_default_name_depends_on_both_tables() -> None:
     name = default_name(PLACE, COPY)
 
     assert name.startswith("verify-orders-")
@@ -177,7 +177,7 @@ def test_a_write_that_fails_leaves_the_former_state(tmp_path: Path, monkeypatch:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_no_file_is_no_state(tmp_path: Path) -> None:
+def test_a_missing_file_is_no_state(tmp_path: Path) -> None:
     assert read_state_file(tmp_path / "none") is None
     with pytest.raises(ConfigError, match="Is a directory"):
         read_state_file(tmp_path)
