@@ -1,7 +1,7 @@
 """Files of changes in a folder or a bucket, one folder per channel (docs/sinks.md).
 
-A replay replaces files instead of adding to them: see `channel_files`. Files of one key are in one channel's folder,
-or in that of the channels before it; their records' `sequence` says their order.
+A replay replaces files instead of adding to them: see `publisher`. The changes of one key are in the folder of one
+channel, or of the channels that it was split from; the `sequence` of the records gives their order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FilesSink(ChannelFolders[Record]):
 
     @classmethod
     def from_config(cls, config: WorkerConfig, section: FilesSinkConfig) -> Self:
-        """The sink that a document names.
+        """The sink of a worker's document.
 
         Raises:
             ConfigError: files of credentials are missing.

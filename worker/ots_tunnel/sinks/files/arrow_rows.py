@@ -1,6 +1,4 @@
-"""Changes as rows of Arrow: one fixed schema, in which only the key's columns differ from table to table.
-
-Design section 4:
+"""Changes as rows of Arrow, in one schema: only the columns of the key differ from table to table.
 
     action    string            PUT, UPDATE or DELETE
     channel   string
@@ -47,10 +45,10 @@ _KEY_TYPES: dict[type, pa.DataType] = {int: pa.int64(), str: pa.string(), bytes:
 
 
 def schema_of(primary_key: PrimaryKey) -> pa.Schema:
-    """The schema of a table's changes, from any key of it.
+    """The schema of a table's changes, from any of its keys.
 
     Raises:
-        CodecError: a stored key holds no plain value.
+        CodecError: a key holds a value that a stored key cannot have.
     """
     key = pa.struct([(name, _key_type(name, value)) for name, value in primary_key])
     return pa.schema(
@@ -72,7 +70,7 @@ def _key_type(name: str, value: KeyValue) -> pa.DataType:
 
 @dataclass(slots=True)
 class ArrowRows:
-    """Rows of a group, column by column; `size` is that of their records, bytes."""
+    """Rows of a group, column by column; `size` is the size of their records, bytes."""
 
     actions: list[str] = field(default_factory=list)
     channels: list[str] = field(default_factory=list)
@@ -86,7 +84,7 @@ class ArrowRows:
         """Append a record.
 
         Raises:
-            CodecError: it is malformed.
+            CodecError: the record is malformed.
         """
         sequence, columns = record.sequence, record.columns
         self.actions.append(record.action.name)
@@ -102,13 +100,13 @@ class ArrowRows:
         self.size += record.size
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
-        """All rows as arrays.
+        """Return all rows as arrays.
 
         Args:
-            schema: that of `schema_of`.
+            schema: made by `schema_of`.
 
         Raises:
-            CodecError: a key is not like the schema's.
+            CodecError: a key has other columns than the schema.
         """
         offsets = pa.array(accumulate(self.cell_counts, initial=0), pa.int32())
         columns = [

@@ -1,6 +1,18 @@
-"""The files of one channel: fill one while the one before is published.
+"""The files of one channel: one is filled while the one before is published.
 
-Confirmations end when their file has appeared; see `publisher`.
+Theory of operation. A page is written into the file that is being filled, and its confirmation ends when that file has
+appeared. A file becomes due, in whichever order these happen, when
+
+    it holds `max_bytes` of records        64 KiB to 5 GiB, 128 MiB by default
+    it is `max_seconds` old                60 by default: the channel's checkpoint waits for it
+    the next page has to begin a file      the page at the end time, which every resume reads again
+    the channel ends
+
+and is published when it is due, no write to it is under way, and the publisher is free. Until then pages are still
+written into it, so a file may hold more than `max_bytes`.
+
+A channel that is opened finds the files of earlier runs. For existing rows the token of the checkpoint tells which of
+them the replay replaces, for a stream the first record does. See `publisher`.
 """
 
 from __future__ import annotations
@@ -23,7 +35,7 @@ from ots_tunnel.sinks.files.store import disk_error
 
 
 class ChannelFiles(Generic[Item]):
-    """Fills and publishes a channel's files; its calls follow each other.
+    """Fills and publishes a channel's files; its calls do not overlap.
 
     Args:
         folder: of the channel, relative to the store's own.
@@ -33,28 +45,28 @@ class ChannelFiles(Generic[Item]):
         self._folder = folder
         self._is_stream = channel_type is ChannelType.STREAM
         self._files = files
-        self._publisher = Publisher(folder, files, self._publish_what_is_due)
+        self._publisher = Publisher(folder, files, self._publish_if_due)
         self._filling: PendingFile[Item] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        #: Published files of a stream, until the first record says which of them a replay replaces.
-        self._before: list[str] | None = None
+        #: Published files of a stream, until the first record tells which of them a replay replaces.
+        self._published: list[str] | None = None
 
     @property
     def retries(self) -> int:
-        """Tries to publish that failed."""
+        """Failed tries to publish."""
         return self._publisher.retries
 
     async def open(self, start: Token) -> None:
-        """Find out what is there.
+        """Find the files of earlier runs.
 
         Raises:
-            SinkRejected, SinkError: the store does not answer. CodecError: a file is none of ours.
+            SinkRejected, SinkError: the store does not answer. CodecError: a file has another format.
         """
         store = self._files.store
         await store.tidy(self._folder)
         names = await store.names(self._folder)
         if self._is_stream:
-            self._before = names
+            self._published = names
             return
         kept, stale = base_names(names), []
         key = start_key(start)
@@ -64,24 +76,24 @@ class ChannelFiles(Generic[Item]):
         while kept and (key is None or await self._starts_at_or_after(kept[-1][1], key_order(key))):
             stale.append(kept.pop()[1])
         self._publisher.stale = stale
-        self._publisher.ordinal = kept[-1][0] + 1 if kept else 0
+        self._publisher.next_number = kept[-1][0] + 1 if kept else 0
 
     async def resume(self, head: Record, guard: Guard) -> None:
-        """Remove at once what a replay from this record on replaces.
+        """Remove the files that a replay from this record replaces, before any is published.
 
         Raises:
             OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
         """
-        self._start_of(head)
+        self._position_of(head)
         await self._publisher.remove_stale(guard)
 
     async def write(
         self, items: Sequence[Item], channel_id: ChannelId, head: Record, guard: Guard, *, alone: bool = False
     ) -> Confirmation:
-        """Add records of one page to the file that is filled; see `Sink.write`.
+        """Add records of one page to the file that is being filled; see `Sink.write`.
 
         Args:
-            head: the page's first record, which may be none of `items`.
+            head: the page's first record, also where `items` do not hold it.
             alone: begin a file with this page.
         """
         if alone and self._filling is not None:
@@ -96,14 +108,14 @@ class ChannelFiles(Generic[Item]):
         return confirmation
 
     def checkpointed(self) -> None:
-        """Everything that was confirmed so far is durable."""
+        """A checkpoint behind everything confirmed so far is stored."""
         self._publisher.checkpointed()
 
     async def end(self, *, abandoned: bool) -> None:
-        """Publish what is held back, or drop it if `abandoned`.
+        """Publish the last file, or drop it if `abandoned`.
 
         Raises:
-            SinkRejected, OwnershipLost: it could not be published.
+            SinkRejected, OwnershipLost: a file could not be published.
         """
         if abandoned:
             await self._abandon()
@@ -114,38 +126,38 @@ class ChannelFiles(Generic[Item]):
         if self._publisher.failure is not None:
             raise self._publisher.failure
 
-    def _start_of(self, head: Record) -> SequenceInfo | None:
-        """Position of a page; the first one says which files are replaced."""
+    def _position_of(self, head: Record) -> SequenceInfo | None:
+        """The position of a page; that of the first page tells which files are stale."""
         if not self._is_stream:
             return None
         start = head.sequence
         if start is None:
             raise CodecError("a stream record without its position")
-        if self._before is not None:
-            self._publisher.stale, self._before = stale_names(self._before, start), None
+        if self._published is not None:
+            self._publisher.stale, self._published = stale_names(self._published, start), None
         return start
 
     async def _begin(self, head: Record, guard: Guard) -> PendingFile[Item]:
-        start = self._start_of(head)
+        start = self._position_of(head)
         path = await self._files.store.spool(self._folder)
         try:
             file = PendingFile(path, self._files.form.create(path), start, guard)
         except OSError as error:
             raise disk_error(error) from error
-        self._timer = asyncio.get_running_loop().call_later(self._files.max_seconds, self._time_is_over, file)
+        self._timer = asyncio.get_running_loop().call_later(self._files.max_seconds, self._expire, file)
         return file
 
-    def _time_is_over(self, file: PendingFile[Item]) -> None:
+    def _expire(self, file: PendingFile[Item]) -> None:
         file.due = True
-        self._publish_what_is_due()
+        self._publish_if_due()
 
-    def _publish_what_is_due(self) -> None:
+    def _publish_if_due(self) -> None:
         file = self._filling
         if file is not None and file.due and not file.busy and self._publisher.is_free:
             self._publish(file)
 
     async def _publish_when_free(self, file: PendingFile[Item]) -> None:
-        """Have the file that is filled published once the one before is."""
+        """Publish the file that is being filled once the one before it is published."""
         file.due = True
         while self._filling is file and not self._publisher.is_free:
             await self._publisher.until_free()

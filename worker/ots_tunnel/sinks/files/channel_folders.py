@@ -14,16 +14,16 @@ from ots_tunnel.sinks.files.settings import FileSettings, Item
 
 
 class ChannelFolders(Generic[Item]):
-    """The part of `Sink` that those who publish files share: all but what of a batch is stored.
+    """The calls of `Sink` that the files sink and the dead letters share: all but `write`.
 
     Args:
-        tunnel_id: first part of every folder's name: channels of another tunnel are others.
+        tunnel_id: first part of every folder's name, since channel ids are unique only within a tunnel.
     """
 
     def __init__(self, tunnel_id: TunnelId, files: FileSettings[Item]) -> None:
         self._tunnel_id = tunnel_id
         self._files = files
-        #: Of channels that were ended.
+        #: Failed tries to publish of channels that have ended.
         self._retries = 0
         self._channels: dict[ChannelId, ChannelFiles[Item]] = {}
 
@@ -32,11 +32,11 @@ class ChannelFolders(Generic[Item]):
 
     @property
     def retries(self) -> int:
-        """Tries to publish that failed."""
+        """Failed tries to publish."""
         return self._retries + sum(channel.retries for channel in self._channels.values())
 
     async def open(self) -> None:
-        """See whether files can be stored.
+        """Check that files can be stored.
 
         Raises:
             SinkRejected, SinkError: they cannot.
@@ -50,13 +50,13 @@ class ChannelFolders(Generic[Item]):
         self._channels[channel_id] = channel
 
     async def resume(self, batch: Batch, guard: Guard) -> None:
-        """Before the first batch of a channel is written: remove what this replay decides about anew."""
+        """Remove what this replay replaces, before the first batch of a channel is written."""
         await self._channels[batch.channel_id].resume(batch.head or batch.records[0], guard)
 
     async def store(self, batch: Batch, items: Sequence[Item], guard: Guard) -> Confirmation:
-        """Store what comes of one batch; see `Sink.write`."""
+        """Store the items of one batch; see `Sink.write`."""
         head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]
-        # What comes again has to be in a file that a resume replaces.
+        # A page that every resume reads again has to begin a file, which the resume replaces.
         return await channel.write(items, batch.channel_id, head, guard, alone=batch.is_read_again)
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
@@ -69,6 +69,6 @@ class ChannelFolders(Generic[Item]):
         channel = self._channels.get(channel_id)
         if channel is not None:
             await channel.end(abandoned=abandoned)
-            if self._channels.get(channel_id) is channel:  # it may have been begun again meanwhile
+            if self._channels.get(channel_id) is channel:  # a new `begin` may have replaced it meanwhile
                 del self._channels[channel_id]
             self._retries += channel.retries

@@ -13,10 +13,10 @@ from typing import IO
 
 from ots_tunnel.sinks.files.store import FileSpoiled, disk_error
 
-#: Marks a file that is being filled; the names of published files never begin so.
+#: Begins the name of a file that is being filled; published files never have it.
 _HIDDEN = ".filling-"
 
-#: Some network file systems know no flushing of folders.
+#: Errors of network file systems that cannot flush folders.
 _CANNOT_FLUSH_FOLDERS = frozenset((errno.EINVAL, errno.ENOTSUP))
 
 
@@ -105,12 +105,12 @@ def _flush(path: Path) -> None:
         with path.open("rb") as file:
             os.fsync(file.fileno())
     except OSError as error:
-        # The system forgets what it could not write: flushing once more would succeed, and prove nothing.
+        # The kernel drops pages that it could not write: a second fsync would succeed and prove nothing.
         raise FileSpoiled(f"{path}: {error.strerror or error}") from error
 
 
 def _rename(spooled: Path, target: Path, before: Callable[[], None]) -> None:
-    """Let a flushed file appear; `before` is called here, since a thread may have to be waited for."""
+    """Make a flushed file appear. `before` is called here, on the thread: it may have started late."""
     before()
     with _disk_errors():
         spooled.replace(target)

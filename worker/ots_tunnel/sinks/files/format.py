@@ -10,7 +10,7 @@ from ots_tunnel.model import ChannelId, PrimaryKey
 
 
 class Sized(Protocol):
-    """What can be put into a file: a record, or something that holds one."""
+    """An entry of a file: a record, or an object that holds one."""
 
     @property
     def size(self) -> int:
@@ -28,21 +28,21 @@ class FileWriter(Protocol[Item_contra]):
         """Add records.
 
         Raises:
-            CodecError: a record is malformed. OSError: the disk takes no more.
+            CodecError: a record is malformed. OSError: the disk is full or failed.
         """
         ...
 
     def close(self) -> None:
-        """Write what is held back; the file is complete then.
+        """Write what is held; the file is complete afterwards.
 
         Raises:
-            OSError: the disk takes no more.
+            OSError: the disk is full or failed.
         """
         ...
 
 
 class FileFormat(Protocol[Item_contra]):
-    """How records become a file."""
+    """A way to write records into a file."""
 
     @property
     def suffix(self) -> str:
@@ -57,6 +57,6 @@ class FileFormat(Protocol[Item_contra]):
         """Key of a file's first record.
 
         Raises:
-            CodecError: this is no file of ours.
+            CodecError: the file was not written in this format.
         """
         ...

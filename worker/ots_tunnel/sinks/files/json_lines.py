@@ -14,13 +14,15 @@ from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.sinks.files.format import FileWriter, Item_contra
 from ots_tunnel.sinks.json_record import key_of_json
 
-#: Lines are encoded and written in portions: a page of large rows would be in memory some more times.
+#: Characters that are joined and encoded at a time. A whole page at once would be in memory several more times.
 PORTION_CHARACTERS = 262_144
+#: Bytes read at a time for the first line of a file.
+READ_BYTES = 65_536
 
 _SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 
 
-#: Makes the object of one line, which has the member `key` of `json_form`.
+#: Makes the object of one line; its member `key` is that of `json_form`.
 Line = Callable[[Item_contra, ChannelId], dict[str, Any]]
 
 
@@ -43,17 +45,17 @@ class JsonLines(Generic[Item_contra]):
     def first_key(self, file: IO[bytes]) -> PrimaryKey:
         """See `FileFormat.first_key`."""
         try:
-            with pa.input_stream(file, compression=self._compression, buffer_size=65_536) as stream:
+            with pa.input_stream(file, compression=self._compression, buffer_size=READ_BYTES) as stream:
                 line = _first_line(stream)
             return key_of_json(json.loads(line)["key"])
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-            raise CodecError(f"no file of JSON lines: {error}") from error
+            raise CodecError(f"not a file of JSON lines: {error}") from error
 
 
 def _first_line(stream: pa.NativeFile) -> bytes:
-    """Records are at most a few MB, and so are lines."""
+    """The first line, of at most a few MB, as records are."""
     line = b""
-    while b"\n" not in line and (part := stream.read(65_536)):
+    while b"\n" not in line and (part := stream.read(READ_BYTES)):
         line += part
     return line.partition(b"\n")[0]
 
@@ -65,7 +67,7 @@ class _JsonLinesWriter(Generic[Item_contra]):
 
     def write(self, items: Sequence[Item_contra], channel_id: ChannelId) -> None:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        # All of them first: a malformed record leaves nothing behind.
+        # All lines are made before the first is written: a malformed record leaves nothing in the file.
         lines = [f"{encode(self._line(item, channel_id))}\n" for item in items]
         for portion in _portions(lines):
             self._stream.write(portion.encode())
@@ -75,7 +77,7 @@ class _JsonLinesWriter(Generic[Item_contra]):
 
 
 def _portions(lines: list[str]) -> Iterator[str]:
-    """The lines joined to texts of about a portion, each of them gone from memory when the next one is made."""
+    """Join the lines to texts of about one portion; each is released before the next one is made."""
     lines.reverse()
     portion: list[str] = []
     characters = 0

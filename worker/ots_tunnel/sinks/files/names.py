@@ -1,9 +1,14 @@
-"""How published files are called, and which of them a replay replaces; pure (docs/architecture.md rule 16).
+"""Names of published files, and which files a replay replaces; pure (docs/architecture.md rule 16).
 
-Files of a stream channel are named by the sequence of the first record that was read for them, digits padded as in
-DataX, so that names sort in commit order. Records of existing rows have no sequence: their files are counted, and
-where one starts is read from its first record. Both names end with the number of records, so that a file that a
-paused worker publishes late never takes the place of a longer one.
+    stream channel  <epoch>-<microseconds>-<index>.<records>.<suffix>
+                    0000000001-00001700000000000000-0000000003.250.jsonl
+    base channel    <number>.<records>.<suffix>
+                    0000000007.250.jsonl
+
+A stream file has the sequence of the first record that was read for it, padded with zeros as in DataX, so that names
+sort in commit order. Records of existing rows have no sequence: their files are numbered from 0, and the first record
+of a file tells where it starts. The number of records is part of a name, so that a file that a paused worker publishes
+late never replaces a longer one.
 """
 
 from __future__ import annotations
@@ -37,12 +42,12 @@ def stream_name(start: SequenceInfo, rows: int, suffix: str) -> str:
 
 
 def base_name(ordinal: int, rows: int, suffix: str) -> str:
-    """Name of a base channel's file: the how manieth it is."""
+    """Name of a base channel's file, numbered from 0."""
     return f"{ordinal:010d}.{rows}.{suffix}"
 
 
 def stream_names(names: Iterable[str]) -> list[tuple[SequenceInfo, str]]:
-    """The files of a stream channel by position; whatever has no name of ours is left out."""
+    """The files of a stream channel, sorted by position; other names are left out."""
     found = []
     for name in names:
         if match := _STREAM_NAME.match(name):
@@ -52,7 +57,7 @@ def stream_names(names: Iterable[str]) -> list[tuple[SequenceInfo, str]]:
 
 
 def base_names(names: Iterable[str]) -> list[tuple[int, str]]:
-    """The files of a base channel by their count; whatever has no name of ours is left out."""
+    """The files of a base channel, sorted by number; other names are left out."""
     return sorted((int(match.group(1)), name) for name in names if (match := _BASE_NAME.match(name)))
 
 
@@ -62,10 +67,12 @@ def stale_names(names: Iterable[str], start: SequenceInfo) -> list[str]:
 
 
 def start_key(token: Token) -> PrimaryKey | None:
-    """The key at which a base channel goes on; None where its token does not say one.
+    """The key at which a base channel resumes; None where its token holds none.
+
+    Existing rows come in key order, and the token holds the key of the next one (docs/protocol.md 2.4).
 
     Raises:
-        CodecError: this is no token.
+        CodecError: the token is malformed.
     """
     if not token or token == FINISHED:
         return None

@@ -17,8 +17,8 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.arrow_rows import ArrowRows, schema_of
 from ots_tunnel.sinks.files.format import FileWriter
 
-#: A row group is written when so many bytes are held for it, or when so many are held for all files together: what is
-#: held is confirmed later, and the worker's memory budget does not count it.
+#: A row group is written when the rows held for it reach ROW_GROUP_BYTES, or those held for all files HELD_BYTES: held
+#: rows are not confirmed, and the worker's memory budget does not count them.
 ROW_GROUP_BYTES = 8_388_608
 HELD_BYTES = 16_777_216
 
@@ -38,7 +38,7 @@ class Parquet:
 
     @property
     def held_bytes(self) -> int:
-        """Of rows that are in no file yet."""
+        """Bytes of rows that are held and in no file yet."""
         return self._shared.held_bytes()
 
     def create(self, path: Path) -> FileWriter[Record]:
@@ -51,19 +51,19 @@ class Parquet:
             groups = pq.ParquetFile(file).iter_batches(batch_size=1, row_groups=[0], columns=["key"])
             return tuple(next(groups).column("key")[0].as_py().items())
         except (pa.ArrowException, KeyError, StopIteration, AttributeError, OSError) as error:
-            raise CodecError(f"no file of changes in Parquet: {error}") from error
+            raise CodecError(f"not a Parquet file of changes: {error}") from error
 
 
 class _Shared:
-    """What the files of a sink share.
+    """Parts that the files of a sink share.
 
-    One thread encodes for all: it takes several times the memory of what is encoded, and Arrow keeps some of it for
-    every thread that had it.
+    One thread encodes for all files. Encoding takes several times the memory of the rows, and Arrow keeps a part of it
+    for every thread that has encoded.
     """
 
     def __init__(self) -> None:
         self.thread = ThreadPoolExecutor(1, "parquet")
-        #: Used by the thread alone; one that was abandoned counts until it is gone.
+        #: Used by the thread only; an abandoned writer counts until it is collected.
         self.writers: weakref.WeakSet[_ParquetWriter] = weakref.WeakSet()
 
     def held_bytes(self) -> int:
@@ -103,7 +103,7 @@ class _ParquetWriter:
             self._writer.close()
 
     def _hold(self, rows: ArrowRows) -> None:
-        # As arrays at once: rows as objects would take several times as much.
+        # Arrays are made at once: rows as objects would take several times the memory.
         if self._writer is None:
             schema = schema_of(rows.keys[0])
             self._writer = pq.ParquetWriter(self._path, schema, compression=self._compression)

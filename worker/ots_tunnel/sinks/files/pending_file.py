@@ -19,11 +19,12 @@ from ots_tunnel.sinks.files.store import disk_error
 
 @dataclass(slots=True)
 class PendingFile(Generic[Item]):
-    """A file that is filled or published.
+    """A file that is being filled or published.
 
     Args:
-        start: position of the first record read for it; None for existing rows.
-        guard: asked right before it appears.
+        path: where it is filled.
+        start: position of the first record that was read for it; None for existing rows.
+        guard: the guard of its last batch, asked right before the file appears.
     """
 
     path: Path
@@ -32,24 +33,25 @@ class PendingFile(Generic[Item]):
     guard: Guard
     rows: int = 0
     size: int = 0
-    #: It is to be published as soon as nobody writes to it and the one before has appeared.
+    #: Publish it as soon as no write to it is under way and the file before it is published.
     due: bool = False
-    #: Somebody writes to it, or a write was not done to its end: it must not be published.
+    #: A write to it is under way or did not end well: it must not be published.
     busy: bool = False
-    waiting: list[Confirmation] = field(default_factory=list)
+    #: Confirmations of its batches, in their order.
+    confirmations: list[Confirmation] = field(default_factory=list)
     _writing: asyncio.Future[None] | None = None
 
     async def fill(self, items: Sequence[Item], channel_id: ChannelId) -> Confirmation:
         """Add records of one page.
 
         Returns:
-            What ends when the file has appeared.
+            A confirmation that ends when the file has appeared.
 
         Raises:
-            SinkError, CodecError: it holds a part of them and is of no use any more.
+            SinkError, CodecError: the file holds a part of the records and cannot be used any more.
         """
         self.busy = True
-        # Held, because a thread goes on when its waiter is cancelled.
+        # Kept for `drop`: the thread keeps running when this call is cancelled.
         self._writing = asyncio.ensure_future(asyncio.to_thread(self.writer.write, items, channel_id))
         try:
             await asyncio.shield(self._writing)
@@ -59,14 +61,14 @@ class PendingFile(Generic[Item]):
         self.rows += len(items)
         self.size += sum(item.size for item in items)
         confirmation: Confirmation = asyncio.get_running_loop().create_future()
-        self.waiting.append(confirmation)
+        self.confirmations.append(confirmation)
         return confirmation
 
     async def complete(self) -> None:
-        """Write what is held back; nothing can be added any more.
+        """Write the rows that are held; no records can be added afterwards.
 
         Raises:
-            SinkError, CodecError: it is of no use.
+            SinkError, CodecError: the file cannot be used any more.
         """
         try:
             await asyncio.to_thread(self.writer.close)
@@ -74,7 +76,7 @@ class PendingFile(Generic[Item]):
             raise disk_error(error) from error
 
     async def drop(self) -> None:
-        """Remove it from where it was filled, once nobody writes to it."""
+        """Remove the file once no thread writes to it."""
         try:
             if self._writing is not None:
                 await asyncio.gather(self._writing, return_exceptions=True)
@@ -82,6 +84,6 @@ class PendingFile(Generic[Item]):
             self.remove()
 
     def remove(self) -> None:
-        """Remove it from where it was filled; where that fails, the next `FileStore.tidy` does."""
+        """Remove the file; where that fails, the next `FileStore.tidy` removes it."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)

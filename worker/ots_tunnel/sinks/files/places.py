@@ -20,11 +20,11 @@ from ots_tunnel.sinks.json_record import json_form
 def open_store(
     config: FileStoreConfig, *, path: str, deadline: float, spool_directory: Path | None = None
 ) -> FileStore:
-    """The place that a document names.
+    """Make the store that a section of the document names.
 
     Args:
-        path: of the configuration in the document, for messages.
-        deadline: seconds within which a file has to appear once that was begun (docs/architecture.md rule 4).
+        path: of the section in the document, for messages.
+        deadline: D, seconds within which a file appears after its guard was asked (docs/architecture.md rule 4).
         spool_directory: where files for a bucket are filled; None means the system's temporary folder.
 
     Raises:
@@ -39,7 +39,7 @@ def open_store(
 
 
 def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
-    """The format that a document names."""
+    """Make the format that a section of the document names."""
     if config.format == "Parquet":
         from ots_tunnel.sinks.files.parquet import Parquet
 

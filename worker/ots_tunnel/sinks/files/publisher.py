@@ -1,7 +1,28 @@
-"""Lets a channel's files appear one after the other, and removes what they replace.
+"""Publishes a channel's files one after the other, and removes the files that they replace.
 
-No file appears before the checkpoint behind the former one is durable, so at most one published file is ahead of the
-checkpoint; on resume it is replaced (docs/architecture.md rule 16).
+Theory of operation (docs/architecture.md rule 16). A file is published when it appears under its name, and durable when
+a checkpoint behind its last record is stored. A restart between the two reads the file's records again. The publisher
+therefore waits for the checkpoint of one file before the next one appears: at most one published file is ahead of the
+checkpoint.
+
+The replay finds that file by its position: a stream file's name starts with the sequence of its first record, so every
+file at or after the first record of the replay is stale. Files of existing rows are numbered, and their first key tells
+where they start; the token of the replay holds the key at which it resumes. A stale file is removed right before the
+first file of the replay appears, so that the folder holds every record at any moment but that one.
+
+The order for one file:
+
+    complete        the format writes the rows that it holds
+    wait            until the checkpoint behind the file before is stored
+    remove stale    guard, delete; once for each file
+    publish         guard, then the file appears; tried again without a limit while the store fails
+    confirm         the confirmations of its batches end, and the pipeline writes a checkpoint
+
+Example: file 1 holds pages A and B, file 2 page C. File 1 appears, A and B are confirmed, and file 2 waits. The
+checkpoint behind B is stored, file 2 appears, and the worker is killed. The next worker resumes behind B. C is read
+again, its first record has the position of file 2, and the new file replaces file 2 even where it holds more pages.
+
+After a failure nothing is published any more: the first confirmation raises it, the others are cancelled.
 """
 
 from __future__ import annotations
@@ -28,13 +49,13 @@ class Publisher(Generic[Item]):
 
     Args:
         folder: of the channel, relative to the store's own.
-        free: told when the next file may be published; not after a failure.
+        on_free: called when the next file may be published; not after a failure.
     """
 
-    def __init__(self, folder: str, files: FileSettings[Item], free: Callable[[], None]) -> None:
+    def __init__(self, folder: str, files: FileSettings[Item], on_free: Callable[[], None]) -> None:
         self._folder = folder
         self._files = files
-        self._free = free
+        self._on_free = on_free
         self._task: asyncio.Task[None] | None = None
         #: The checkpoint behind the last published file is durable.
         self._durable = asyncio.Event()
@@ -42,84 +63,85 @@ class Publisher(Generic[Item]):
         #: Published files that the next one replaces.
         self.stale: list[str] = []
         #: Number of the next file of a base channel.
-        self.ordinal = 0
+        self.next_number = 0
         self.failure: Exception | None = None
         self.retries = 0
 
     @property
     def is_free(self) -> bool:
-        """Whether no file is on its way."""
+        """Whether no file is being published."""
         return self._task is None
 
     async def until_free(self) -> None:
-        """Wait for the file that is on its way."""
+        """Wait for the file that is being published."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
     def publish(self, file: PendingFile[Item]) -> None:
-        """Begin to publish a file; none may be on its way. Its confirmations end when it has appeared."""
-        self._task = asyncio.create_task(self._carry_out(file), name=f"publish {self._folder}")
+        """Begin to publish a file; no other one may be under way. Its confirmations end when it has appeared."""
+        self._task = asyncio.create_task(self._publish(file), name=f"publish {self._folder}")
 
     def checkpointed(self) -> None:
-        """Everything that was confirmed so far is durable."""
+        """A checkpoint behind everything confirmed so far is stored."""
         self._durable.set()
 
     async def abandon(self) -> None:
-        """Give up the file that is on its way."""
+        """Abandon the file that is being published."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def remove_stale(self, guard: Guard) -> None:
-        """Remove the files that are replaced.
+        """Remove the stale files.
 
         Raises:
             OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
         """
         while self.stale:
-            # Asked for each: whoever owns the channel after us may publish under the same name.
+            # The guard is asked for each: the channel's next owner may publish under the same name.
             guard.check()
             await self._files.store.delete(self._folder, self.stale[-1:])
             self.stale.pop()
 
-    async def _carry_out(self, file: PendingFile[Item]) -> None:
+    async def _publish(self, file: PendingFile[Item]) -> None:
         """Publish a file and end its confirmations; does not raise."""
-        told = self.failure
+        earlier = self.failure
         try:
-            if told is None:
-                await self._store(file)
+            if earlier is None:
+                await self._write_out(file)
         except Exception as error:
             self.failure = error
         finally:
             self._task = None
             file.remove()
         if self.failure is not None:
-            # Once, to the first who waits: nobody would ask the others, which are behind it.
-            if told is None and not file.waiting[0].done():
-                file.waiting[0].set_exception(self.failure)
-            for confirmation in file.waiting:
+            # The pipeline awaits confirmations in their order and stops at the first failure: one holds it.
+            if earlier is None and not file.confirmations[0].done():
+                file.confirmations[0].set_exception(self.failure)
+            for confirmation in file.confirmations:
                 confirmation.cancel()
             return
-        # Runs after whoever waits for the confirmations, so that an older checkpoint is not taken for theirs.
-        file.waiting[-1].add_done_callback(lambda _: self._durable.clear())
-        for confirmation in file.waiting:
+        # The callback runs after the pipeline's own, which was added earlier: a checkpoint that the pipeline is
+        # storing at this moment is of an earlier file and must not set the event for this one.
+        file.confirmations[-1].add_done_callback(lambda _: self._durable.clear())
+        for confirmation in file.confirmations:
             if not confirmation.done():
                 confirmation.set_result(None)
-        self._free()
+        self._on_free()
 
-    async def _store(self, file: PendingFile[Item]) -> None:
+    async def _write_out(self, file: PendingFile[Item]) -> None:
         await file.complete()
         await self._durable.wait()
         suffix = self._files.form.suffix
         if file.start is not None:
             name = stream_name(file.start, file.rows, suffix)
         else:
-            name = base_name(self.ordinal, file.rows, suffix)
-        await self._again_and_again(file, name)
-        self.ordinal += 1
+            name = base_name(self.next_number, file.rows, suffix)
+        await self._publish_until_stored(file, name)
+        self.next_number += 1
         logger.debug("file published", extra={"action": LogAction.FILE_PUBLISHED, "file": f"{self._folder}/{name}"})
 
-    async def _again_and_again(self, file: PendingFile[Item], name: str) -> None:
+    async def _publish_until_stored(self, file: PendingFile[Item], name: str) -> None:
         failures = 0
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What the channels of a files sink share."""
+"""Store, format and limits that the channels of a files sink share."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Item = TypeVar("Item", bound=Sized)
 
 @dataclass(frozen=True, slots=True)
 class FileSettings(Generic[Item]):
-    """Store, format and limits of all files of a sink.
+    """Settings of all files of a sink.
 
     Args:
-        max_bytes: of records, as they came, after which a file is published.
-        max_seconds: after which a file is published.
-        backoff: between tries to publish.
+        max_bytes: bytes of records, as they came, at which a file is published.
+        max_seconds: age at which a file is published.
+        backoff: pauses between tries to publish.
         entropy: uniform in [0, 1).
     """
 

@@ -9,24 +9,24 @@ from typing import IO, Protocol
 
 from ots_tunnel.errors import SinkError, SinkRejected
 
-#: What no repetition mends: somebody has to change the volume or its rights.
+#: Errors that a repetition does not repair: an administrator has to change the volume or its rights.
 _FINAL = frozenset(
     (errno.EACCES, errno.EEXIST, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 )
 
 
 class FileSpoiled(SinkError):
-    """A filled file is lost or of unknown content: its records have to be read again."""
+    """A filled file is lost, or its content is unknown: its records have to be read again."""
 
 
 class FileStore(Protocol):
     """A place for files. Folders are relative, names have no slash.
 
-    Every call raises SinkRejected for what no repetition mends, SinkError for everything else.
+    Every call raises SinkRejected for errors that a repetition does not repair, SinkError for all others.
     """
 
     async def check(self) -> None:
-        """See whether files can be stored here."""
+        """Check that files can be stored here."""
         ...
 
     async def spool(self, folder: str) -> Path:
@@ -34,18 +34,18 @@ class FileStore(Protocol):
         ...
 
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
-        """Let a filled file appear, and remove it from where it was filled.
+        """Make a filled file appear under its name, and remove the spooled one.
 
         Args:
-            before: called right before it appears, on any thread; what it raises is passed on.
+            before: called right before the file appears, on any thread; its exceptions are passed on.
 
         Raises:
-            FileSpoiled: it cannot appear any more.
+            FileSpoiled: the spooled file cannot be published any more.
         """
         ...
 
     async def names(self, folder: str) -> list[str]:
-        """Names of the published files; empty for a folder that is not there."""
+        """Names of the published files; empty for a folder that does not exist."""
         ...
 
     async def read(self, folder: str, name: str) -> IO[bytes]:
@@ -53,16 +53,16 @@ class FileStore(Protocol):
         ...
 
     async def delete(self, folder: str, names: Sequence[str]) -> None:
-        """Remove published files; one that is not there is removed already."""
+        """Remove published files; a missing one counts as removed."""
         ...
 
     async def tidy(self, folder: str) -> None:
-        """Remove what a killed worker was filling in this folder."""
+        """Remove the files that a killed worker was filling for this folder."""
         ...
 
 
 def disk_error(error: OSError) -> SinkError:
-    """What an error of the file system means for records: refused for good, or worth another try."""
+    """The error to raise for one of the file system: SinkRejected where a repetition does not repair it."""
     message = f"{error.filename or 'file'}: {error.strerror or error}"
     if error.errno in _FINAL:
         return SinkRejected(type(error).__name__, message)

@@ -12,8 +12,8 @@ from obstore.store import S3Store
 
 from ots_tunnel.errors import SinkError, SinkRejected
 
-#: How the library tells that a request was denied where its exception does not: what is written part by part, and
-#: lists, fail with one exception for everything.
+#: Texts of denied requests. Uploads in parts and listings fail with one class of exception for every cause, so the text
+#: has to tell.
 _DENIED = re.compile(
     r"status code: 40[13]\b|lacked (valid authentication|the necessary privileges)"
     r"|code: (AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch)\b"
@@ -21,7 +21,7 @@ _DENIED = re.compile(
 
 
 class BucketObject(io.RawIOBase):
-    """A published object for blocking reads; every read is a request of its own.
+    """A published object as a file for blocking reads; every read is one ranged request.
 
     Args:
         store: the bucket.
@@ -38,11 +38,11 @@ class BucketObject(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Always."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Always."""
         return True
 
     def tell(self) -> int:
@@ -58,7 +58,7 @@ class BucketObject(io.RawIOBase):
         """Fill a buffer as far as there are bytes.
 
         Raises:
-            SinkRejected: the store refuses it for good.
+            SinkRejected: the store refuses the request for good.
             SinkError: the store does not answer.
         """
         view = memoryview(buffer).cast("B")
@@ -74,13 +74,13 @@ class BucketObject(io.RawIOBase):
 
 
 def bucket_error(url: str, error: Exception) -> SinkError:
-    """The error to raise for one of the library.
+    """The error to raise for one of obstore.
 
     Args:
         url: of the bucket, for the message.
 
     Returns:
-        A SinkRejected for what no repetition mends, a SinkError for everything else.
+        SinkRejected where a repetition does not repair it, SinkError otherwise.
     """
     text, line = str(error), f"{url}: {_first_line(error)}"
     if "NoSuchBucket" in text:

@@ -1,7 +1,7 @@
 """Files in a bucket of an S3-compatible store, OSS included.
 
-A file is filled on disk and uploaded in parts; only the last call makes it appear, and right before it the guard is
-asked. Parts of an upload that was given up are never seen; the bucket's lifecycle rules remove them.
+A file is filled on disk and uploaded in parts. Only the last call of the upload makes it appear, and the guard is asked
+right before that call. The parts of an abandoned upload stay invisible until the bucket's lifecycle rules remove them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
 from ots_tunnel.sinks.files.store import FileSpoiled
 
-#: Bytes of one part, the least that stores take; ten thousand parts are the most an object may have.
+#: Bytes of one part: the minimum of S3. An object has at most 10,000 parts, so a file at most 52 GB.
 PART_BYTES = 5_242_880
 
-#: Parts of one file, and files of one worker, that are on their way at the same time: they are in memory.
+#: Parts of one file, and files of one worker, that are uploaded at the same time. Each part is in memory: 40 MB in all.
 PARTS_AT_ONCE = 2
 FILES_AT_ONCE = 4
 
-#: Bytes asked for at a time when a file is read.
+#: Bytes of one ranged request when a file is read.
 READ_BYTES = 262_144
 
-#: The credentials' files are looked at again after so long.
+#: Seconds after which the files of the credentials are read again.
 CREDENTIALS_SECONDS = 60
 
 _T = TypeVar("_T")
@@ -78,11 +78,11 @@ class BucketStore:
         return f"BucketStore({self._url})"
 
     async def check(self) -> None:
-        """See `FileStore.check`: the bucket is there and lets us list it."""
+        """See `FileStore.check`: the bucket exists and may be listed."""
         await self.names("")
 
     async def spool(self, folder: str) -> Path:
-        """See `FileStore.spool`: on disk, since a part has to be repeated from its beginning."""
+        """See `FileStore.spool`: on disk, because an upload that failed is repeated from its beginning."""
         return self._spool_folder / f"{self._spool_prefix(folder)}{uuid.uuid4().hex}"
 
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
@@ -113,7 +113,7 @@ class BucketStore:
             await self._translated(obstore.delete_async(self._store, f"{folder}/{name}"))
 
     async def tidy(self, folder: str) -> None:
-        """See `FileStore.tidy`: nothing is filled in the bucket itself."""
+        """See `FileStore.tidy`: spooled files are on disk, never in the bucket."""
         await asyncio.to_thread(self._tidy, self._spool_prefix(folder))
 
     @property
@@ -121,7 +121,7 @@ class BucketStore:
         return Path(self._spool_directory or tempfile.gettempdir())
 
     def _spool_prefix(self, folder: str) -> str:
-        # Channels of one table may be filled by several workers of one machine.
+        # Several workers on one machine may fill files of the same table, in one temporary folder.
         place = hashlib.sha256(f"{self._url}/{folder}".encode()).hexdigest()
         return f"ots-tunnel-{place[:16]}-"
 
@@ -130,7 +130,7 @@ class BucketStore:
             path.unlink(missing_ok=True)
 
     async def _upload(self, file: IO[bytes], path: str, before: Callable[[], None]) -> None:
-        # A writer that is dropped unclosed publishes nothing.
+        # A writer that is dropped before `close` publishes nothing.
         writer = obstore.open_writer_async(self._store, path, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
         while part := await asyncio.to_thread(file.read, PART_BYTES):
             await writer.write(part)
