@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
-from ots_tunnel_operator.assess.snapshot import Snapshot, SnapshotState
+from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Table, Tunnel, World
 

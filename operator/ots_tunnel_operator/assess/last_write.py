@@ -26,7 +26,7 @@ class Deadlines:
     """D: longest time from sending a write to its effect."""
 
 
-def find_open_gate(
+def find_closed_gate(
     app: Application | None,
     progress: SnapshotProgress,
     pods: Sequence[SparkPod],
@@ -34,7 +34,7 @@ def find_open_gate(
     now: float,
     deadlines: Deadlines,
 ) -> str | None:
-    """What could still write an old row; None where nothing can.
+    """The first gate that holds consumers back: what could still write an old row; None where nothing can.
 
     Args:
         app: the application; None where it was deleted.

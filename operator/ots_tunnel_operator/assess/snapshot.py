@@ -23,9 +23,9 @@ A record with another label counts as absent.
     1. no engine is Spark, or completion is recorded                     NOT_NEEDED
     2. an earlier object of this name copied everything and consumed     DONE
     3. not started, and a channel of the stream has no token yet         AWAITING_STREAM
-    4. every split is recorded as done, but a gate is open               SETTLING   (gates: `last_write`)
-    5. every split is recorded as done and every gate is closed          DONE
-    6. otherwise the state of the application decides                    `_WHILE_COPYING`
+    4. every split is recorded as done, but a gate is closed             SETTLING   (gates: `last_write`)
+    5. every split is recorded as done and every gate is open            DONE
+    6. otherwise the state of the application decides                    `snapshot_state.WHILE_COPYING`
 
 Case 3 holds only before the start: a channel that splits later has no token for a moment, and that is no reason to
 stop. The application's state alone proves nothing: an application that ended well with a split missing has FAILED.
@@ -35,15 +35,13 @@ Numbers: 600 s split deadline (docs/architecture.md rule 4); D = (heartbeat time
 60 s until an application without any sign of life means that no Spark operator is installed (Settings).
 
 Example, with defaults. The tunnel has its tokens at 12:00:00 and the application is applied. The driver records the
-last of 8 splits at 12:10:00 and ends at 12:10:05. Every pod shows a terminated container: the gate closes 16.7 s
+last of 8 splits at 12:10:00 and ends at 12:10:05. Every pod shows a terminated container: the last gate opens 16.7 s
 later, the next pass records DONE and the one after it applies the Deployment. Had one executor's pod vanished, its
 last write would be possible until 12:20:21.
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ots_tunnel.errors import CodecError
@@ -53,9 +51,10 @@ from ots_tunnel.protocol.token import is_stream_token
 from ots_tunnel.snapshot.record import SnapshotProgress, read_progress
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import has_moved, is_initialised
-from ots_tunnel_operator.assess.last_write import Deadlines, find_open_gate
+from ots_tunnel_operator.assess.last_write import Deadlines, find_closed_gate
+from ots_tunnel_operator.assess.snapshot_state import PROBLEMS, WHILE_COPYING, SnapshotState
 from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application
-from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.world import Tunnel, World
 
 #: Value of status.snapshot.state once completion is recorded.
@@ -63,82 +62,6 @@ COMPLETED = "Completed"
 
 #: Seconds after its start in which a task sends (docs/architecture.md rule 4).
 SPLIT_DEADLINE = 600.0
-
-
-class SnapshotState(enum.Enum):
-    """The one answer to "where is the snapshot"; consumers start only in NOT_NEEDED."""
-
-    NOT_NEEDED = "not needed"
-    """Spark copies nothing for this object, or the completed copy is recorded."""
-    AWAITING_STREAM = "awaiting stream"
-    """A channel of the stream has no token yet: a row read now could miss a change."""
-    STARTING = "starting"
-    """The application is to be created, waits for the Spark operator, or is being submitted."""
-    OPERATOR_MISSING = "operator missing"
-    """The application was not picked up for so long that no Spark operator can be watching it."""
-    COPYING = "copying"
-    """An attempt runs."""
-    RETRYING = "retrying"
-    """An attempt failed; the Spark operator submits another one."""
-    INTERRUPTED = "interrupted"
-    """No attempt runs: between two attempts, suspended, or in a state that this release does not know."""
-    FAILED = "failed"
-    """The application has ended with splits missing; the Spark operator submits nothing again."""
-    SETTLING = "settling"
-    """Every split is recorded as done, but something could still write."""
-    DONE = "done"
-    """Copied, and nothing can write any more; to be recorded now."""
-
-    @property
-    def runs_application(self) -> bool:
-        """Whether the application has to exist in this state."""
-        return self in _RUNS_APPLICATION
-
-
-_RUNS_APPLICATION = frozenset(
-    {
-        SnapshotState.STARTING,
-        SnapshotState.OPERATOR_MISSING,
-        SnapshotState.COPYING,
-        SnapshotState.RETRYING,
-        SnapshotState.INTERRUPTED,
-        SnapshotState.FAILED,
-    }
-)
-
-#: State of the snapshot while splits are missing, by the application's state; NEW may also be OPERATOR_MISSING.
-_WHILE_COPYING: Mapping[AppState, SnapshotState] = {
-    AppState.NEW: SnapshotState.STARTING,
-    AppState.SUBMITTED: SnapshotState.STARTING,
-    AppState.RUNNING: SnapshotState.COPYING,
-    AppState.SUCCEEDING: SnapshotState.COPYING,
-    AppState.FAILING: SnapshotState.RETRYING,
-    AppState.SUBMISSION_FAILED: SnapshotState.RETRYING,
-    AppState.PENDING_RERUN: SnapshotState.INTERRUPTED,
-    AppState.INVALIDATING: SnapshotState.INTERRUPTED,
-    AppState.SUSPENDING: SnapshotState.INTERRUPTED,
-    AppState.SUSPENDED: SnapshotState.INTERRUPTED,
-    AppState.RESUMING: SnapshotState.INTERRUPTED,
-    AppState.UNKNOWN: SnapshotState.INTERRUPTED,
-    AppState.FAILED: SnapshotState.FAILED,
-    AppState.COMPLETED: SnapshotState.FAILED,
-}
-
-#: States that are problems: the reason, and what the user can do.
-_PROBLEMS: Mapping[SnapshotState, tuple[Reason, str]] = {
-    SnapshotState.OPERATOR_MISSING: (
-        Reason.SPARK_OPERATOR_MISSING,
-        "install the kubeflow spark-operator and let it watch this namespace (chart value spark.jobNamespaces)",
-    ),
-    SnapshotState.RETRYING: (
-        Reason.SNAPSHOT_RETRYING,
-        "see the log of its driver if this repeats; the Spark operator submits it again",
-    ),
-    SnapshotState.FAILED: (
-        Reason.SNAPSHOT_FAILED,
-        "see the log of its driver, fix the cause and delete the SparkApplication: a new one copies the missing splits",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +108,7 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
     if world.resource.spec.wire_type is not None and not has_started and not _stream_is_readable(world):
         return snapshot(SnapshotState.AWAITING_STREAM, "waiting for the first token of every channel of the stream")
     if progress is not None and progress.complete:
-        gate = find_open_gate(application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world))
+        gate = find_closed_gate(application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world))
         if gate is None:
             return snapshot(SnapshotState.DONE, finished=world.now)
         return snapshot(SnapshotState.SETTLING, f"all {progress.total} splits are done; {gate}")
@@ -255,7 +178,7 @@ def _state_while_copying(world: World, app: Application | None, missing_seconds:
     is_unseen = app.state is AppState.NEW and not world.spark_pods
     if is_unseen and world.now >= app.created + missing_seconds:
         return SnapshotState.OPERATOR_MISSING
-    return _WHILE_COPYING[app.state]
+    return WHILE_COPYING[app.state]
 
 
 def _message_while_copying(state: SnapshotState, app: Application | None, progress: SnapshotProgress | None) -> str:
@@ -280,8 +203,8 @@ def _message_while_copying(state: SnapshotState, app: Application | None, progre
 
 
 def _problem(world: World, state: SnapshotState, message: str) -> Problem | None:
-    if state not in _PROBLEMS:
+    if state not in PROBLEMS:
         return None
-    reason, hint = _PROBLEMS[state]
+    reason, hint = PROBLEMS[state]
     name = names.snapshot_name(world.resource.name)
     return Problem(reason, f"SparkApplication {name!r}: {message}: {hint}")

@@ -39,10 +39,10 @@ from __future__ import annotations
 
 from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator.api.object import StreamWindow
+from ots_tunnel_operator.assess.adoption import start_of
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
-from ots_tunnel_operator.assess.preflight import start_of
-from ots_tunnel_operator.assess.snapshot import SnapshotState
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import (
     Action,

@@ -9,7 +9,8 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot, SnapshotState
+from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.manifests.snapshot_document import snapshot_config_map, snapshot_progress_map

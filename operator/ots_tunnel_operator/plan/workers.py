@@ -7,7 +7,7 @@ from typing import Any
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.snapshot import SnapshotState
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, Wait

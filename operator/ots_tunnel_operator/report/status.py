@@ -18,7 +18,8 @@ from ots_tunnel_operator.assess.lag import (
     round_figure,
     round_lag,
 )
-from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot, SnapshotState
+from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report.condition_rules import decide_conditions

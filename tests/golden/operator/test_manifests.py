@@ -1,4 +1,4 @@
-"""What the operator renders, compared with files; OTS_GOLDEN=write writes them anew."""
+"""What the operator renders, compared with files; OTS_GOLDEN=write writes new ones."""
 
 from __future__ import annotations
 

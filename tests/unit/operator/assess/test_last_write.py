@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.snapshot.record import SnapshotProgress
-from ots_tunnel_operator.assess.last_write import Deadlines, find_open_gate, last_write
+from ots_tunnel_operator.assess.last_write import Deadlines, find_closed_gate, last_write
 from ots_tunnel_operator.assess.spark_state import Application, AppState
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import SparkPod
@@ -35,7 +35,7 @@ def app(state: str = "COMPLETED", **changes: Any) -> Application:
 def gate(
     application: Application | None, pods: tuple[SparkPod, ...] = (DRIVER, EXECUTOR), now: float = END + D
 ) -> str | None:
-    return find_open_gate(application, COPIED, pods, now=now, deadlines=Deadlines(DEADLINE, D))
+    return find_closed_gate(application, COPIED, pods, now=now, deadlines=Deadlines(DEADLINE, D))
 
 
 @pytest.mark.parametrize("state", ["", "RUNNING", "SUCCEEDING", "PENDING_RERUN", "SUSPENDED", "UNKNOWN"])

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
-from ots_tunnel_operator.assess.snapshot import Snapshot, SnapshotState, assess_snapshot
+from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world import SparkPod, World

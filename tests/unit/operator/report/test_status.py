@@ -137,7 +137,7 @@ def test_retention_is_a_share_of_what_the_table_keeps() -> None:
 
 
 def copying(done: int, retention: int) -> World:
-    """Workers copy ten channels of existing rows for 900 s now, and nobody reads the stream."""
+    """Workers copy ten channels of existing rows for 900 s, and no worker reads the stream."""
     channels = [base(f"b{n}", ChannelStatus.TERMINATED if n < done else ChannelStatus.OPEN) for n in range(10)]
     tunnel = Tunnel(description(*channels, channel("c1", ChannelStatus.WAIT, client=""), stage=Stage.BASE))
     return world(tunnel=tunnel, source=Table(SCHEMA, stream_retention_seconds=retention))

@@ -1,0 +1,102 @@
+"""Whether an existing tunnel can be used: equal to the wanted one, and no gap behind what was consumed. Pure.
+
+Delete with Retain and a new apply resumes the same tunnel (docs/architecture.md 3.2). A tunnel that was consumed before
+is used only if the destination, and the snapshot where Spark copies existing rows, are known to contain what came
+before.
+"""
+
+from __future__ import annotations
+
+from ots_tunnel.model import TunnelInfo, TunnelType
+from ots_tunnel_operator.api.object import StreamWindow
+from ots_tunnel_operator.assess.lag import NANOSECONDS, has_moved
+from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.diagnosis import RESET_HINT
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+
+
+def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
+    """A problem of resuming a tunnel that was consumed before (docs/architecture.md 3.2)."""
+    if not isinstance(world.tunnel, Tunnel):
+        return None
+    spec = world.resource.spec
+    first_time = not world.resource.recorded_tunnel.get("id")
+    moved = has_moved(world.tunnel.description, world.tunnel.checkpoints)
+    if not moved:
+        return None
+    destination = world.destination
+    behind = isinstance(destination, Missing) or (
+        first_time and isinstance(destination, Table) and destination.empty is True
+    )
+    if spec.sink.tablestore is not None and behind:
+        found = "is missing" if isinstance(destination, Missing) else "is empty"
+        return Problem(
+            Reason.DESTINATION_BEHIND_TUNNEL,
+            f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {found}, but tunnel "
+            f"{spec.source.tunnel.name!r} was consumed before, so the copy would have holes: {RESET_HINT}",
+            ("SinkReady",),
+        )
+    if spec.uses_spark and not snapshot.is_complete:
+        if spec.source.tunnel.management_policy == "UseExisting":
+            return Problem(
+                Reason.SNAPSHOT_IMPOSSIBLE,
+                f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before, and a snapshot "
+                f"after that would bring deleted rows back: use a new tunnel, or {RESET_HINT}",
+                ("TunnelReady",),
+            )
+        return Problem(
+            Reason.SNAPSHOT_UNKNOWN,
+            f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before and no completed "
+            f"snapshot of it is recorded, so rows may be missing: {RESET_HINT}",
+            ("TunnelReady",),
+        )
+    return None
+
+
+def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
+    """The difference between an existing tunnel and the wanted one; None where it can be adopted.
+
+    Type, start flag and start offset have to be equal; the end offset of an existing tunnel may be 0
+    (docs/architecture.md 3.2).
+    """
+    spec = world.resource.spec
+    wanted = spec.wire_type
+    if wanted is None:
+        return None
+    if info.tunnel_type.name != wanted:
+        return f"its type is {info.tunnel_type.name}, needed is {wanted}"
+    if info.tunnel_type is not TunnelType.Stream:
+        return None
+    window = spec.source.tunnel.stream or StreamWindow()
+    earliest, start_ns, end_ns = start_of(window)
+    found = info.stream_config
+    if found is None:
+        return None if not (earliest or start_ns) else "it has no start position"
+    if found.start_offset_ns != start_ns:
+        return f"it starts at {_moment(found.start_offset_ns)}, needed is {_moment(start_ns)}"
+    if not start_ns and found.earliest != earliest:
+        return f"it starts from {_flag(found.earliest)}, needed is {_flag(earliest)}"
+    if found.end_offset_ns not in (0, end_ns):
+        return f"it ends at {_moment(found.end_offset_ns)}, needed is {_moment(end_ns)}"
+    return None
+
+
+def start_of(window: StreamWindow) -> tuple[bool, int, int]:
+    """(earliest, start offset, end offset) of a stream window; offsets in Unix nanoseconds, 0 is unset."""
+    start = window.start_time
+    end = window.end_time
+    return (
+        window.start_from == "Earliest",
+        int(start.timestamp()) * NANOSECONDS if start else 0,
+        int(end.timestamp()) * NANOSECONDS if end else 0,
+    )
+
+
+def _moment(nanoseconds: int) -> str:
+    return timestamp(nanoseconds / NANOSECONDS) if nanoseconds else "no given time"
+
+
+def _flag(earliest: bool) -> str:
+    return "Earliest" if earliest else "Latest"
