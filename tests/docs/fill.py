@@ -22,6 +22,7 @@ from tests.docs.tables import (
     java_edges,
     operator_actions,
     operator_metrics,
+    other_reasons,
     settings,
     worker_actions,
     worker_metrics,
@@ -34,6 +35,7 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/object.md": {"spec": lambda: fields_of("spec"), "refusals": refusals, "status": lambda: fields_of("status")},
     "docs/operations.md": {
         "exit codes": codes,
+        "other reasons": other_reasons,
         "worker actions": worker_actions,
         "operator actions": operator_actions,
         "worker metrics": worker_metrics,

@@ -18,6 +18,8 @@ from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.status import StatusCollector, WorkerStatus
 from ots_tunnel_operator.log_actions import LogAction as OperatorAction
 from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.reasons import Reason
+from tests.docs.pages import page
 from tests.sharp_edges.edges import EDGES, Applies
 
 SECTIONS: Mapping[str, type[ConfigModel]] = {
@@ -60,6 +62,13 @@ def worker_actions() -> str:
 def operator_actions() -> str:
     """The values of `action` in the operator's log lines."""
     return _actions(OperatorAction)
+
+
+def other_reasons() -> str:
+    """Reasons of conditions that docs/operations.md has no paragraph for."""
+    explained = page("docs/operations.md").headings
+    rows = ((reason.value, reason.description) for reason in Reason if reason not in explained)
+    return table(("reason", "meaning"), rows)
 
 
 def worker_metrics() -> str:

@@ -1,0 +1,41 @@
+"""The page of the sinks names every sink with all of its settings."""
+
+from __future__ import annotations
+
+import re
+import typing
+
+import pytest
+
+from ots_tunnel.config.base import ConfigModel
+from ots_tunnel.config.sinks import REFUSING_SINKS, SinkConfig
+from tests.docs.object_fields import schema
+from tests.docs.pages import page
+
+SINKS = page("docs/sinks.md")
+ROWS = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", SINKS.text, re.MULTILINE))
+
+
+def section(name: str) -> type[ConfigModel]:
+    """The model of one sink."""
+    found: type[ConfigModel] = typing.get_args(SinkConfig.model_fields[name].annotation)[0]
+    return found
+
+
+@pytest.mark.parametrize("name", SinkConfig.model_fields)
+def test_every_sink_has_a_row_with_its_settings(name: str) -> None:
+    settings = {field.alias for field in section(name).model_fields.values()}
+
+    assert set(re.findall(r"`(\w+)`", ROWS[name])) == settings
+
+
+def test_the_sinks_of_the_object_are_named() -> None:
+    members = schema("spec")["properties"]["sink"]["properties"]
+
+    assert "(`spec.sink`), " + " and ".join(f"`{name}`" for name in members) + " are available" in SINKS.text
+
+
+def test_the_sinks_that_refuse_single_records_are_named() -> None:
+    names = [f"`{name}`" for name in REFUSING_SINKS]
+
+    assert f"are for {', '.join(names[:-1])} and {names[-1]}" in SINKS.text
