@@ -1,6 +1,6 @@
-"""One call of the service, with its retries: sign, send, parse, wait, again.
+"""One call of the service with its retries: sign, send, parse, pause, repeat.
 
-`ServiceCaller` awaits, `SyncServiceCaller` blocks; what they decide is in `retry` and `protocol.rpc`.
+`ServiceCaller` awaits, `SyncServiceCaller` blocks; both decide by `client.retry` and `protocol.http.rpc`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ots_tunnel.transport.sync import SendsBlocking
 
 logger = logging.getLogger(__name__)
 
-#: Called for every repeated call with the operation's name and the error; feeds `retries_total`.
+#: Called with the operation's name and the error of every repeated call; feeds `retries_total`.
 RetryListener = Callable[[str, TunnelError], None]
 
-#: Makes an answer of a response; usually `parse_response`.
+#: Turns a response into an answer; usually `parse_response`.
 Parser = Callable[[Operation, HttpResponse], Any]
 
 #: Seconds one try may take (docs/protocol.md 5.4).
@@ -39,7 +39,7 @@ REQUEST_TIMEOUT = 60.0
 
 
 class _Signer:
-    """What both callers need to make a request of a message."""
+    """Builds a signed request from a message, for both callers."""
 
     def __init__(self, instance: str, credentials: CredentialsProvider, clock: Callable[[], float]) -> None:
         self.instance = instance
@@ -63,7 +63,7 @@ class ServiceCaller:
     Args:
         clock: Unix seconds, for the request's date.
         sleep, entropy: replaced in tests.
-        on_retry: told about every repetition.
+        on_retry: called for every repetition.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class ServiceCaller:
             message: the request, or its bytes.
             retry: None tries once.
             timeout: seconds per try.
-            before_send: see `transport.Transport.send`; asked again before every try.
-            parse: makes the answer, or raises what a repetition is decided by.
+            before_send: see `transport.Transport.send`; called before every try.
+            parse: returns the answer, or raises the error that decides about a repetition.
 
         Raises:
             TransportError: no answer. ServiceError: an error code. CodecError: a malformed answer.
@@ -109,7 +109,7 @@ class ServiceCaller:
         attempt = 0
         while True:
             try:
-                # Signed anew each time: the date must be fresh, and the keys may have been rotated.
+                # Signed for every try: the date must be fresh, and the keys may have been rotated.
                 request = self._signer.request(operation, message)
                 response = await self._transport.send(request, timeout=timeout, before_send=before_send)
                 return parse(operation, response), response

@@ -1,7 +1,25 @@
-"""When a call is tried again, and after what pause: one pure rule for every client.
+"""The rule for repeating a failed call: whether, and after which pause; pure, for every client.
 
-A call that is not idempotent is only repeated when it was certainly not executed. Source: docs/protocol.md 5.4;
-docs/data-plane.md 1.10.
+Theory of operation
+-------------------
+A call may be repeated when the repetition cannot do harm and can succeed. The cases, first match first:
+
+    error                                    repeated
+    no connection (`ConnectError`)           always: the request was not executed
+    the service is busy or broken            if the call is idempotent, or if the code is one that the service returns
+    (`ServerUnavailable`)                    before it executes anything (`REFUSED_CODES`)
+    no complete answer (`TransportError`),   if the call is idempotent and the error is retryable: the request may have
+    any other error code (`ServiceError`)    been executed
+    anything else                            never
+
+`protocol.http.operations` lists which calls are idempotent. The pauses come from a `Backoff`: 75 s in total for a read,
+35 s for any other call (docs/protocol.md 5.4). A heartbeat, a checkpoint and a write pass no schedule, so one try is
+made: their callers decide with more knowledge than this rule has.
+
+Example: CreateTunnel is not idempotent. OTSServerBusy repeats it after 100 ms, 200 ms and so on, +-33 %. A timeout does
+not: the tunnel may exist, and the repetition would fail with OTSTunnelExist.
+
+Source: docs/protocol.md 5.4; docs/data-plane.md 1.10.
 """
 
 from __future__ import annotations
@@ -9,7 +27,7 @@ from __future__ import annotations
 from ots_tunnel.errors import ConnectError, ServerUnavailable, ServiceError, TransportError, TunnelError
 from ots_tunnel.protocol.backoff import Backoff
 
-#: The service refuses these before it executes anything, so that any call may be repeated.
+#: Codes that the service returns before it executes anything, so that any call may be repeated.
 REFUSED_CODES = frozenset(
     {
         "OTSRowOperationConflict",
@@ -27,10 +45,10 @@ REFUSED_CODES = frozenset(
 def retry_delay(
     schedule: Backoff, error: TunnelError, *, idempotent: bool, attempt: int, elapsed: float, entropy: float
 ) -> float | None:
-    """Seconds to wait before the next try, or None when the error is to be raised.
+    """Seconds until the next try; None if the error is to be raised.
 
     Args:
-        attempt: failed tries so far, less one.
+        attempt: failed tries so far, minus one.
         elapsed: seconds since the first try began.
         entropy: a random number in [0, 1).
     """
@@ -41,7 +59,7 @@ def retry_delay(
 
 
 def is_repeatable(error: TunnelError, *, idempotent: bool) -> bool:
-    """Whether sending the same call again can neither hurt nor be in vain."""
+    """Whether sending the same call again can do no harm and can succeed."""
     match error:
         case ConnectError():
             return True

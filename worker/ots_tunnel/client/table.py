@@ -1,6 +1,6 @@
-"""Table calls for the data path: batches of row changes, range scans, splits. Coroutines and blocking.
+"""Table calls of the data path: batches of row changes, range scans, splits; as coroutines and blocking.
 
-The vendor's SDK is not used here: rows pass through as bytes. Source: docs/data-plane.md 2.
+Rows pass through as bytes, so the vendor's SDK is not used here. Source: docs/data-plane.md 2.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class TableClient:
 
     Args:
         endpoint: `http(s)://host[:port]`.
-        credentials: asked before every try.
-        transport: None makes one that keeps connections alive; it is closed with the client.
+        credentials: called before every try.
+        transport: None creates one that keeps connections alive; it is closed with the client.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class TableClient:
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
     ) -> list[RowOutcome]:
-        """Write up to 200 rows; one outcome per row, in order. Tried once: the sink decides what is repeated.
+        """Write up to 200 rows; returns one outcome per row, in order. Tried once: the sink decides what it repeats.
 
         Args:
             timeout: seconds in all.
@@ -77,7 +77,7 @@ class TableClient:
         """
         answer, _ = await self._caller.call(
             TABLE_OPERATIONS["BatchWriteRow"],
-            # As bytes: the message would be held beside them while the request is under way.
+            # As bytes: otherwise message and bytes stay in memory during the call.
             calls.batch_write_request(table, rows).SerializeToString(),
             timeout=timeout,
             before_send=before_send,
@@ -92,9 +92,9 @@ class TableClient:
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
     ) -> list[RowOutcome] | None:
-        """Write up to 200 records of a tunnel as they came; None says that all are stored, the usual case.
+        """Write up to 200 records of a tunnel unchanged; None, the usual result, means that all are stored.
 
-        Arguments and repetition as in `batch_write`.
+        Arguments and number of tries as in `batch_write`.
         """
         outcomes, _ = await self._caller.call(
             TABLE_OPERATIONS["BatchWriteRow"],
@@ -115,7 +115,7 @@ class TableClient:
         limit: int | None = None,
         direction_forward: bool = True,
     ) -> RangePage:
-        """Whole rows from `start` (inclusive) towards `end` (exclusive); go on at `next_start` while there is one."""
+        """Whole rows from `start` (inclusive) to `end` (exclusive); the next page starts at `next_start`, if set."""
         message = calls.get_range_request(
             table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
         )
@@ -137,7 +137,7 @@ class TableClient:
         """Keys, options and stream of a table.
 
         Raises:
-            ObjectNotExist: there is no such table.
+            ObjectNotExist: the table does not exist.
         """
         message = pb.DescribeTableRequest(table_name=table)
         answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
@@ -155,7 +155,7 @@ def _outcomes_unless_stored(count: int, operation: Operation, response: HttpResp
 
 
 class SyncTableClient:
-    """The same calls, blocking, for Spark executors; threads may share it."""
+    """The same calls, blocking, for Spark executors; threads can share a client."""
 
     def __init__(
         self,

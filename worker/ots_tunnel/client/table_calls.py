@@ -1,4 +1,4 @@
-"""Requests and answers of the table calls, without input or output; both table clients are built on it.
+"""Requests and answers of the table calls, without input or output; both table clients use them.
 
 Source: docs/data-plane.md 2.1, 2.4-2.7.
 """
@@ -15,7 +15,7 @@ from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
 from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_row
 
-#: Unit of ComputeSplitPointsBySize when none is named, bytes.
+#: Default unit of ComputeSplitPointsBySize: 100 MiB, as in the service (docs/data-plane.md 2.7).
 DEFAULT_SPLIT_UNIT_BYTES = 104_857_600
 
 
@@ -32,7 +32,7 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """What became of one row change; `code` is None when it was stored."""
+    """Outcome of one row change; `code` is None if it was stored."""
 
     code: str | None
     message: str = ""
@@ -40,7 +40,7 @@ class RowOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RangePage:
-    """Rows of one GetRange: one PlainBuffer header followed by all rows, empty for none."""
+    """Rows of one GetRange: one PlainBuffer header, then all rows; empty bytes for no rows."""
 
     rows: bytes
     next_start: PrimaryKey | None
@@ -72,11 +72,11 @@ class StreamDescription:
 
 @dataclass(frozen=True, slots=True)
 class TableDescription:
-    """What the service says of a table.
+    """The service's description of a table.
 
     Args:
-        time_to_live: seconds, -1 for ever.
-        max_version_deviation: seconds that an explicit version may differ from the server's clock.
+        time_to_live: seconds; -1 means without end.
+        max_version_deviation: seconds by which an explicit version may differ from the server's clock.
     """
 
     name: str
@@ -120,7 +120,7 @@ def get_range_request(
 ) -> pb.GetRangeRequest:
     """Rows from `start` (inclusive) to `end` (exclusive) with up to `max_versions` versions per column.
 
-    The service cuts a row that is wider than an answer: while `rest_of_row` gives a request the last row is not whole.
+    The service cuts a row that is larger than an answer; `rest_of_row` returns the request for the rest.
     """
     request = pb.GetRangeRequest(
         table_name=table,
@@ -135,7 +135,7 @@ def get_range_request(
 
 
 def get_range_page(response: pb.GetRangeResponse) -> RangePage:
-    """The rows as they came, and where the next call starts; None after the last."""
+    """The rows as received, and the start of the next call; None after the last row."""
     following = response.next_start_primary_key
     return RangePage(response.rows, decode_primary_key(following) if following else None)
 
@@ -153,10 +153,10 @@ def rest_of_row(request: pb.GetRangeRequest, response: pb.GetRangeResponse) -> p
 
 
 def join_parts(response: pb.GetRangeResponse, part: pb.GetRangeResponse) -> pb.GetRangeResponse:
-    """An answer whose last row goes on with the first row of the next answer.
+    """Join an answer with the next one, whose first row is the rest of the last row.
 
     Raises:
-        CodecError: the part is of another row, or there is none.
+        CodecError: the first row of the part has another key, or one of the answers has no rows.
     """
     offset, last = check_header(response.rows), None
     while offset < len(response.rows):
@@ -181,7 +181,7 @@ def compute_splits_request(table: str, size_units: int, unit_bytes: int) -> pb.C
 
 
 def compute_splits_ranges(response: pb.ComputeSplitPointsBySizeResponse) -> tuple[KeyRange, ...]:
-    """N split points make N + 1 ranges; columns that a point leaves out count as INF_MIN."""
+    """The N + 1 ranges of N split points; key columns that a point omits count as INF_MIN."""
     names = [column.name for column in response.schema]
     points = [_complete(decode_primary_key(point), names) for point in response.split_points]
     bounds = [tuple((name, Marker.INF_MIN) for name in names), *points, tuple((name, Marker.INF_MAX) for name in names)]
@@ -212,5 +212,5 @@ def _complete(point: PrimaryKey, names: Sequence[str]) -> PrimaryKey:
 
 STORED = RowOutcome(None)
 
-#: BatchWriteRow numbers the actions like the tunnel does (docs/data-plane.md 2.5).
+#: BatchWriteRow and the tunnel number the actions alike (docs/data-plane.md 2.5).
 WIRE_ACTIONS = {Action.PUT: pb.PUT, Action.UPDATE: pb.UPDATE, Action.DELETE: pb.DELETE}

@@ -41,15 +41,15 @@ from ots_tunnel.transport.sync import SendsBlocking, SyncTransport
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one ReadRecords returned.
+    """Answer of one ReadRecords.
 
     Args:
         records: in commit order, or in key order on base channels; may be empty.
-        next_token: where the next read starts; FINISHED after the end.
-        may_more: whether a read at once pays off; None when the service does not say.
+        next_token: start of the next read; FINISHED after the end.
+        may_more: whether the service announces more records; None if it does not say.
         size_bytes: of the whole answer.
-        service_time: the service's clock at the answer, Unix seconds; None when unknown.
-        decode_seconds: time it took to check the answer and cut it into records.
+        service_time: the service's clock at the answer, Unix seconds; None if unknown.
+        decode_seconds: time for verifying the answer and framing its records.
     """
 
     records: list[Record]
@@ -61,7 +61,7 @@ class Page:
 
     @property
     def rows(self) -> int:
-        """Number of its records."""
+        """Number of records."""
         return len(self.records)
 
     def __repr__(self) -> str:
@@ -73,12 +73,12 @@ class TunnelClient:
 
     Args:
         endpoint: `http(s)://host[:port]`.
-        credentials: a pair, or what is asked before every try.
-        transport: None makes one that keeps connections alive; it is closed with the client.
-        on_retry: told the operation and the error of every repeated call.
+        credentials: a pair, or a function that returns one; called before every try.
+        transport: None creates one that keeps connections alive; it is closed with the client.
+        on_retry: called with the operation and the error of every repeated call.
 
     Raises:
-        ConfigError: endpoint, instance or credentials can be none.
+        ConfigError: endpoint, instance or credentials are not valid.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class TunnelClient:
         self.instance = instance
         self.credentials = provider_of(credentials)
         self._caller = caller or ServiceCaller(
-            # Without a limit: a heartbeat must not wait until a hanging read gives its connection back.
+            # Without a limit: a heartbeat must not wait until a hanging read returns its connection.
             transport or AioTransport(endpoint, max_connections=0),
             instance,
             self.credentials,
@@ -107,16 +107,16 @@ class TunnelClient:
         return f"TunnelClient({self.instance} at {self.endpoint})"
 
     def listen_to_retries(self, listener: RetryListener) -> None:
-        """Tell `listener` the operation and the error of every call that is repeated from now on."""
+        """Call `listener` with the operation and the error of every call that is repeated from now on."""
         self._caller.on_retry = listener
 
     async def create_tunnel(
         self, table: str, name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
     ) -> TunnelId:
-        """Create a tunnel; `stream` says where a Stream tunnel starts and ends.
+        """Create a tunnel; `stream` sets where a Stream tunnel starts and ends.
 
         Raises:
-            ObjectAlreadyExist: the table has a tunnel of this name. ParameterInvalid: there is no such table.
+            ObjectAlreadyExist: the table has a tunnel of this name. ParameterInvalid: the table does not exist.
         """
         message = messages.create_tunnel_request(table, name, tunnel_type, stream)
         answer, _ = await self._call("CreateTunnel", message)
@@ -126,7 +126,7 @@ class TunnelClient:
         """Delete a tunnel with its checkpoints.
 
         Raises:
-            ParameterInvalid: there is no such tunnel.
+            ParameterInvalid: the tunnel does not exist.
         """
         await self._call("DeleteTunnel", pb.DeleteTunnelRequest(table_name=table, tunnel_name=name))
 
@@ -136,17 +136,17 @@ class TunnelClient:
         return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
 
     async def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
-        """A tunnel with its channels; the id wins where table and name disagree with it.
+        """A tunnel with its channels; the id takes precedence over table and name.
 
         Raises:
-            ParameterInvalid: there is no such tunnel.
+            ParameterInvalid: the tunnel does not exist.
         """
         message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
         answer, _ = await self._call("DescribeTunnel", message)
         return messages.description_from_wire(answer)
 
     async def connect(self, tunnel_id: TunnelId, timeout_s: int, tag: str) -> ClientId:
-        """Register a client that counts as gone after `timeout_s` seconds without a heartbeat."""
+        """Register a client, which the service forgets after `timeout_s` seconds without a heartbeat."""
         message = pb.ConnectRequest(tunnel_id=tunnel_id)
         message.client_config.timeout = timeout_s
         message.client_config.client_tag = tag
@@ -156,7 +156,7 @@ class TunnelClient:
     async def heartbeat(
         self, tunnel_id: TunnelId, client_id: ClientId, channels: Sequence[Channel], *, timeout: float = REQUEST_TIMEOUT
     ) -> tuple[Channel, ...]:
-        """Report channels and learn which ones this client is to hold; tried once, the next beat repeats it.
+        """Report channels; returns the channels that this client holds. Tried once: the next beat repeats it.
 
         Raises:
             ResourceGone: the client is unknown.
@@ -167,7 +167,7 @@ class TunnelClient:
         return messages.channels_from_wire(answer.channels)
 
     async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
-        """Give up the client and its channels; tried once."""
+        """Sign the client off and return its channels; tried once."""
         message = pb.ShutdownRequest(tunnel_id=tunnel_id, client_id=client_id)
         await self._caller.call(TUNNEL_OPERATIONS["Shutdown"], message, timeout=timeout)
 
@@ -199,10 +199,10 @@ class TunnelClient:
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
     ) -> None:
-        """Store a cursor; its sequence number must exceed the stored one. Tried once: see `checkpointer`.
+        """Store a cursor; its sequence number must exceed the stored one. Tried once: see `worker.checkpointer`.
 
         Raises:
-            SequenceNumberMismatch: somebody, or an unanswered call of ours, has stored that number already.
+            SequenceNumberMismatch: another client, or an unanswered call of ours, already stored that number.
         """
         message = pb.CheckpointRequest(
             tunnel_id=tunnel_id,
@@ -222,15 +222,15 @@ class TunnelClient:
 
 
 class SyncTunnelClient:
-    """The calls around tunnels, blocking, for scripts and commands; threads may share it.
+    """Calls on tunnels, blocking, for scripts and commands; threads can share a client.
 
     Args:
         endpoint: `http(s)://host[:port]`.
-        credentials: a pair, or what is asked before every try.
-        transport: None makes one that keeps connections alive; it is closed with the client.
+        credentials: a pair, or a function that returns one; called before every try.
+        transport: None creates one that keeps connections alive; it is closed with the client.
 
     Raises:
-        ConfigError: endpoint, instance or credentials can be none.
+        ConfigError: endpoint, instance or credentials are not valid.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class SyncTunnelClient:
 
 
 def _read_page(operation: Operation, response: HttpResponse) -> tuple[PageContent, float]:
-    """The page, and the seconds that decoding took."""
+    """The page, and the seconds for decoding it."""
     began = time.perf_counter()
     content = read_page(body_of(operation, response))
     if not content.next_token:

@@ -1,7 +1,7 @@
-"""Tables through the vendor's SDK: describe, create, list, delete, and row writes for those who want them from it.
+"""Table administration through the vendor's SDK: describe, create, list, delete, and simple row writes.
 
-The only importer of `tablestore` (docs/architecture.md rule 20), in `sdk`. Its calls block, so `AsyncTableAdmin`
-runs them in one bounded pool. Whatever the SDK raises is translated into the package's own errors.
+`tables.sdk` is the only importer of `tablestore` (docs/architecture.md rule 20). The SDK's calls block, so
+`AsyncTableAdmin` runs them in one bounded pool. Its errors are translated into the package's own.
 """
 
 from ots_tunnel.model import KeyColumn

@@ -1,4 +1,4 @@
-"""The calls on tables, blocking."""
+"""Calls on tables, blocking."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ots_tunnel.tables.sdk_values import schema_of, sdk_key, sdk_row
 
 
 class TableAdmin:
-    """Calls on the tables of one instance; every method blocks and may be called from any thread."""
+    """Calls on the tables of one instance; every method blocks and can be called from any thread."""
 
     def __init__(self, endpoint: str, instance: str, credentials: CredentialsProvider) -> None:
         self.endpoint = endpoint.rstrip("/")
@@ -28,10 +28,10 @@ class TableAdmin:
         return f"TableAdmin({self.instance} at {self.endpoint})"
 
     def describe(self, table: str) -> TableSchema | None:
-        """The table as it is, None when it does not exist.
+        """The schema of a table; None if the table does not exist.
 
         Raises:
-            ServiceError, TransportError: as the service and the network say.
+            ServiceError, TransportError: the call failed.
         """
         try:
             return schema_of(self._call("describe_table", table))
@@ -39,11 +39,11 @@ class TableAdmin:
             return None
 
     def create(self, schema: TableSchema) -> None:
-        """Create a table; it may take a minute until it answers row calls.
+        """Create a table; it may take a minute before it answers row calls.
 
         Raises:
-            ObjectAlreadyExist: the name is taken.
-            ServiceError, TransportError: as the service and the network say.
+            ObjectAlreadyExist: a table of this name exists.
+            ServiceError, TransportError: the call failed.
         """
         meta = sdk.TableMeta(schema.name, [sdk_key(key) for key in schema.keys], list(schema.defined_columns))
         options = sdk.TableOptions(
@@ -55,24 +55,24 @@ class TableAdmin:
         """Names of all tables of the instance.
 
         Raises:
-            ServiceError, TransportError: as the service and the network say.
+            ServiceError, TransportError: the call failed.
         """
         return tuple(self._call("list_table"))
 
     def delete(self, table: str) -> None:
-        """Delete a table with everything in it.
+        """Delete a table with its rows.
 
         Raises:
-            ObjectNotExist: there is none.
-            ServiceError, TransportError: as the service and the network say.
+            ObjectNotExist: the table does not exist.
+            ServiceError, TransportError: the call failed.
         """
         self._call("delete_table", table)
 
     def answers(self, table: str, schema: TableSchema) -> bool:
-        """Whether the table answers row calls yet: reads at most one row.
+        """Whether the table answers row calls; reads at most one row.
 
         Raises:
-            ServiceError, TransportError: anything but the errors of a table that is not ready.
+            ServiceError, TransportError: any error except those of a table that is not ready.
         """
         return self._first_row(table, schema) is not None
 
@@ -80,7 +80,7 @@ class TableAdmin:
         """Whether the table has no row.
 
         Raises:
-            ServiceError, TransportError: as the service and the network say.
+            ServiceError, TransportError: the call failed.
         """
         rows = self._first_row(table, schema)
         if rows is None:
@@ -88,19 +88,19 @@ class TableAdmin:
         return not rows
 
     def first_version(self, table: str, schema: TableSchema) -> int | None:
-        """The oldest cell version of the table's first row, milliseconds; None when it has no cell.
+        """The oldest cell version of the table's first row, milliseconds; None if it has no cell.
 
         Raises:
-            ServiceError, TransportError: as the service and the network say.
+            ServiceError, TransportError: the call failed.
         """
         cells = [cell for row in self._first_row(table, schema) or () for cell in row.attribute_columns]
         return min((cell[2] for cell in cells), default=None)
 
     def write(self, table: str, rows: Sequence[RowWrite]) -> Sequence[ServiceError | None]:
-        """Write at most 200 rows with different keys in one call; the outcome of each, None when it is stored.
+        """Write at most 200 rows with different keys in one call; returns an error or, if stored, None for each.
 
         Raises:
-            ServiceError, TransportError: the call as a whole failed; rows may be stored or not.
+            ServiceError, TransportError: the whole call failed; each row may be stored or not.
         """
         request = sdk.BatchWriteRowRequest()
         request.add(sdk.TableInBatchWriteRowItem(table, [sdk_row(row) for row in rows]))
@@ -135,7 +135,7 @@ class TableAdmin:
             raise translate(error) from error
 
     def _current_client(self) -> Any:
-        """The SDK's client for the credentials of now: a rotated Secret needs no restart."""
+        """The SDK's client for the current credentials, so that a rotated Secret needs no restart."""
         credentials = self._provider()
         if self._client is None or credentials != self._used:
             self._client = connect(self.endpoint, self.instance, credentials)

@@ -1,4 +1,4 @@
-"""The calls on tables as coroutines."""
+"""Calls on tables as coroutines."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ots_tunnel.tables.schema import TableSchema
 
 
 class AsyncTableAdmin:
-    """The same calls as coroutines."""
+    """The calls of `TableAdmin` as coroutines."""
 
     def __init__(self, admin: TableAdmin) -> None:
         self.admin = admin
 
     @classmethod
     def connect(cls, endpoint: str, instance: str, credentials: CredentialsProvider) -> Self:
-        """For an instance, as `TableAdmin`."""
+        """Create one for an instance; arguments as in `TableAdmin`."""
         return cls(TableAdmin(endpoint, instance, credentials))
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""What a destination table has to be: keys, versions and lifetime as the source, a raised deviation. Pure.
+"""Requirements for a destination table: the source's keys, versions and lifetime, and a raised deviation; pure.
 
-Rules of docs/architecture.md 4.4, 4.3 and 4.4.
+Source: docs/architecture.md 4.3 and 4.4.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from dataclasses import dataclass, replace
 from ots_tunnel.model import KeyColumn
 from ots_tunnel.tables import TableSchema
 
-#: The greatest deviation a table can have, INT64_MAX / 1000000 seconds: any version is accepted (docs/data-plane.md
-#: 2.5).
+#: The greatest deviation of a table, INT64_MAX / 1000000 seconds: every version is accepted (docs/data-plane.md 2.5).
 ANY_DEVIATION = 9_223_372_036_854
 
-#: Seconds of a century: a deviation that accepts versions from 1970 on and far ahead. Less may refuse old cells.
+#: Seconds of a century: this deviation accepts all versions from 1970 on. A smaller one may refuse old cells.
 COVERING_DEVIATION = 100 * 365 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a table cannot be the destination: the field, what was found there and what is needed."""
+    """Why a table cannot be the destination: the field, what was found and what is needed."""
 
     field: str
     found: str
@@ -31,7 +30,7 @@ class Problem:
 
 
 def check_destination(source: TableSchema, destination: TableSchema) -> tuple[Problem, ...]:
-    """Every reason why `destination` cannot take an equal copy of `source`; empty when it can. Pure."""
+    """Every reason why `destination` cannot hold an equal copy of `source`; empty if it can."""
     return (
         *_key_problems(source.keys, destination.keys),
         *_version_problems(source, destination),
@@ -41,10 +40,10 @@ def check_destination(source: TableSchema, destination: TableSchema) -> tuple[Pr
 
 
 def planned_schema(source: TableSchema, name: str) -> TableSchema:
-    """The table to create for a copy of `source`. Pure.
+    """The table to create for a copy of `source`.
 
-    Auto-increment keys become plain integers: explicit values are restricted in such a column, and numbers given
-    anew would break updates, deletes and repeats (docs/architecture.md 4.4).
+    Auto-increment keys become plain integers: the service restricts explicit values in such a column, and new numbers
+    would break updates, deletes and repeated writes (docs/architecture.md 4.4).
     """
     return replace(
         source,

@@ -1,6 +1,7 @@
-"""Making the destination table what `destination_check` says it has to be, once and idempotently.
+"""Creation of the destination table, or a check that an existing one fits (`compatibility`).
 
-The operator calls `ensure_destination` before it creates a tunnel; workers never do (docs/architecture.md 3).
+The operator and the commands call `ensure_destination` before a tunnel exists; workers never do
+(docs/architecture.md 3.2).
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from ots_tunnel.errors import (
 from ots_tunnel.tables import TableAdmin, TableSchema, run_blocking
 from ots_tunnel.tables.compatibility import Problem, check_destination, planned_schema
 
-#: Seconds until a new table answers row calls; the service needs up to a minute (docs/data-plane.md 2.4).
+#: Seconds within which a new table must answer row calls; the service needs up to a minute (docs/data-plane.md 2.4).
 READY_DEADLINE = 120.0
 
-#: Seconds between two looks at a new table.
+#: Seconds between two checks of a new table.
 READY_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class DestinationResult:
-    """What `ensure_destination` found or made; usable when there are no problems."""
+    """The table that `ensure_destination` found or created; usable if there are no problems."""
 
     created: bool
     schema: TableSchema | None
@@ -37,7 +38,7 @@ class DestinationResult:
 
     @property
     def usable(self) -> TableSchema | None:
-        """The table, where it is there and fits."""
+        """The table, if it exists and fits; None otherwise."""
         return None if self.problems else self.schema
 
 
@@ -60,7 +61,7 @@ async def ensure_destination(
         source_table: table to copy.
         destination_table: table to copy into.
         create: create it when it is missing; False reports a problem instead.
-        deadline: seconds a new table may take until it answers.
+        deadline: seconds within which a new table must answer.
 
     Raises:
         ConfigError: the destination is the source.
@@ -94,7 +95,7 @@ def _make(
 
 
 def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str) -> None:
-    """Refuse a copy of a table into itself: it would follow its own writes for ever (docs/architecture.md 4.4).
+    """Refuse a copy of a table into itself: it would follow its own writes without end (docs/architecture.md 4.4).
 
     Raises:
         ConfigError: both are one table.
@@ -112,7 +113,7 @@ def _create(destination: TableAdmin, schema: TableSchema) -> bool:
     try:
         destination.create(schema)
     except ObjectAlreadyExist:
-        # Somebody was faster, or an earlier answer was lost: the check that follows decides.
+        # Another process was faster, or an earlier answer was lost: the following check decides.
         return False
     return True
 

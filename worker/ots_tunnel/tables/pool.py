@@ -1,4 +1,4 @@
-"""Threads for calls that block."""
+"""The thread pool for blocking calls."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 R = TypeVar("R")
 
-#: Threads for blocking calls; table calls are few (the service allows ten a second per instance).
+#: Threads for blocking calls. Table calls are rare: the service allows ten a second per instance.
 POOL_THREADS = 4
 
 
 async def run_blocking(call: Callable[..., R], *args: Any) -> R:
     """Run a blocking call in the pool that all table calls of the process share.
 
-    A cancelled caller stops waiting; the call itself ends by its own timeouts.
+    A cancelled caller stops waiting; the call itself ends by its own timeout.
     """
     return await asyncio.get_running_loop().run_in_executor(_pool(), call, *args)
 

@@ -1,4 +1,4 @@
-"""What a table is and what is written to it, in the vocabulary of the model."""
+"""Tables and row changes in the vocabulary of the model."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from ots_tunnel.model import Action, KeyColumn, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.column import Column
 
-#: Deviation of a table whose creator names none, in seconds (docs/data-plane.md 2.4).
+#: Default deviation of a new table, seconds (docs/data-plane.md 2.4).
 DEFAULT_DEVIATION = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """What a table is: keys in order, predefined columns, and its options (docs/data-plane.md 2.4).
+    """A table: its keys in order, its predefined columns and its options (docs/data-plane.md 2.4).
 
-    `ttl_seconds` -1 means for ever. `deviation_seconds` is how far a cell's version may lie from the server's time.
+    `ttl_seconds` -1 means without end. `deviation_seconds` limits how far a cell's version is from the server's time.
     `defined_columns` are (name, type) with the service's type names, such as ``("price", "DOUBLE")``.
     """
 

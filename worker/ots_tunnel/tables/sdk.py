@@ -1,4 +1,4 @@
-"""The vendor's SDK: imported here and nowhere else, connected, and its errors translated."""
+"""The only import of the vendor's SDK: connecting, and translating its errors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["ERRORS", "connect", "sdk", "translate"]
 
 @contextlib.contextmanager
 def _quiet_import() -> Iterator[None]:
-    """Silence what the SDK says about its compiled codec, which exists for one Python version only.
+    """Silence the SDK's messages about its compiled codec, which exists for one Python version only.
 
-    It says it twice by a warning and twice through two loggers; the pure codec then does the work.
+    The SDK warns twice and logs twice through each of two loggers; its pure Python codec then does the work.
     """
     loggers = [logging.getLogger(name) for name in ("tablestore.encoder", "tablestore.decoder")]
     levels = [logger.level for logger in loggers]
@@ -41,23 +41,23 @@ with _quiet_import():
     import tablestore as sdk
     from tablestore.retry import DefaultRetryPolicy
 
-# The SDK logs every refused call as an error, and below this level formats each request with its rows and headers,
-# whether anybody reads that or not. Whatever goes wrong reaches our callers as an exception.
+# The SDK logs every refused call as an error, and below this level it formats each request with its rows and headers.
+# Our callers get every failure as an exception.
 _SDK_LOGGER = logging.getLogger("ots_tunnel.tables.sdk")
 _SDK_LOGGER.setLevel(logging.CRITICAL)
 
-#: Seconds a connection may take to open and an answer to arrive.
+#: Seconds for opening a connection, and for an answer; own choice, as each try occupies one of few threads.
 SOCKET_TIMEOUT = 15.0
 
-#: Retries inside the SDK for throttling and read errors, some three seconds in all; callers have their own loops.
+#: Retries inside the SDK for throttling and read errors, about three seconds in total; callers have their own loops.
 MAX_RETRIES = 4
 
-#: What a call of the SDK may raise.
+#: Errors of the SDK's calls.
 ERRORS = (sdk.OTSServiceError, sdk.OTSClientError, urllib3.exceptions.HTTPError, OSError)
 
 
 def connect(endpoint: str, instance: str, credentials: Credentials) -> Any:
-    """The SDK's client of an instance; it opens connections when it is first called."""
+    """The SDK's client of an instance; its first call opens a connection."""
     policy = DefaultRetryPolicy()
     policy.max_retry_times = MAX_RETRIES
     client = sdk.OTSClient(
@@ -71,13 +71,13 @@ def connect(endpoint: str, instance: str, credentials: Credentials) -> Any:
         max_connection=POOL_THREADS,
         retry_policy=policy,
     )
-    # the pool of connections would try four times, SOCKET_TIMEOUT each, in one of few threads
+    # The connection pool would try four times, SOCKET_TIMEOUT each, in one of few threads.
     client.connection.pool.connection_pool_kw["retries"] = False
     return client
 
 
 def translate(error: Exception) -> TunnelError:
-    """The package's error for what the SDK, urllib3 or the socket raised."""
+    """The package's error for an error of the SDK, urllib3 or the socket."""
     match error:
         case sdk.OTSServiceError():
             return service_error(error.code, error.message, error.request_id or "", error.http_status)

@@ -1,4 +1,4 @@
-"""Tables and rows as the vendor's SDK has them (docs/data-plane.md 3.4)."""
+"""Conversion between our tables and rows and those of the vendor's SDK (docs/data-plane.md 3.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEY_TYPES = {"INTEGER": KeyType.INTEGER, "STRING": KeyType.STRING, "BINARY": Ke
 
 
 def schema_of(response: Any) -> TableSchema:
-    """The table that an answer of DescribeTable describes."""
+    """The schema in an answer of DescribeTable."""
     meta, options = response.table_meta, response.table_options
     return TableSchema(
         name=meta.table_name,
@@ -33,7 +33,7 @@ def sdk_key(key: KeyColumn) -> tuple[Any, ...]:
 
 
 def sdk_row(row: RowWrite) -> Any:
-    """A row change for BatchWriteRow; whether the row exists does not matter."""
+    """A row change for BatchWriteRow, with or without an existing row."""
     condition = sdk.Condition(sdk.RowExistenceExpectation.IGNORE)
     key = [(name, _sdk_value(value)) for name, value in row.primary_key]
     match row.action:

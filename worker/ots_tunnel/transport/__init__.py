@@ -1,4 +1,4 @@
-"""How requests reach the service: one small interface, three implementations (aio, sync, inprocess)."""
+"""Transports to the service: one interface and three implementations (aio, sync, inprocess)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ class Transport(Protocol):
     """Sends one request to one endpoint and returns its answer.
 
     Raises:
-        TransportError: no complete answer; `ConnectError` when the request certainly was not executed.
+        TransportError: no complete answer; `ConnectError` if the request was certainly not executed.
     """
 
     async def send(
         self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
     ) -> HttpResponse:
-        """Send within `timeout` seconds in all.
+        """Send within `timeout` seconds in total.
 
-        `before_send` runs when a connection is there and the bytes are about to go out; whatever it raises
-        is passed on and nothing is sent. Write fencing depends on it (design: fencing by time).
+        `before_send` runs when the connection is open, right before the bytes leave. If it raises, nothing is sent
+        and its error is raised here. Fencing of writes depends on it (docs/architecture.md rule 4).
         """
         ...
 
     async def close(self) -> None:
-        """Close the connections; calls under way fail."""
+        """Close the connections; calls in progress fail."""
         ...

@@ -1,7 +1,28 @@
 """HTTP for asyncio: one pool of kept-alive connections to one endpoint.
 
-Rules: nothing is sent once `before_send` has refused, nothing foreign is raised, nothing is repeated here. A general
-client costs as much for a page as everything else that is done with it, and a worker calls one endpoint in one way.
+Theory of operation
+-------------------
+Parts. An `AioTransport` holds idle connections, the busy ones, and a semaphore for the limit of calls in progress. A
+`Connection` (`transport.connection`) carries one request at a time. `protocol.http.wire` writes the head of a request
+and reads answers. A general HTTP client costs as much CPU for a page as all other work on it, and a worker calls one
+endpoint in one way; so this one does only that.
+
+One call, in this order, all within its timeout:
+
+1. Wait for a slot, if calls are limited.
+2. Take the idle connection that was used last, if it is usable and was used in the last 15 s (`KEEP_ALIVE`); otherwise
+   open one. The most recently used connection comes first, so that surplus ones grow old and are closed.
+3. Call `before_send`. If it raises, nothing was sent, and its error leaves unchanged.
+4. Write the request and await the answer.
+5. Return the connection to the idle ones if it can carry another request, and close idle ones older than 15 s.
+
+Errors. Before step 4 every failure is a `ConnectError`: the request was not executed. From step 4 on a timeout is a
+`ReadTimeout` and any other failure a `ConnectionLost`: the request may have been executed. Nothing is repeated here;
+`client.retry` decides. A timeout or a cancellation aborts the connection, so unsent bytes never leave later.
+
+Example: a read is cancelled while its answer arrives. Step 4 ends with CancelledError, step 5 finds a connection that
+is not usable and aborts it, and the next call opens a new one.
+
 Source: docs/protocol.md 1.1; docs/architecture.md rule 4.
 """
 
@@ -19,7 +40,7 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.wire import encode_head
 from ots_tunnel.transport.connection import Connection
 
-#: Idle connections are dropped before common servers drop them, so that no call meets a closing one.
+#: Seconds, own choice: less than the idle timeout of common servers, so that no call uses a connection that is closing.
 KEEP_ALIVE = 15.0
 
 
@@ -28,7 +49,7 @@ class AioTransport:
 
     Args:
         endpoint: `http://host[:port]` or `https://...`, no path.
-        max_connections: calls under way at the same time; further ones wait. 0 means no limit.
+        max_connections: calls in progress at the same time; others wait. 0 means no limit.
     """
 
     def __init__(self, endpoint: str, *, max_connections: int = 100) -> None:
@@ -39,7 +60,7 @@ class AioTransport:
         self._port = parts.port or (443 if self._secure else 80)
         self._authority = parts.netloc.rpartition("@")[2]
         self._slots = asyncio.Semaphore(max_connections) if max_connections else None
-        #: The one used last is at the end and used next.
+        #: Sorted by last use; the last one is used next.
         self._idle: deque[Connection] = deque()
         self._busy: set[Connection] = set()
         self._trust: ssl.SSLContext | None = None
@@ -72,12 +93,12 @@ class AioTransport:
             raise translate(error, self.endpoint, started=attempt.started) from error
 
     async def close(self) -> None:
-        """Close the connections; calls under way fail, and so do all later ones."""
+        """Close the connections; calls in progress and later calls fail."""
         self._closed = True
         for connection in (*self._idle, *self._busy):
             connection.abort()
         self._idle.clear()
-        await asyncio.sleep(0)  # so that the sockets are closed when this returns
+        await asyncio.sleep(0)  # the loop closes the sockets in its next round
 
     async def _exchange(self, head: bytes, body: bytes, attempt: _Attempt) -> HttpResponse:
         connection = self._kept() or await self._connect()
@@ -103,7 +124,7 @@ class AioTransport:
             raise ConnectionAbortedError("closed on this side")
         if self._secure and self._trust is None:
             self._trust = ssl.create_default_context()
-        # One address after the other: asyncio's way to try several at once loses sockets when it is cancelled.
+        # One address after the other: asyncio loses sockets when a parallel attempt is cancelled.
         _, connection = await asyncio.get_running_loop().create_connection(
             Connection, self._host, self._port, ssl=self._trust
         )
@@ -129,7 +150,7 @@ class _Attempt:
     refusal: BaseException | None = None
 
     def begin(self) -> None:
-        """Ask, right before the bytes go out."""
+        """Call `before_send`, right before the bytes leave."""
         if self.before_send is not None:
             try:
                 self.before_send()
@@ -140,7 +161,7 @@ class _Attempt:
 
 
 def translate(error: BaseException, endpoint: str, *, started: bool) -> ConnectError | ReadTimeout | ConnectionLost:
-    """The package's error for a connection's or asyncio's; `started` says whether bytes may have left."""
+    """The package's error for an error of the connection; `started`: whether bytes may have left."""
     reason = str(error) or type(error).__name__
     if not started:
         return ConnectError(f"no connection to {endpoint}: {reason}")

@@ -1,4 +1,4 @@
-"""One connection of an asyncio client: one request at a time, its answer as a future."""
+"""One connection of an asyncio client: one request at a time, with its answer as a future."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ots_tunnel.protocol.http.wire import AnswerReader
 
 
 class Connection(asyncio.Protocol):
-    """Writes requests, reads answers; whoever holds it waits for the one before asking the next.
+    """Writes a request and reads its answer; the caller sends the next request after that.
 
-    `is_usable` says whether it may carry another request.
+    `is_usable`: whether the connection can carry another request.
     """
 
     def __init__(self) -> None:
@@ -20,14 +20,14 @@ class Connection(asyncio.Protocol):
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[HttpResponse] | None = None
         self.is_usable = False
-        #: When it was opened or the last answer came, by the loop's clock.
+        #: Time of its opening or of the last answer, by the loop's clock.
         self.used_at = 0.0
 
     def __repr__(self) -> str:
         return f"Connection(is_usable={self.is_usable})"
 
     def exchange(self, head: bytes, body: bytes) -> asyncio.Future[HttpResponse]:
-        """Send a request; its answer raises OSError when the connection breaks and CodecError when it is none."""
+        """Send a request; the future raises OSError if the connection breaks, CodecError if the answer is malformed."""
         assert self._transport is not None, "not connected"
         assert self.is_usable, "a request is under way"
         self.is_usable = False
@@ -37,7 +37,7 @@ class Connection(asyncio.Protocol):
         return self._answer
 
     def abort(self) -> None:
-        """Close at once; what was not sent yet never is."""
+        """Close at once; unsent bytes are discarded."""
         self.is_usable = False
         self._reader = None
         if self._transport is not None:
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         """Called by the loop."""
         reader = self._reader
         if reader is None:
-            self.abort()  # nobody has asked
+            self.abort()  # bytes without a request
             return
         try:
             answer = reader.feed(data)
@@ -79,7 +79,7 @@ class Connection(asyncio.Protocol):
     def _succeed(self, answer: HttpResponse, *, reuse: bool) -> None:
         future, self._answer, self._reader = self._answer, None, None
         assert self._transport is not None
-        # An answer that comes before the request is out leaves a connection nobody knows the state of.
+        # An answer before the whole request is sent leaves the connection in an unknown state.
         if reuse and not self._transport.get_write_buffer_size():
             self.is_usable = True
             self.used_at = asyncio.get_running_loop().time()

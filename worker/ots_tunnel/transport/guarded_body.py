@@ -1,4 +1,4 @@
-"""The body of a request that aiohttp sends, guarded: for sinks that call servers of others."""
+"""Guarded body of a request that aiohttp sends, for sinks that call other servers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from aiohttp.payload import Payload
 
 
 class GuardedBody(Payload):
-    """A request's body that asks `before_send` in the moment the first byte would leave.
+    """A request's body that calls `before_send` right before the first byte leaves.
 
-    aiohttp holds the headers back until the body's first bytes, and asks for them only when a connection is
-    there, so a refusal here means that nothing at all was sent.
+    aiohttp holds the headers back until the first bytes of the body, and asks for these only when the connection is
+    open. So nothing at all is sent if `before_send` raises.
     """
 
     _value: bytes
@@ -22,7 +22,7 @@ class GuardedBody(Payload):
         super().__init__(body)
         self._size = len(body)
         self._before_send = before_send
-        #: What `before_send` raised; aiohttp wraps it beyond recognition.
+        #: What `before_send` raised; aiohttp wraps it in errors of its own.
         self.refusal: BaseException | None = None
         #: Whether bytes may have left; if not, the request was certainly not executed.
         self.started = False

@@ -1,4 +1,4 @@
-"""Calls a handler of this process: the emulator without sockets, in tests and in `ots-tunnel demo`."""
+"""A transport that calls a handler of this process: the emulator without sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
 
 class InProcessTransport:
-    """Hands requests to `handle`, with the transports' rules for deadlines, guard and closing."""
+    """Passes requests to `handle`, with the rules of every transport for timeouts, `before_send` and closing."""
 
     def __init__(self, handle: Callable[[HttpRequest], Awaitable[HttpResponse]]) -> None:
         self._handle = handle

@@ -1,4 +1,4 @@
-"""Blocking HTTP for Spark executors and commands: one kept-alive connection per thread, by http.client.
+"""Blocking HTTP for Spark executors and commands: one kept-alive connection per thread, through http.client.
 
 Source: docs/protocol.md 1.1; docs/architecture.md rule 4.
 """
@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 from ots_tunnel.errors import ConnectError, ConnectionLost, ReadTimeout
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
-#: Older idle connections are opened anew, see `transport.aio.KEEP_ALIVE`.
+#: Seconds. Connections idle for longer are replaced, see `transport.aio.KEEP_ALIVE`.
 KEEP_ALIVE = 15.0
 
 
 class SyncTransport:
-    """Calls one endpoint; threads share it, each with its own connection.
+    """Calls one endpoint; threads can share it, each has its own connection.
 
     Args:
         endpoint: `http://host[:port]` or `https://...`, no path.
@@ -46,7 +46,7 @@ class SyncTransport:
     ) -> HttpResponse:
         """Send one request; `timeout` covers connecting, sending and the whole answer.
 
-        `before_send` runs when the connection is there; whatever it raises is passed on and nothing is sent.
+        `before_send` runs when the connection is open. If it raises, nothing is sent and its error is raised here.
 
         Raises:
             ConnectError: no connection; the request was not executed.
@@ -84,7 +84,7 @@ class SyncTransport:
         _limit(connection, deadline)
         answer = connection.getresponse()
         pieces = []
-        # Closed in every case: read1 leaves it open at its end, and an open answer blocks the connection.
+        # Closed in every case: read1 leaves the answer open at its end, and an open answer blocks the connection.
         with contextlib.closing(answer):
             while True:
                 _limit(connection, deadline)
@@ -126,12 +126,12 @@ class SyncTransport:
 
 
 class SendsBlocking(Protocol):
-    """What `SyncTransport` offers; tests put their own in its place."""
+    """The interface of `SyncTransport`, which tests implement too."""
 
     def send(
         self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
     ) -> HttpResponse:
-        """Send within `timeout` seconds in all."""
+        """Send within `timeout` seconds in total."""
         ...
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class SendsBlocking(Protocol):
 
 
 def _limit(connection: http.client.HTTPConnection, deadline: float) -> None:
-    # A read that never ends must not outlive the deadline, so every wait gets what is left of it.
+    # Every wait gets the rest of the deadline, so that a slow answer cannot outlive it.
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
