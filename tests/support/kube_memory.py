@@ -1,0 +1,71 @@
+"""An API server in memory: objects by kind and name, with resource versions, and a list of the writes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
+
+Change = Mapping[str, Any]
+
+
+@dataclass
+class KubeMemory:
+    """The calls of `Kube` that change or read single objects; every object lives in one namespace."""
+
+    objects: dict[tuple[str, str], Manifest] = field(default_factory=dict)
+    writes: list[tuple[str, str, str]] = field(default_factory=list)
+    """(verb, kind, name), in order."""
+    refusal: KubeError | None = None
+    """Raised by every write."""
+    _version: int = 0
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        found = self.objects.get((kind.kind, name))
+        return copy.deepcopy(found)
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        return [copy.deepcopy(found) for (name, _), found in self.objects.items() if name == kind.kind]
+
+    async def apply(self, manifest: Manifest) -> Manifest:
+        return self._store("apply", kind_of(manifest).kind, manifest["metadata"]["name"], manifest)
+
+    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        return self._store("create", kind.kind, manifest["metadata"]["name"], manifest)
+
+    async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
+        return self._store("patch", kind.kind, name, _merged(self.objects.get((kind.kind, name), {}), change))
+
+    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+        self._write("delete", kind.kind, name)
+        self.objects.pop((kind.kind, name), None)
+
+    def _store(self, verb: str, kind: str, name: str, manifest: Mapping[str, Any]) -> Manifest:
+        self._write(verb, kind, name)
+        self._version += 1
+        stored = copy.deepcopy(dict(manifest))
+        stored["metadata"] = {**stored.get("metadata", {}), "resourceVersion": str(self._version)}
+        self.objects[kind, name] = stored
+        return copy.deepcopy(stored)
+
+    def _write(self, verb: str, kind: str, name: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.writes.append((verb, kind, name))
+
+
+def _merged(target: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    """A merge patch: None removes a field, lists are replaced."""
+    merged = dict(target)
+    for key, value in change.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            merged[key] = _merged(merged.get(key) or {}, value)
+        else:
+            merged[key] = value
+    return merged

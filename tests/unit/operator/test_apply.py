@@ -1,0 +1,141 @@
+"""Carrying out actions: each is idempotent, spares foreign objects, and is logged with its object."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import Any, cast
+
+import pytest
+
+from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
+from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind
+from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.manifests.spark_application import snapshot_application
+from ots_tunnel_operator.manifests.spark_rights import service_account
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, RecordStatus, ScaleDown
+from ots_tunnel_operator.reasons import Reason
+from tests.support.kube_memory import KubeMemory
+from tests.support.spark_worlds import SPARK
+from tests.support.worlds import UID, recorded, resource
+
+RESOURCE = resource(recorded(), **SPARK)
+ACCOUNT = service_account(RESOURCE.object)
+NAME = ACCOUNT["metadata"]["name"]
+
+
+@pytest.fixture
+def kube() -> KubeMemory:
+    return KubeMemory()
+
+
+async def carry_out(kube: KubeMemory, *actions: Action, cache: LoopCache | None = None) -> list[bool]:
+    applier = Applier(cast(Kube, kube), RESOURCE, cache or LoopCache())
+    return [await applier.apply(action) for action in actions]
+
+
+def owned(kind: str, uid: str = UID, **body: Any) -> dict[tuple[str, str], Any]:
+    owner = {"kind": "TablestoreTunnel", "name": "flights-copy", "uid": uid}
+    return {(kind, NAME): {"metadata": {"name": NAME, "ownerReferences": [owner]}, **body}}
+
+
+async def test_a_second_apply_writes_nothing(kube: KubeMemory) -> None:
+    cache = LoopCache()
+
+    assert await carry_out(kube, ApplyObject(ACCOUNT), ApplyObject(ACCOUNT), cache=cache) == [True, False]
+    assert kube.writes == [("apply", "ServiceAccount", NAME)]
+
+
+async def test_a_child_that_was_changed_is_applied_again(kube: KubeMemory) -> None:
+    cache = LoopCache()
+    await carry_out(kube, ApplyObject(ACCOUNT), cache=cache)
+    changed = copy.deepcopy(kube.objects["ServiceAccount", NAME])
+    changed["metadata"]["labels"] = dict.fromkeys(changed["metadata"]["labels"], "x")
+    changed["metadata"]["resourceVersion"] = "99"
+    kube.objects["ServiceAccount", NAME] = changed
+
+    assert await carry_out(kube, ApplyObject(ACCOUNT), cache=cache) == [True]
+
+
+async def test_an_object_of_the_name_that_is_not_ours_is_spared(kube: KubeMemory) -> None:
+    kube.objects["ServiceAccount", NAME] = {"metadata": {"name": NAME}}
+
+    with pytest.raises(ActionFailed) as caught:
+        await carry_out(kube, ApplyObject(ACCOUNT))
+
+    assert caught.value.problem.reason is Reason.NAME_CONFLICT
+    assert NAME in caught.value.problem.message
+    assert kube.writes == []
+
+
+async def test_a_child_of_a_deleted_object_of_the_name_is_waited_for(kube: KubeMemory) -> None:
+    kube.objects |= owned("ServiceAccount", uid="another")
+
+    with pytest.raises(PredecessorThere, match=NAME):
+        await carry_out(kube, ApplyObject(ACCOUNT))
+
+    assert kube.writes == []
+
+
+async def test_a_cluster_without_the_kind_of_spark_says_what_to_install(kube: KubeMemory) -> None:
+    kube.refusal = KubeError(404, "NotFound", "no such path")
+
+    with pytest.raises(ActionFailed) as caught:
+        await carry_out(kube, ApplyObject(snapshot_application(RESOURCE.object, image="spark:1")))
+
+    assert caught.value.problem.reason is Reason.SPARK_OPERATOR_MISSING
+    assert "spark.jobNamespaces={default}" in caught.value.problem.message
+
+
+@pytest.mark.parametrize("kind", [CONFIG_MAP, SERVICE_ACCOUNT])
+async def test_a_child_of_any_kind_is_deleted(kube: KubeMemory, kind: Kind) -> None:
+    kube.objects |= owned(kind.kind)
+
+    assert await carry_out(kube, DeleteObject(kind, NAME)) == [True]
+    assert kube.objects == {}
+
+
+async def test_scaling_down_touches_the_replicas_of_our_deployment_alone(kube: KubeMemory) -> None:
+    (deployment,) = owned("Deployment", spec={"replicas": 3, "paused": True}).values()
+    kube.objects["Deployment", "flights-copy"] = deployment
+
+    assert await carry_out(kube, ScaleDown(), ScaleDown()) == [True, False]
+    assert kube.objects["Deployment", "flights-copy"]["spec"] == {"replicas": 0, "paused": True}
+
+
+async def test_scaling_down_spares_a_deployment_that_is_not_ours(kube: KubeMemory) -> None:
+    kube.objects["Deployment", "flights-copy"] = {"metadata": {"name": "flights-copy"}, "spec": {"replicas": 3}}
+
+    assert await carry_out(kube, ScaleDown()) == [False]
+    assert kube.writes == []
+
+
+async def test_a_record_is_in_the_status_and_the_cache_forgets_what_it_changes(kube: KubeMemory) -> None:
+    kube.objects["TablestoreTunnel", "flights-copy"] = {"metadata": {}, "status": {"phase": "Pending"}}
+
+    await carry_out(kube, RecordStatus({"tunnel": {"createIntentTime": "t"}}))
+
+    status = kube.objects["TablestoreTunnel", "flights-copy"]["status"]
+    assert status == {"phase": "Pending", "tunnel": {"createIntentTime": "t"}}
+
+
+async def test_a_refused_call_names_the_fields_to_check(kube: KubeMemory) -> None:
+    kube.refusal = KubeError(403, "Forbidden", "may not")
+
+    with pytest.raises(ActionFailed) as caught:
+        await carry_out(kube, ApplyObject(ACCOUNT))
+
+    assert caught.value.problem.reason is Reason.API_SERVER_REFUSED
+    assert "may not" in caught.value.problem.message
+
+
+async def test_a_change_is_logged_with_the_object_and_its_child(
+    kube: KubeMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="ots_tunnel_operator"):
+        await carry_out(kube, ApplyObject(ACCOUNT))
+
+    (line,) = (vars(record) for record in caplog.records)
+    assert (line["action"], line["namespace"], line["object"]) == ("applied_object", "default", "flights-copy")
+    assert (line["kind"], line["child"]) == ("ServiceAccount", NAME)
