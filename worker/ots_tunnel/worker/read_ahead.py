@@ -18,7 +18,7 @@ from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
 from ots_tunnel.worker.budget import Reservation
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.read_page import CutPage, ReadPage, cut_page
+from ots_tunnel.worker.read_page import ReadPage, cut_page
 
 #: Pages read ahead of the one being written; the byte budget is the real limit, this one keeps it fair.
 READ_AHEAD_PAGES = 2
@@ -146,11 +146,12 @@ class ReadAhead:
         return read
 
     def _hold(self, token: Token, page: Page, reservation: Reservation) -> ReadPage:
-        cut, position = CutPage(page, done=False, whole=True), None
+        following, position, is_last = page.next_token, None, False
         if self.start.channel_type is ChannelType.STREAM:
             if self._context.end_us is not None:
                 cut = cut_page(page, self._context.end_us)
-            if cut.page.records:
-                position = cut.page.records[-1].sequence
-        following = page.next_token if cut.whole else token
-        return ReadPage(token, following, cut.page, reservation.keep(page.size_bytes), position, is_last=cut.done)
+                page, is_last = cut.page, cut.done
+                following = following if cut.whole else token
+            if page.records:
+                position = page.records[-1].sequence
+        return ReadPage(token, following, page, reservation.keep(page.size_bytes), position, is_last)

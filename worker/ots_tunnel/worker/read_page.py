@@ -58,7 +58,8 @@ class ReadPage:
 
     def release(self) -> None:
         """Drop the records and give their room back: they are stored, or the sink keeps them outside the budget."""
-        self.answer = replace(self.answer, records=[])
+        answer = self.answer
+        self.answer = Page([], answer.next_token, answer.may_more, answer.size_bytes, answer.service_time)
         self.share.release()
         self.released.set()
 
