@@ -1,4 +1,4 @@
-"""The vendor's way to consume a tunnel, in Python: a configuration, a client, and a daemon that runs for ever.
+"""The vendor's interface for consuming a tunnel: a configuration, a client, and a daemon that runs until stopped.
 
     client = TunnelClient(endpoint, instance, Credentials(key_id, secret))
     config = TunnelWorkerConfig(SimpleProcessorFactory(process, custom_value="anything"))
@@ -28,7 +28,7 @@ from ots_tunnel.worker.worker import TunnelWorker
 
 #: Seconds; the service's own minimum (docs/protocol.md 5.5).
 LEAST_INTERVAL = 5
-#: They drain a daemon, and close it the second time.
+#: The first one drains a daemon, the second one closes it.
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -38,19 +38,19 @@ class TunnelWorkerConfig:
 
     Args:
         processor_factory: makes the processor of every channel.
-        heartbeat_interval: between two heartbeats, 5 at least; new channels come with a heartbeat.
-        heartbeat_timeout: without a heartbeat for so long the service gives the channels to others; whole seconds,
-            more than the interval.
-        checkpoint_interval: progress is stored at most so often per channel.
+        heartbeat_interval: between two heartbeats, 5 or more; new channels come with a heartbeat.
+        heartbeat_timeout: the service gives the channels to other clients after this time without a heartbeat; whole
+            seconds, more than the interval.
+        checkpoint_interval: least time between two checkpoints of a channel.
         client_tag: shown in the client's id; empty means the host's name.
         max_parallel_channels: channels read at the same time; 0 means all.
         rows_per_second: rows read per second; 0 means no limit.
-        memory_budget_bytes: records held in memory.
-        drain_timeout: how long a shutdown may take.
+        memory_budget_bytes: bytes of records held in memory.
+        drain_timeout: limit of a shutdown.
         reconnect: bounds of the random pause before a new client connects.
 
     Raises:
-        ConfigError: a value is out of its range; the text names it.
+        ConfigError: a value is out of its range; the message names it.
     """
 
     processor_factory: ProcessorFactory
@@ -67,7 +67,7 @@ class TunnelWorkerConfig:
     def __post_init__(self) -> None:
         _allow("heartbeat_interval", self.heartbeat_interval, LEAST_INTERVAL, "the service refuses shorter ones")
         if self.heartbeat_timeout != int(self.heartbeat_timeout):
-            # On the wire it is an integer; cutting the rest off would shorten it silently (docs/protocol.md 6.1, G23).
+            # On the wire it is an integer; truncating it would shorten it silently (docs/protocol.md 6.1, G23).
             raise ConfigError(f"heartbeat_timeout: found {self.heartbeat_timeout}, allowed are whole seconds")
         if self.heartbeat_timeout <= self.heartbeat_interval:
             raise ConfigError(
@@ -98,17 +98,17 @@ class TunnelWorkerConfig:
         )
 
     def worker(self, client: TunnelClient, tunnel_id: TunnelId) -> TunnelWorker:
-        """A worker of its own: nothing of it is shared with others of this configuration (docs/protocol.md 6.2, J5)."""
+        """A new worker, which shares nothing with other workers of this configuration (docs/protocol.md 6.2, J5)."""
         patience = write_deadline(self.heartbeat_timeout, self.heartbeat_interval)
         return TunnelWorker(client, ProcessorSink(self.processor_factory, patience=patience), self.settings(tunnel_id))
 
 
 class TunnelDaemon:
-    """Consumes a tunnel until it is told to stop, through reconnects and troubles that pass.
+    """Consumes a tunnel until `shutdown`; reconnects and repeats calls that fail.
 
     Args:
-        client: blocking or not; only where it leads to is used.
-        tunnel_id: what create_tunnel returned.
+        client: blocking or not; the daemon takes its endpoint, instance and credentials and makes a client itself.
+        tunnel_id: as returned by `create_tunnel`.
     """
 
     def __init__(
@@ -125,12 +125,13 @@ class TunnelDaemon:
         return f"TunnelDaemon({self._tunnel_id}, {self._worker})"
 
     def run(self) -> None:
-        """Consume, blocking. In the main thread SIGTERM and SIGINT drain, and close the second time.
+        """Consume, blocking. In the main thread SIGTERM and SIGINT drain; the second signal closes.
 
         Raises:
-            ServiceError: the tunnel is not to be had: expired, deleted, no permission. SinkRejected: final.
+            ServiceError: the tunnel cannot be consumed: expired, deleted, no permission.
+            SinkRejected: records are refused permanently.
         """
-        with _own_handlers_kept():
+        with _signal_handlers_restored():
             asyncio.run(self._run_with_signals())
 
     async def run_async(self) -> None:
@@ -145,7 +146,7 @@ class TunnelDaemon:
             await client.close()
 
     def shutdown(self) -> None:
-        """Drain: finish what is being processed, store checkpoints, hand the channels back; from any thread."""
+        """Drain: finish the present records, store checkpoints, hand the channels back. Any thread may call it."""
         self._stopped = True
         if self._loop is not None and self._worker is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._worker.drain)
@@ -160,15 +161,15 @@ class TunnelDaemon:
 
 
 @contextlib.contextmanager
-def _own_handlers_kept() -> Iterator[None]:
-    """Give the signals back to the caller's handlers: a loop that is closed leaves the default ones."""
+def _signal_handlers_restored() -> Iterator[None]:
+    """Restore the caller's signal handlers: a closed event loop leaves the default ones."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in SIGNALS} if in_main_thread else {}
     try:
         yield
     finally:
         for number, handler in handlers.items():
-            if handler is not None:  # one that was not set from Python cannot be set again
+            if handler is not None:  # a handler that was not set from Python cannot be set again
                 signal.signal(number, handler)
 
 

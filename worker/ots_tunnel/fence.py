@@ -23,7 +23,7 @@ write that leaves at 143 s and is cancelled at 145 s is in doubt until 161.7 s.
 
     Fence         one client: question 1 for all of its channels; keeps the fence of every channel
     ChannelFence  one channel of the client: both questions; closed when the channel is taken away
-    RequestFence  the tries of one request: what was sent last has to be over before the next one is sent
+    RequestFence  the tries of one request: the last one has to be over before the next one is sent
 
 Source: docs/architecture.md rules 3 and 4.
 """
@@ -92,7 +92,7 @@ class InDoubt:
         self._writing = False
 
     def abandon(self) -> None:
-        """Nothing more of the write leaves: what left takes effect within D."""
+        """Nothing more of the write leaves; the part that left takes effect within D."""
         if self._writing:
             self._writing = False
             self._until = self._clock() + self._deadline
@@ -102,7 +102,7 @@ class Fence:
     """The fence of one client; a new client has a new fence.
 
     Args:
-        timeout: heartbeat timeout told to the service, seconds.
+        timeout: heartbeat timeout that the service keeps, seconds.
         interval: heartbeat interval, seconds.
         clock: monotonic seconds that count suspended time.
         awake_clock: monotonic seconds that do not.

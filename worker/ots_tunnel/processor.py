@@ -1,9 +1,10 @@
-"""What users write to process records themselves: a processor per channel, made by a factory.
+"""Interface for user code that processes records: a processor per channel, made by a factory.
 
-The shape is that of the vendor's workers (`SimpleProcessFactory`, `IChannelProcessor`), with what they get wrong put
-right: every channel has a processor of its own, its calls never overlap, `shutdown` comes once and after the last of
-them, and a channel counts as finished when the records are confirmed, not when they were handed over (docs/protocol.md
-5.8, 6.1 G8 and G11, 6.2 J6).
+The interface follows the vendor's workers (`SimpleProcessFactory`, `IChannelProcessor`) without their defects. Every
+channel has its own processor, its calls never overlap, and `shutdown` comes once and after the last `process`. The
+channel is finished when its records are confirmed, not when `process` was called.
+
+Source: docs/protocol.md 5.8, 6.1 G8 and G11, 6.2 J6.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 
-#: Says that every record of a call is processed; may be called from any thread, later calls do nothing.
+#: Confirms that every record of a `process` call is processed. Any thread may call it; a second call does nothing.
 Confirm = Callable[[], None]
 
 
@@ -24,8 +25,8 @@ class ChannelContext:
     """The channel a processor works for.
 
     Args:
-        start: the checkpoint it was opened at; every record behind it comes.
-        custom_value: the factory's, as it was given.
+        start: the checkpoint at which it was opened; every record after it is processed.
+        custom_value: the value given to the factory.
     """
 
     channel_id: ChannelId
@@ -40,8 +41,8 @@ class ChannelContext:
 class ChannelProcessor(Protocol):
     """Processes the records of one channel; functions or coroutines, never two of them at the same time.
 
-    Functions run in a thread of the channel's own, so they may block; coroutines run in the worker's event loop, so
-    they must not.
+    Functions run in a thread of their channel, so they may block. Coroutines run in the worker's event loop, so they
+    must not block.
     """
 
     def initialize(self, context: ChannelContext) -> Awaitable[None] | None:
@@ -54,11 +55,11 @@ class ChannelProcessor(Protocol):
         """Process records in their order.
 
         Args:
-            confirm: None where checkpoints are automatic: the records count as processed when this returns. Otherwise
-                to be called when they are, which may be after this returned and after more records have come.
+            confirm: None with automatic checkpoints: the records count as processed when this returns. With manual
+                ones, call it when they are processed, also after this has returned and more records have come.
 
         Raises:
-            Exception: the channel starts again at its last checkpoint; whatever is behind it comes once more.
+            Exception: the channel is opened again at its last checkpoint; records after it are processed again.
         """
         ...
 
@@ -70,7 +71,7 @@ class ChannelProcessor(Protocol):
 class ProcessorFactory(Protocol):
     """Makes the processor of each channel that is opened.
 
-    `manual_checkpoints` decides whether `process` is given a `confirm`.
+    `manual_checkpoints` decides whether `process` gets a `confirm`.
     """
 
     custom_value: Any
@@ -86,7 +87,7 @@ class SimpleProcessorFactory:
 
     Args:
         process: called as process(context, records), or process(context, records, confirm) with manual checkpoints.
-        custom_value: found again as `context.custom_value`.
+        custom_value: available as `context.custom_value`.
         shutdown: called as shutdown(context) when a channel closes.
         initialize: called as initialize(context) when a channel opens.
         manual_checkpoints: records count as processed when `confirm` is called, not when `process` returns.

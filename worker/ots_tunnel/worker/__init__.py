@@ -1,1 +1,10 @@
-"""The worker: session, channels, pipelines and checkpoints of one client."""
+"""The engine of a worker: one process that consumes one tunnel into one sink.
+
+    worker     the process: connects, runs one session after another, drains
+    session    one connected client: heartbeats, and the channels they bring and take away
+    channel    one channel: carries out the decisions of the state machine in `protocol.channel`
+    consumption, pipeline, read_ahead, unconfirmed, checkpointer    the way of a channel's records
+    status, status_server, metrics    what probes, scrapers and the operator see of it
+
+`docs/worker.md` describes it from outside.
+"""

@@ -1,8 +1,8 @@
-"""How the C library treats freed memory, for processes through which pages of records go.
+"""Settings of glibc's allocator for processes that handle pages of records.
 
-A page is some hundred KiB that live for a moment. By default glibc hands such memory back to the system at once and
-gets it again for the next page, a fault for every 4 KiB: as much CPU as everything else that is done with the page.
-And every thread would have a heap of its own, each of which keeps what it once needed.
+A page takes some hundred KiB for a moment. By default glibc returns such memory to the system at once and requests it
+again for the next page, with a page fault for every 4 KiB: as much CPU as all other work on the page. Every thread also
+has a heap, which keeps the largest amount that it ever needed.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import ctypes
 
 #: Parameters of glibc's mallopt(3).
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-#: Freed memory up to so many bytes is kept for the next page.
+#: Bytes of freed memory that are kept for the next page.
 KEPT_BYTES = 32 << 20
-#: Larger blocks always come from the system and go back to it; a page is smaller.
+#: Bytes from which a block is mapped by itself and returned to the system when freed; a page is smaller.
 OWN_MAPPING_BYTES = 8 << 20
-#: Heaps for all threads together: sinks encode in several threads, of which Python lets one run at a time.
+#: Heaps of all threads together: sinks encode in several threads, but Python runs one at a time.
 HEAPS = 1
 
 
 def keep_freed_memory() -> bool:
-    """Let freed memory be used again, by any thread; False where the C library is another one than glibc."""
+    """Keep freed memory for reuse by all threads; False where the C library is not glibc."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):

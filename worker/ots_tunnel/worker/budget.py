@@ -1,7 +1,9 @@
-"""The bytes a worker may hold, shared by its channels, first come, first served.
+"""The bytes that a worker may hold: one budget for all channels, first come, first served.
 
-A read reserves room for the largest page seen so far before it is sent, and keeps what its page may take until the
-sink has confirmed it. Raw and parsed copies both count. Source: docs/architecture.md rule 7.
+A read reserves room for the largest page seen so far before it is sent (`Reservation`). When the page has come, its
+own size decides how much of it is kept (`Share`), until its records are released. Raw and parsed copies both count.
+
+Source: docs/architecture.md rule 7.
 """
 
 from __future__ import annotations
@@ -10,29 +12,29 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-#: No page is assumed to be smaller, bytes.
+#: A page is assumed to have at least this size, bytes.
 LEAST_PAGE_BYTES = 4 << 20
-#: A read holds its page in pieces and as a whole.
+#: A read holds its page twice: in pieces, and as a whole.
 READ_COPIES = 2
-#: On its way through a sink there are up to five copies of a page: the answer, its rows in the sink's form, the
-#: message made of them, that message's bytes, and what the connection has not sent yet.
+#: Copies of a page on its way through a sink: the answer, its rows in the sink's form, the message made of them, the
+#: bytes of the message, and the part that the connection has not sent yet.
 COPIES = 5
-#: What the first reads reserve, bytes.
+#: The first reads reserve this much, bytes.
 LEAST_SHARE_BYTES = LEAST_PAGE_BYTES * READ_COPIES
 
 
 class ByteBudget:
-    """Admits reads while what they may bring fits.
+    """Admits reads while their pages fit.
 
     Args:
-        total_bytes: the limit. A single page larger than it is admitted alone, else it could never be read.
+        total_bytes: the limit. A larger page is admitted alone; otherwise it could never be read.
     """
 
     def __init__(self, total_bytes: int) -> None:
         self._total = total_bytes
         self._used = 0
         self._largest = LEAST_SHARE_BYTES
-        self._turn = asyncio.Lock()  # wakes in the order of arrival, so that nobody starves
+        self._turn = asyncio.Lock()  # wakes in the order of arrival, so that no channel starves
         self._changed = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -60,7 +62,7 @@ class ByteBudget:
 
 
 class Reservation:
-    """Room for the page of one read: a context that gives back what `keep` did not turn into a share."""
+    """Room for the page of one read: a context that gives back the room that `keep` did not turn into a share."""
 
     __slots__ = ("_budget", "_held_bytes")
 
@@ -76,7 +78,7 @@ class Reservation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give back what is left."""
+        """Give back the room that is left."""
         self._budget._take(-self._held_bytes)
         self._held_bytes = 0
 

@@ -1,4 +1,4 @@
-"""One channel on this worker: carries out what the channel's state machine decides.
+"""One channel on this worker: carries out the decisions of the channel's state machine.
 
 Theory of operation. A `ChannelTask` joins three parts:
 
@@ -46,7 +46,7 @@ class ChannelTask:
     """Runs one channel until it vanishes; `run` is its task, everything else is called from the session.
 
     Args:
-        error: what stopped the channel when this client had it last; visible until a page is confirmed.
+        error: the failure that stopped the channel before; visible until a page is confirmed.
     """
 
     def __init__(self, context: ClientContext, channel: Channel, error: str | None = None) -> None:

@@ -1,8 +1,10 @@
-"""The checkpoint of one channel: what was confirmed becomes durable, and nothing else does.
+"""The checkpoint of one channel: makes confirmed progress durable, and nothing else.
 
 A token is kept until the service has acknowledged it (docs/protocol.md 6.1, G6 and G7). An unanswered call may have
-been executed, so every token tried since the last acknowledged one counts as ours when the sequence number does not
-match. Source: docs/protocol.md 4.6, 5.10; docs/architecture.md rules 1 and 2.
+been executed. When the sequence number does not match, the stored token is therefore ours if it is one that was tried
+since the last acknowledged one; any other was written by another client.
+
+Source: docs/protocol.md 4.6, 5.10; docs/architecture.md rules 1 and 2.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ots_tunnel.model import Checkpoint, Token
 
 logger = logging.getLogger(__name__)
 
-#: Pause between tries of a checkpoint that has to become durable, seconds.
+#: Seconds between tries of the last checkpoint of a channel; own choice, several fit into the shortest D.
 FLUSH_RETRY = 0.5
 
 
@@ -30,12 +32,12 @@ class CheckpointStore(Protocol):
         ...
 
     async def put(self, checkpoint: Checkpoint) -> None:
-        """Store a cursor under the next sequence number; tried once."""
+        """Store a cursor under the next sequence number; a failure is not repeated."""
         ...
 
 
 def belongs_to_us(stored: Token, durable: Token, tried: frozenset[Token]) -> bool:
-    """Whether a stored token can be explained by our own calls."""
+    """Whether a stored token comes from a call of this client."""
     return stored == durable or stored in tried
 
 
@@ -46,8 +48,8 @@ class Checkpointer:
         start: the cursor at which the channel was opened.
         interval: seconds between checkpoints.
         sleep, clock: replaced in tests.
-        on_stored: told the seconds every stored checkpoint took.
-        on_durable: told the token whenever everything confirmed is durable.
+        on_stored: called with the seconds that a stored checkpoint took.
+        on_durable: called with the token when everything confirmed is durable.
     """
 
     def __init__(
@@ -91,11 +93,11 @@ class Checkpointer:
         return self._clock() - self._stored_at if self._confirmed != self._durable else 0.0
 
     async def run(self) -> None:
-        """Checkpoint at the interval until cancelled; passing troubles are left to the next turn.
+        """Store a checkpoint once per interval until cancelled; a failed call is repeated at the next interval.
 
         Raises:
-            OwnershipLost: somebody else writes this channel's checkpoints, or the fence closed.
-            ServiceError: the service refuses for good.
+            OwnershipLost: another client writes this channel's checkpoints, or the fence is closed.
+            ServiceError: the service refuses permanently.
         """
         while True:
             await self._sleep(self._interval)
@@ -119,10 +121,10 @@ class Checkpointer:
                 await self._write(self._confirmed)
 
     async def flush_within(self, seconds: float) -> None:
-        """Like `flush`, passing troubles are tried again until `seconds` have gone by.
+        """Like `flush`, but repeats failed calls for `seconds`.
 
         Raises:
-            OwnershipLost, TransportError, ServiceError: as `flush`, the last one after the time is over.
+            OwnershipLost, TransportError, ServiceError: as `flush`; TransportError only after the time is over.
         """
         give_up_at = self._clock() + seconds
         while True:
@@ -139,22 +141,22 @@ class Checkpointer:
         try:
             await self._store.put(Checkpoint(token, self._sequence + 1))
         except SequenceNumberMismatch as mismatch:
-            await self._adopt(mismatch)
+            await self._adopt_stored(mismatch)
             return
         self._sequence += 1
-        self._settle(token)
+        self._acknowledge(token)
         if self._on_stored is not None:
             self._on_stored(self._clock() - began)
 
-    async def _adopt(self, mismatch: TunnelError) -> None:
+    async def _adopt_stored(self, mismatch: TunnelError) -> None:
         stored = await self._store.get()
         if not belongs_to_us(stored.token, self._durable, self._tried):
             raise OwnershipLost("the stored checkpoint was written by another client") from mismatch
         logger.info("sequence number adopted", extra={"action": LogAction.CHECKPOINT_ADOPTED})
         self._sequence = stored.sequence_number
-        self._settle(stored.token)
+        self._acknowledge(stored.token)
 
-    def _settle(self, token: Token) -> None:
+    def _acknowledge(self, token: Token) -> None:
         self._durable = token
         self._tried = frozenset()
         self._stored_at = self._clock()

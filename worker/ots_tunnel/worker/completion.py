@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 
 #: A worker without channels describes the tunnel this many heartbeat intervals apart; the call is expensive.
 CHECK_INTERVALS = 3
-#: Checks after which a channel that still waits counts as the child of one that stopped at the end time. Such a child
-#: is not opened any more; any other is opened by the second heartbeat (docs/architecture.md 3.4).
+#: Checks, one per heartbeat interval, after which a channel that still waits counts as the child of one that stopped
+#: at the end time; such a child is not opened any more (docs/architecture.md 3.4).
 SETTLING_CHECKS = 2
 
 

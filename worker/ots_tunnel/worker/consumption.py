@@ -5,7 +5,7 @@ that the machine takes next. The steps:
 
 1. Wait until no earlier write of this client to the channel can take effect any more.
 2. Read the checkpoint and report `Connected`.
-3. Run the pipeline; beside it the checkpointer stores what is confirmed, once per checkpoint interval. A channel that
+3. Run the pipeline; beside it the checkpointer stores confirmed progress, once per checkpoint interval. A channel that
    has reached the end time is held without reading until the order to stop.
 4. Store the last checkpoint: within D after the order to stop, because the service waits for the channel, and within
    the heartbeat timeout otherwise.
@@ -14,7 +14,7 @@ that the machine takes next. The steps:
 `stop` ends each step: 1 is waited for and nothing follows, the call of 2 is cancelled, the pipeline of 3 finishes its
 page, and a write that is not finished after `WorkerSettings.abandon_after` is abandoned unconfirmed.
 
-Errors end the steps 2 to 4. What was confirmed before is stored unless the error means that another client may own the
+Errors end the steps 2 to 4. Progress confirmed before is stored unless the error means that another client may own the
 channel. Any other exception is a bug in this channel or in its sink; it is logged and ends only this channel. When the
 channel is taken away, the task is cancelled and there is no event.
 
@@ -71,7 +71,7 @@ class Consumption:
         self._checkpointer: Checkpointer | None = None
         self._pipeline: Pipeline | None = None
         self._stop = asyncio.Event()
-        #: Limits of what is under way: the order to stop ends the first at once, the second after `abandon_after`.
+        #: Limits of steps 2 and 3: the order to stop ends the first at once, the second after `abandon_after`.
         self._connecting: asyncio.Timeout | None = None
         self._moving: asyncio.Timeout | None = None
 
@@ -94,7 +94,7 @@ class Consumption:
             self._moving.reschedule(now + self._context.settings.abandon_after)
 
     async def run(self) -> machine.Event:
-        """Consume; returns what became of it, when no write to the channel can take effect any more.
+        """Consume; returns the outcome when no write to the channel can take effect any more.
 
         Raises:
             CancelledError: the channel was taken away.
@@ -180,7 +180,7 @@ class Consumption:
                     await self._stop.wait()
                 storing.cancel()
         except TimeoutError:
-            pass  # the drain's limit: what was being written is abandoned unconfirmed
+            pass  # the drain's limit: the page being written is abandoned unconfirmed
         except BaseExceptionGroup as group:
             raise first_error(group) from group
         finally:
@@ -213,7 +213,7 @@ class Consumption:
                 logger.error("channel failed", extra=fields)
 
     async def _keep_progress(self, error: TunnelError) -> None:
-        """Store what was confirmed before the failure, so that it is not repeated."""
+        """Store the progress confirmed before the failure, so that its records are not repeated."""
         if self._checkpointer is None or isinstance(error, OwnershipLost | ResourceGone):
             return
         try:

@@ -1,4 +1,4 @@
-"""Where a channel stands, as the service keeps it, and the records from there on."""
+"""The calls of one channel: its checkpoint, and the records from a token on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Token, TunnelId
 
 
 class ChannelCursor:
-    """The service's checkpoint of one channel, written only inside the fence.
+    """The checkpoint and the records of one channel; the checkpoint is written only while the fence is open.
 
     Args:
-        timeout: D, seconds that writing it may take (docs/architecture.md rule 4).
-        guard: asked right before it is written.
+        timeout: D, seconds that writing the checkpoint may take (docs/architecture.md rule 4).
+        guard: asked right before the checkpoint is written.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The worker's Prometheus metrics (docs/operations.md).
 
-Counters and histograms are fed where things happen; gauges are computed from the worker's status when they are
-asked for, so that a closed channel leaves none behind.
+Counters and histograms are fed where things happen. Gauges are computed from the worker's status at a scrape, so that
+a closed channel leaves none behind (`status.StatusCollector`).
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, ChannelType
 
-#: Seconds; calls take milliseconds, a write that waits for a busy destination much longer.
+#: Seconds; calls take milliseconds, a write to a busy destination up to a minute.
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-#: The same for what only computes.
+#: Seconds; for steps that only compute.
 SHORT_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1)
 
 _ACTION_LABELS = {int(action): action.name.lower() for action in Action}
 
 
 class BusyClock:
-    """Measures for how long at least one thing was going on."""
+    """Measures the time in which at least one activity is under way."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._going_on = 0
+        self._activities = 0
         self._since = 0.0
         self._busy = 0.0
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Something is going on inside the block."""
-        if self._going_on == 0:
+        """Count the block as an activity."""
+        if self._activities == 0:
             self._since = self._clock()
-        self._going_on += 1
+        self._activities += 1
         try:
             yield
         finally:
-            self._going_on -= 1
-            if self._going_on == 0:
+            self._activities -= 1
+            if self._activities == 0:
                 self._busy += self._clock() - self._since
 
     def seconds(self) -> float:
-        """Busy seconds so far."""
-        return self._busy + (self._clock() - self._since if self._going_on else 0.0)
+        """Busy seconds so far, the present activity included."""
+        return self._busy + (self._clock() - self._since if self._activities else 0.0)
 
 
 class WorkerMetrics:
@@ -57,7 +57,7 @@ class WorkerMetrics:
     Args:
         tunnel: the tunnel's name, a label of everything.
         sink: the sink's kind, such as `tablestore`.
-        registry: where they are registered; a new one by default.
+        registry: registers the metrics; a new one by default.
     """
 
     def __init__(self, tunnel: str, sink: str = "", registry: CollectorRegistry | None = None) -> None:
@@ -83,7 +83,7 @@ class WorkerMetrics:
         self._read = histogram("read_seconds", "Time of one ReadRecords with its retries.")
         self._decode = histogram(
             "decode_seconds",
-            "Time to check one page and cut it into records; their columns are decoded when asked for.",
+            "Time to check one page and cut it into records; their columns are decoded on demand.",
             buckets=SHORT_BUCKETS,
         )
         self._write = histogram("sink_seconds", "Time until the sink confirmed one page.", (*by_type, "sink"))
@@ -95,7 +95,7 @@ class WorkerMetrics:
 
     @contextmanager
     def reading(self, channel_type: ChannelType) -> Iterator[None]:
-        """A page is being read."""
+        """Time the block as the read of one page."""
         began = time.perf_counter()
         try:
             yield
@@ -103,12 +103,12 @@ class WorkerMetrics:
             self._child(self._read, channel_type).observe(time.perf_counter() - began)
 
     def decoded(self, channel_type: ChannelType, seconds: float) -> None:
-        """A page was checked and cut into records."""
+        """Count the seconds in which a page was checked and cut into records."""
         self._child(self._decode, channel_type).observe(seconds)
 
     @contextmanager
     def writing(self, channel_type: ChannelType) -> Iterator[None]:
-        """A page is being written."""
+        """Time the block as the write of one page."""
         began = time.perf_counter()
         try:
             with self.busy.busy():
@@ -117,7 +117,7 @@ class WorkerMetrics:
             self._child(self._write, channel_type, self._sink).observe(time.perf_counter() - began)
 
     def confirmed(self, channel_type: ChannelType, actions: Mapping[int, int], size_bytes: int) -> None:
-        """The sink has confirmed a page with so many records of each action."""
+        """The sink has confirmed a page; `actions` counts its records of each action."""
         self.rows_total += sum(actions.values())
         self.bytes_total += size_bytes
         self._child(self._bytes, channel_type).inc(size_bytes)
@@ -125,15 +125,15 @@ class WorkerMetrics:
             self._child(self._records, channel_type, _ACTION_LABELS[action]).inc(rows)
 
     def checkpoint_stored(self, channel_type: ChannelType, seconds: float) -> None:
-        """A checkpoint is durable."""
+        """Count the seconds that storing a checkpoint took."""
         self._child(self._checkpoint, channel_type).observe(seconds)
 
     def handed_over(self, direction: str) -> None:
-        """A channel was `taken` from, or `given` to, another client."""
+        """Count a channel that was `taken` from, or `given` to, another client."""
         self._rebalances.labels(self.tunnel, direction).inc()
 
     def _child(self, metric: Any, *labels: str) -> Any:
-        # Looking one up by its labels takes the library longer than counting.
+        # The library takes longer to look up the labels than to count.
         key = (metric, *labels)
         child = self._children.get(key)
         if child is None:
@@ -141,6 +141,6 @@ class WorkerMetrics:
         return child
 
     def call_repeated(self, operation: str, error: TunnelError) -> None:
-        """A call failed and is tried again."""
+        """Count a call that failed and is repeated."""
         code = error.code if isinstance(error, ServiceError) else type(error).__name__
         self._retries.labels(self.tunnel, operation, code).inc()

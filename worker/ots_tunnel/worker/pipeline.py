@@ -2,26 +2,26 @@
 
 Theory of operation. A pipeline has two tasks beside its own:
 
-    ReadAhead.run          reads pages and puts them into a queue; `read_ahead` has its limits
+    ReadAhead.run          reads pages and puts them into a queue, within the limits of `read_ahead`
     Pipeline               takes one page after the other and gives its records to the sink
     UnconfirmedPages.run   confirms pages whose confirmation comes later than the write
 
 A page passes them as one `ReadPage`. It holds its records and their share of the byte budget until the sink has taken
 them: either they are stored when `Sink.write` returns, or the sink keeps them elsewhere and returns a confirmation.
-What is left of the page then, its token and its figures, waits until the page and all before it are confirmed. Only
-then is its token a checkpoint (docs/architecture.md rule 1).
+Its token and its figures then wait until the page and all before it are confirmed. Only then is the token a checkpoint
+(docs/architecture.md rule 1).
 
 A pipeline ends in one of these ways, the first that applies:
 
-1. A write, a confirmation or a read failed: the error is raised. Pages that were read before a failed read are
+1. A write, a confirmation or a read failed: its error is raised. Pages that were read before a failed read are
    written and confirmed first, except when the error means that another client may own the channel.
 2. `stop` was called: the page being written is finished, pages behind it are dropped unconfirmed.
-3. The page with the end time was written (`end_time`): END_TIME.
-4. The page with the token `finished` was written: FINISHED.
+3. The page with the token `finished` was written: FINISHED.
+4. The page with the end time was written (`read_page.cut_page`): END_TIME.
 
-In the cases 2 to 4 the sink stores what it keeps of the channel (`Sink.end`), and every page it took is confirmed
-when `run` returns. In case 1, and when `run` is cancelled, the sink drops what it keeps, and a write that it began
-is in doubt until D later: see `fence`.
+In the cases 2 to 4 the sink stores the records that it keeps (`Sink.end`), and every page that it took is confirmed
+when `run` returns. In case 1, and when `run` is cancelled, the sink drops them, and the write that it began is in
+doubt for D (see `fence`).
 
 Example: pages A, B and C are queued, B is empty. The sink returns a confirmation for A, which it combines with C. B is
 stored at once but waits for A. When the sink has written A and C, A, B and C are confirmed in this order.

@@ -1,4 +1,7 @@
-"""What is known of one channel's progress: counts, and up to which time it was consumed."""
+"""The progress of one channel: counts, consume point, and whether it is caught up.
+
+`Consumption` is the only writer; the status reads it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from dataclasses import dataclass, field
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.worker.read_page import ReadPage
 
-#: An idle channel is read at least every 6.25 s; a look that is older than this says nothing of now, seconds.
+#: Seconds for which a read that reached the log's end counts as caught up. An idle channel is read at least every
+#: 6.75 s (5 s, a jitter of a quarter and a tick, see `protocol.idle_read`), so two reads fit in.
 LOOK_LASTS = 15.0
 
 
@@ -18,12 +22,12 @@ class ChannelProgress:
     """Mutable figures of one open channel; times are Unix seconds, None is unknown.
 
     Args:
-        consumed_up_to: everything the log had until then is confirmed.
-        caught_up_time: the service's time of the last read that reached the log's end, all before it confirmed.
+        consumed_up_to: the consume point: everything committed until then is confirmed.
+        caught_up_time: the service's time of the last confirmed read that reached the log's end.
         end_reached: everything up to the end time is confirmed, and nothing more is read.
-        error: what stopped the channel last, until a page is confirmed again.
-        last_look: when, by `clock`, the log's end was reached; None when the last read did not reach it or when
-            anything read is unconfirmed.
+        error: the last failure, until a page is confirmed again.
+        last_look: when a read reached the log's end, by `clock`; None when the last read did not, or when a page is
+            unconfirmed.
         clock: monotonic seconds.
     """
 
@@ -43,9 +47,9 @@ class ChannelProgress:
 
     @property
     def caught_up(self) -> bool:
-        """Whether a look at the log's end a moment ago found nothing that is not confirmed.
+        """Whether a read of the last seconds reached the log's end and everything before it is confirmed.
 
-        Reads that fail, or wait for room or for a turn, let it lapse: unknown is not caught up.
+        It lapses while reads fail or wait for room or for a slot: unknown is not caught up.
         """
         return self.last_look is not None and self.clock() - self.last_look <= LOOK_LASTS
 

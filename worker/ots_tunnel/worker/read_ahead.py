@@ -99,7 +99,7 @@ class ReadAhead:
         return page
 
     def stop(self) -> None:
-        """Release the pages that were not asked for, and wake the caller of `next`.
+        """Release the queued pages, and wake the caller of `next`.
 
         Reading itself ends with the task of `run`.
         """

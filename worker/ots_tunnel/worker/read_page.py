@@ -26,7 +26,7 @@ class ReadPage:
     Args:
         start: the token at which it was read.
         following: the token to store once it is confirmed.
-        answer: what the service returned; without records once they are released.
+        answer: the service's answer; without records once they are released.
         share: the room of the records.
         position: of the last record; None without records, and on base channels.
         is_last: nothing after it lies before the end time.
@@ -80,7 +80,7 @@ class CutPage:
 
 
 def cut_page(page: Page, end_us: int) -> CutPage:
-    """Leave out what was committed after `end_us` (Unix microseconds).
+    """Leave out records committed after `end_us` (Unix microseconds).
 
     Raises:
         CodecError: a record of a stream channel has no position.

@@ -1,4 +1,4 @@
-"""What the engine needs to know, derived from the worker's document; tests make their own with short times."""
+"""Settings of the engine, derived from the worker's document; tests make their own with short times."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ class WorkerSettings:
     """Settings of one worker; times in seconds.
 
     Args:
-        timeout: what the service is told, whole seconds at least 1.
-        early_spacing: least time between two heartbeats when there is news.
+        interval: between two heartbeats.
+        timeout: heartbeat timeout that the service keeps, whole seconds, 1 or more.
+        drain: limit of a drain, after which the session ends anyway.
+        max_parallel_channels: channels that read and write at the same time; 0 means all.
+        rows_per_second: rows read per second; 0 means no limit.
+        early_spacing: least time between two heartbeats when a channel has something to report.
         reconnect: bounds of the random pause before a new client connects. Shorter than the vendor's 1 to 10: our
             Shutdown call, or the timeout, has freed the old client's channels by then, so waiting only adds lag.
         exit_when_complete: end when every channel of the tunnel is terminated or has reached the end time.
-        end_us: Unix microseconds after which nothing of the stream is written; None follows for ever.
+        end_us: Unix microseconds after which nothing of the stream is written; None follows without end.
     """
 
     tunnel_id: TunnelId
@@ -41,21 +45,21 @@ class WorkerSettings:
 
     @property
     def write_deadline(self) -> float:
-        """D of the docs/architecture.md rule 4."""
+        """D, the seconds within which a write takes effect (docs/architecture.md rule 4)."""
         return write_deadline(self.timeout, self.interval)
 
     @property
     def abandon_after(self) -> float:
-        """How long a drain lets a write go on.
+        """Seconds after the order to drain when an unfinished write is abandoned.
 
-        What is left lets an abandoned one pass (D), and a tenth of the drain is for storing the checkpoint and
-        handing the channel back.
+        The rest of the drain is for the write's doubt (D), and a tenth of it for storing the checkpoint and handing
+        the channel back. A write has at least half of the drain.
         """
         return max(0.9 * self.drain - self.write_deadline, self.drain / 2)
 
     @classmethod
     def of(cls, config: WorkerConfig, *, exit_when_complete: bool = False) -> WorkerSettings:
-        """The settings of a document; the client tag is the prefix and the host's name."""
+        """The settings of a document; the client tag is its prefix and the host's name."""
         client, end = config.client, config.source.end_time
         parts = (part for part in (client.tag_prefix, socket.gethostname()) if part)
         return cls(

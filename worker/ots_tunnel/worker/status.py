@@ -1,4 +1,4 @@
-"""What a worker says of itself: the document of `/channels` and the gauges of `/metrics`.
+"""Status of a worker: the document of `/channels` and the gauges of `/metrics`.
 
 Unknown is None, never 0 (docs/architecture.md rule 11).
 """
@@ -22,13 +22,13 @@ from ots_tunnel.worker.budget import ByteBudget
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.progress import ChannelProgress
 
-#: Rates are means over about so many seconds.
+#: Seconds over which a rate is the mean: long enough for a heartbeat interval of 10 s, at which it is sampled.
 WINDOW = 15.0
 
 
 @dataclass(slots=True)
 class ChannelView:
-    """A channel this worker holds, as the service's machine and its own progress have it."""
+    """A channel that this worker holds: its progress, and its status in the next heartbeat."""
 
     progress: ChannelProgress
     status: ChannelStatus
@@ -44,7 +44,7 @@ class Rate:
         self._samples: deque[tuple[float, float]] = deque([(clock(), read())])
 
     def sample(self) -> float:
-        """Take a sample and return the rate; 0 before a first second has passed."""
+        """Take a sample and return the rate; 0 in the first second."""
         now, value = self._clock(), self._read()
         if now - self._samples[-1][0] >= 1:
             self._samples.append((now, value))
@@ -55,7 +55,7 @@ class Rate:
 
 
 class WorkerStatus:
-    """Figures of one worker, written by its engine and read by its server."""
+    """Figures of one worker, written by the engine and read by the status server."""
 
     def __init__(
         self, tunnel_id: str, client_tag: str, metrics: WorkerMetrics, wall: Callable[[], float] = time.time
@@ -81,19 +81,19 @@ class WorkerStatus:
 
     @property
     def is_ready(self) -> bool:
-        """A heartbeat of the present client was answered."""
+        """Whether a heartbeat of the present client was answered."""
         return self.last_heartbeat is not None
 
     def happened(self, event: ClientEvent) -> None:
-        """Something happened to the client.
+        """Move the client's state.
 
         Raises:
-            InvalidTransition: it cannot, in this state.
+            InvalidTransition: the event is not possible in this state.
         """
         self.state = after(self.state, event)
 
     def sample(self) -> None:
-        """Fill the windows of the rates, also while nobody asks for them; called at every heartbeat."""
+        """Sample the rates, so that their windows are filled without scrapes; called at every heartbeat."""
         self._rows.sample()
         self._busy.sample()
 
@@ -150,7 +150,7 @@ def iso_time(time_s: float | None) -> str | None:
 
 
 class StatusCollector(Collector):
-    """The gauges, computed when asked for."""
+    """The gauges of a worker, computed at each scrape."""
 
     def __init__(self, status: WorkerStatus) -> None:
         self._status = status

@@ -1,6 +1,6 @@
 """The worker's HTTP server: `/metrics`, `/healthz`, `/readyz`, `/channels`.
 
-Four pages for a probe and a scraper: every connection carries one request, and a framework would take more memory than
+Four pages for a probe and a scraper. Every connection carries one request. A web framework would take more memory than
 the rest of the worker.
 """
 
@@ -20,9 +20,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.worker.status import StatusCollector, WorkerStatus
 
-#: Seconds a client may take to send its request or to take its answer.
+#: Seconds that a client may take to send its request and to receive the answer; own choice, probes give up earlier.
 PATIENCE = 10.0
-#: Most bytes of a request.
+#: Most bytes of a request; own choice, scrapers send about 1 KiB.
 REQUEST_LIMIT = 16 << 10
 TEXT = "text/plain; charset=utf-8"
 
@@ -63,7 +63,7 @@ class StatusServer:
     """Serves a worker's status while the block is open.
 
     Args:
-        port: 0 takes a free one; `url` says which.
+        port: 0 takes a free one; see `url`.
     """
 
     def __init__(self, status: WorkerStatus, host: str, port: int) -> None:
@@ -87,7 +87,7 @@ class StatusServer:
         """Listen.
 
         Raises:
-            ConfigError: the address cannot be had.
+            ConfigError: the address cannot be used.
         """
         self._status.metrics.registry.register(StatusCollector(self._status))
         try:
@@ -123,9 +123,9 @@ class StatusServer:
                 writer.close()
                 await writer.wait_closed()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # whoever asked has gone, or has not asked
+            pass  # the client is gone, or sent no complete request
         except asyncio.CancelledError:
-            pass  # the server is closing; the task's maker would log this one
+            pass  # the server is closing; asyncio's server would log the cancellation as an error
         finally:
             self._answering.discard(task)
             writer.transport.abort()
@@ -134,7 +134,7 @@ class StatusServer:
         return Page(generate_latest(self._status.metrics.registry), CONTENT_TYPE_LATEST)
 
     def _healthz(self) -> Page:
-        # The event loop answers, and that is all that a restart could mend.
+        # A restart could only fix an event loop that does not answer.
         return Page(b"ok\n")
 
     def _readyz(self) -> Page:

@@ -56,7 +56,7 @@ class UnconfirmedPages:
             self._confirm_stored()
 
     def settle(self) -> None:
-        """Confirm what is left after the sink has ended the channel.
+        """Confirm the remaining pages after the sink has ended the channel.
 
         Raises:
             SinkRejected, OwnershipLost: a confirmation failed. RuntimeError: the sink left one open.

@@ -1,4 +1,9 @@
-"""The worker: connects, runs one session after another, drains, and says why it ended.
+"""The worker: opens the sink, connects, runs one session after another, and drains.
+
+`run` ends when the worker is drained or closed, when the tunnel is complete and the settings ask for it, or with an
+error that a new client cannot fix. A session that lost its client is followed by another one with a new client.
+`drain` hands the channels back first; `close` abandons everything. A client is shut down only when no write of it may
+still take effect, since the call frees its channels at once.
 
 Source: docs/protocol.md 5.2, 5.9, 5.10; docs/architecture.md rules 3 and 5.
 """
@@ -30,7 +35,7 @@ from ots_tunnel.worker.status import WorkerStatus
 
 logger = logging.getLogger(__name__)
 
-#: Seconds the Shutdown call may take; without it the service waits for the timeout.
+#: Seconds that the Shutdown call may take; own choice. Without the call the channels are free after the timeout.
 SHUTDOWN_TIMEOUT = 5.0
 
 
@@ -38,9 +43,9 @@ class TunnelWorker:
     """Consumes one tunnel into one sink.
 
     Args:
-        client: stays the caller's to close.
+        client: connection to the service; the caller closes it.
         sink: opened and closed by `run`.
-        preflight: called before anything is opened; what it raises ends `run`.
+        preflight: called before the sink is opened; its error ends `run`.
         clock, entropy: replaced in tests.
     """
 
@@ -67,8 +72,9 @@ class TunnelWorker:
         self._stop = asyncio.Event()
         self._session: Session | None = None
         self._running: asyncio.Task[SessionEnd] | None = None
-        #: Limits of calls under way that end with the order to drain, and only with the one to close.
+        #: Limit of the preflight and of opening the sink; `drain` ends them at once.
         self._opening: asyncio.Timeout | None = None
+        #: Limit of Connect; `close` ends it at once. A drain waits for it, so that the new client is shut down.
         self._connecting: asyncio.Timeout | None = None
         client.listen_to_retries(self._metrics.call_repeated)
         self._metrics.registry.register(TallyCollector(self._metrics.tunnel, sink.tally))
@@ -80,8 +86,8 @@ class TunnelWorker:
         """Consume until drained, closed or, with `exit_when_complete`, until the tunnel is complete.
 
         Raises:
-            ServiceError: the tunnel is not to be had. SinkRejected: the sink refused records for good.
-            InvalidTransition: it was run before; whoever goes on makes a new worker.
+            ServiceError: the tunnel cannot be consumed. SinkRejected: the sink refused records permanently.
+            InvalidTransition: a worker runs once; make a new one.
         """
         if self._begun:
             raise InvalidTransition(self.status.state.value, "a second run")
@@ -98,7 +104,7 @@ class TunnelWorker:
             settings.end_us,
         )
         try:
-            await self._look_first()
+            await self._run_preflight()
             await self._open_sink()
             while not self._stop.is_set():
                 self.status.error = None
@@ -115,7 +121,7 @@ class TunnelWorker:
             await self._sink.close()
 
     def drain(self) -> None:
-        """Stop reading, finish what is being written, store checkpoints, hand the channels back, end `run`."""
+        """Stop reading, finish the pages being written, store checkpoints, hand the channels back, end `run`."""
         if not self._stop.is_set():
             logger.info("draining", extra=self._extra(LogAction.DRAINING))
         self.status.draining = True
@@ -125,7 +131,7 @@ class TunnelWorker:
             self._session.drain()
 
     def close(self) -> None:
-        """End `run` at once: writes are abandoned, nothing more is checkpointed."""
+        """End `run` at once: writes are abandoned, no checkpoint is stored any more."""
         logger.warning("closing at once", extra=self._extra(LogAction.CLOSING_AT_ONCE))
         self._stop.set()
         _end_now(self._opening)
@@ -134,31 +140,31 @@ class TunnelWorker:
             self._running.cancel()
 
     def interrupt(self) -> None:
-        """Drain; the second time close."""
+        """Drain; a second call closes."""
         if self.status.draining:
             self.close()
         else:
             self.drain()
 
-    async def _look_first(self) -> None:
+    async def _run_preflight(self) -> None:
         if self._preflight is None or self._stop.is_set():
             return
         try:
             async with asyncio.timeout(None) as self._opening:
                 await self._preflight()
         except TimeoutError:
-            pass  # told to stop
+            pass  # drained or closed meanwhile
         finally:
             self._opening = None
 
     async def _open_sink(self) -> None:
-        """Open the sink; a destination that does not answer for the moment is asked again."""
+        """Open the sink; repeats while its destination cannot be reached."""
         while not self._stop.is_set():
             try:
                 async with asyncio.timeout(None) as self._opening:
                     return await self._sink.open()
             except TimeoutError:
-                return  # told to stop
+                return  # drained or closed meanwhile
             except TunnelError as error:
                 if not error.retryable:
                     raise
@@ -169,7 +175,7 @@ class TunnelWorker:
             await self._wait(self._reconnect_pause())
 
     async def _connect(self) -> ClientId | None:
-        """A new client, or None when told to stop meanwhile."""
+        """A new client, or None when the worker was drained or closed meanwhile."""
         settings = self._settings
         while not self._stop.is_set():
             try:
@@ -178,11 +184,11 @@ class TunnelWorker:
                         settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
                     )
             except TimeoutError:
-                return None  # told to close
+                return None  # closed meanwhile
             except (*TERMINAL, AuthFailed):
                 raise
             except PASSING as error:
-                self.status.error = f"{type(error).__name__}: {error}"  # to be seen while it is tried again
+                self.status.error = f"{type(error).__name__}: {error}"  # visible while Connect is repeated
                 logger.warning("connect failed", extra={**self._extra(LogAction.CONNECT_FAILED), "error": str(error)})
                 await self._wait(self._reconnect_pause())
             else:
@@ -197,7 +203,7 @@ class TunnelWorker:
         return None
 
     async def _run_session(self, client_id: ClientId, context: WorkerContext) -> bool:
-        """Whether another session is to follow."""
+        """Run one session; True when another one is to follow."""
         session = Session(self._client, client_id, self._settings, context, self.status, self._clock)
         self._session = session
         if self._stop.is_set():
@@ -212,7 +218,7 @@ class TunnelWorker:
         finally:
             self._running = None
             self._session = None
-            await self._give_up(client_id, session, end)
+            await self._shut_down_client(client_id, session, end)
         if session.fatal is not None:
             raise session.fatal
         if end is SessionEnd.GONE or end is SessionEnd.TIMED_OUT:
@@ -224,16 +230,16 @@ class TunnelWorker:
             return True
         return False
 
-    async def _give_up(self, client_id: ClientId, session: Session, end: SessionEnd | None) -> None:
-        """Tell the service that the client is gone, unless a write may still take effect."""
+    async def _shut_down_client(self, client_id: ClientId, session: Session, end: SessionEnd | None) -> None:
+        """Shut the client down, but not while a write of it may still take effect."""
         if end is SessionEnd.GONE:
-            await self._wait(session.in_doubt)  # our next client must not read beside the write
+            await self._wait(session.in_doubt)  # the next client of this worker must not read beside the write
             return
         if doubt := session.in_doubt:
             if end is None or end is SessionEnd.OVERDUE:
-                # No time is left to wait: the service's own timeout frees the channels, later than the write ends.
+                # No time is left to wait. The heartbeat timeout frees the channels later than the write can last.
                 return
-            await asyncio.sleep(doubt)  # even when told to stop: the call frees the channels at once
+            await asyncio.sleep(doubt)  # also when stopping: the call frees the channels at once
         try:
             await self._client.shutdown(self._settings.tunnel_id, client_id, timeout=SHUTDOWN_TIMEOUT)
         except PASSING as error:
@@ -244,7 +250,7 @@ class TunnelWorker:
         return shortest + (longest - shortest) * self._entropy()
 
     async def _wait(self, seconds: float) -> None:
-        """Sleep, but not when told to stop."""
+        """Sleep; ends early when the worker is drained or closed."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
@@ -256,5 +262,6 @@ class TunnelWorker:
 
 
 def _end_now(limit: asyncio.Timeout | None) -> None:
+    """Let a limit expire."""
     if limit is not None and not limit.expired():
         limit.reschedule(asyncio.get_running_loop().time())
