@@ -109,7 +109,7 @@ def _has_members(child: Mapping[str, Any]) -> bool:
 
 def refusals() -> str:
     """What the API server refuses when an object is applied, as the rules of the definition say."""
-    return "".join(f"- {text}\n" for text in _messages(schema("spec")))
+    return "".join(f"- {text}\n" for text in dict.fromkeys(_messages(schema("spec"))))
 
 
 def _messages(parent: Mapping[str, Any]) -> Iterator[str]:

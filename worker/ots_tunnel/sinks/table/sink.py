@@ -1,4 +1,4 @@
-"""Another table as the sink: an equal copy with every cell version (docs/sinks.md, domain in rule 14)."""
+"""Another table as the sink: an equal copy with every cell version (docs/sinks.md, docs/architecture.md rule 14)."""
 
 from __future__ import annotations
 
