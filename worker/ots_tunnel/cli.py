@@ -31,21 +31,21 @@ COMMANDS: Mapping[str, str] = {
     "verify": "ots_tunnel.commands.verify:verify",
 }
 
-#: For `--help`, which must not import every command.
+#: First lines of the commands' help, so that `--help` does not import every command.
 SUMMARIES: Mapping[str, str] = {
-    "run": "Consume a tunnel into a sink; what a worker's pod runs.",
+    "run": "Consume a tunnel into a sink; the command of a worker's pod.",
     "config": "Check a worker's document.",
     "tunnel": "Create, list, describe and delete tunnels.",
     "channels": "Show a tunnel's channels.",
-    "replicate": "Copy a table by one command, up to a moment.",
-    "tail": "Show changes as they come, or what a tunnel's clients get next; consumes nothing.",
-    "demo": "Copy a changing table in one process, to have a look.",
+    "replicate": "Copy a table: its existing rows, then its changes up to an end time.",
+    "tail": "Print changes of a table, or the next records of a tunnel, without consuming them.",
+    "demo": "Copy a changing table in one process, within a minute.",
     "verify": "Compare two tables: every row, cell and version.",
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose members are looked up in a table and imported when called."""
+    """A group of commands that are imported only when they are called."""
 
     def __init__(self, *args: Any, commands_at: Mapping[str, str], summaries: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the final flush must not fail
             sys.exit(signal_exit_code(signal.SIGPIPE))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -99,6 +99,6 @@ def main() -> None:
     except TunnelError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(exit_code(error))
-    except Exception as error:  # Python would end with 1, which says that tables differ
+    except Exception as error:  # Python would exit with 1, which means that tables differ
         traceback.print_exc()
         sys.exit(exit_code(error))

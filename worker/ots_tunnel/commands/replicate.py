@@ -28,7 +28,9 @@ _CREDENTIALS = "Folder with accessKeyId, accessKeySecret and optional securityTo
 @click.option("--reader-credentials", type=_FOLDER, help=_CREDENTIALS)
 @click.option("--writer-credentials", type=_FOLDER, help=_CREDENTIALS)
 @click.option("--merge", is_flag=True, help="Start even if rows of the destination are overwritten or missing.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Output format.")
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
 def replicate(
     file: Path,
     time_zone: str | None,

@@ -30,6 +30,7 @@ TERMINATION_LOG_BYTES = 4000
     default="INFO",
     show_default=True,
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
+    help="Lowest level of log lines.",
 )
 @click.option("--exit-when-complete", is_flag=True, help="End when every channel of the tunnel is TERMINATED.")
 @click.option(

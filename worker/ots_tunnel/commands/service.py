@@ -24,7 +24,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def service_options(command: Command) -> Command:
     """Add `--endpoint`, `--instance`, `--credentials` and `-o`."""
     for option in (
-        click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Output format."),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Choice(["table", "json"]),
+            default="table",
+            show_default=True,
+            help="Output format.",
+        ),
         click.option(
             "--credentials",
             required=True,

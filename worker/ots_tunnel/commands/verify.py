@@ -85,7 +85,9 @@ def table_options(command: Command) -> Command:
     "current folder. A complete comparison removes it.",
 )
 @click.option("--restart", is_flag=True, help="Start again, ignoring the state file.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="Output format.")
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
 @click.pass_context
 def verify(context: click.Context, /, file: Path | None, output: str, **options: Any) -> None:
     """Compare two tables: every row, cell and version.
