@@ -1,14 +1,18 @@
-"""The few protobuf pieces that are put together by hand because a page of them must cost nothing.
+"""Protobuf fields that are joined by hand, because encoding a page of records would cost most of a read.
 
-A message is the concatenation of its fields, so an encoded record is kept as the bytes of one field of its page.
+A message is the concatenation of its fields, so a record is stored as the bytes of one field of its page.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+#: Tags of ReadRecordsResponse: records (1), next_token (2), may_more_record (3), and of Record: action (1), body (2).
+_RECORDS, _MAY_MORE, _ACTION, _BODY = b"\x0a", b"\x18", b"\x08", b"\x12"
+_NEXT_TOKEN = 2
 
-# Lengths of records and rows of a table are few.
+
+# The records and rows of a table have few different lengths.
 @lru_cache(maxsize=4096)
 def varint(value: int) -> bytes:
     """Encode a non-negative integer."""
@@ -27,24 +31,20 @@ def bytes_field(number: int, content: bytes) -> bytes:
     return bytes((number << 3 | 2,)) + varint(len(content)) + content
 
 
-def record_field(action: int, body: bytes) -> bytes:
-    """Encode one `Record` as an element of ReadRecordsResponse.records (docs/protocol.md 2.2).
+# The records of a table have few different sizes.
+@lru_cache(maxsize=4096)
+def record_head(action: int, size: int) -> bytes:
+    """Encode everything before the body of a record in ReadRecordsResponse.records (docs/protocol.md 2.2).
 
     Args:
         action: 1 put, 2 update, 3 delete.
-        body: PlainBuffer header and row.
+        size: bytes of the body: PlainBuffer header and row.
     """
-    return record_head(action, len(body)) + body
-
-
-# Records of a table have few different sizes.
-@lru_cache(maxsize=4096)
-def record_head(action: int, size: int) -> bytes:
-    """Encode what stands before a body of `size` bytes in the field of a record."""
     length = varint(size)
-    return b"".join((b"\x0a", varint(3 + len(length) + size), b"\x08", bytes((action,)), b"\x12", length))
+    fields = b"".join((_ACTION, bytes((action,)), _BODY, length))
+    return _RECORDS + varint(len(fields) + size) + fields
 
 
 def page_tail(next_token: str, *, may_more: bool) -> bytes:
     """Encode the fields of ReadRecordsResponse that follow its records."""
-    return bytes_field(2, next_token.encode()) + (b"\x18\x01" if may_more else b"\x18\x00")
+    return bytes_field(_NEXT_TOKEN, next_token.encode()) + _MAY_MORE + bytes((may_more,))

@@ -63,8 +63,7 @@ def _with_keys(call: Call, name: str, writes: Sequence[RowWrite]) -> TableBatch:
     if table is None:
         rows: list[BatchRow] = [_without_table(write, name) for write in writes]
     else:
-        now_us = call.now_us
-        rows = [_keyed_or_refused(write, table, now_us) for write in writes]
+        rows = _keyed_or_refused(writes, table, call.now_us)
     _check_repeated([row.write for row in rows], allowed=not call.settings.refuse_repeated_rows)
     return TableBatch(name, table, rows)
 
@@ -74,13 +73,16 @@ def _without_table(write: RowWrite, name: str) -> RefusedWrite:
     return RefusedWrite(write, table_missing(name))
 
 
-def _keyed_or_refused(write: RowWrite, table: Table, now_us: int) -> BatchRow:
-    try:
-        return with_key(write, table, now_us)
-    except RequestRefusal:
-        raise
-    except Refusal as refusal:
-        return RefusedWrite(write, refusal)
+def _keyed_or_refused(writes: Sequence[RowWrite], table: Table, now_us: int) -> list[BatchRow]:
+    rows: list[BatchRow] = []
+    for write in writes:
+        try:
+            rows.append(with_key(write, table, now_us))
+        except RequestRefusal:
+            raise
+        except Refusal as refusal:
+            rows.append(RefusedWrite(write, refusal))
+    return rows
 
 
 def _one_by_one(call: Call, batches: Sequence[TableBatch], transaction_id: str) -> bytes:
@@ -226,7 +228,7 @@ def _failure(write: RowWrite, refusal: Refusal) -> bytes:
 
 def _success(write: RowWrite, content: bytes | None) -> bytes:
     if content is None:
-        return _plain_success(read_units(write.request.condition), write_units(write.span, write.wire_bytes))
+        return _plain_success(read_units(write.request.condition), write_units(write.span, len(write.row)))
     row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=write_cost(write), row=content)
     return bytes_field(2, row.SerializeToString())
 

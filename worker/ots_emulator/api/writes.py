@@ -35,24 +35,28 @@ from ots_tunnel.protocol import table_pb2 as pb
 
 def put_row(call: Call, request: pb.PutRowRequest) -> bytes:
     """Replace a row."""
-    return _single(call, request, Action.PUT, request.row)
+    return _single(call, request, Action.PUT, request.row, "PutRow")
 
 
 def update_row(call: Call, request: pb.UpdateRowRequest) -> bytes:
     """Change single columns of a row."""
-    return _single(call, request, Action.UPDATE, request.row_change)
+    return _single(call, request, Action.UPDATE, request.row_change, "UpdateRow")
 
 
 def delete_row(call: Call, request: pb.DeleteRowRequest) -> bytes:
     """Remove a row."""
-    return _single(call, request, Action.DELETE, request.primary_key)
+    return _single(call, request, Action.DELETE, request.primary_key, "DeleteRow")
 
 
 def _single(
-    call: Call, request: pb.PutRowRequest | pb.UpdateRowRequest | pb.DeleteRowRequest, action: Action, row: bytes
+    call: Call,
+    request: pb.PutRowRequest | pb.UpdateRowRequest | pb.DeleteRowRequest,
+    action: Action,
+    row: bytes,
+    operation: str,
 ) -> bytes:
     write = read_write(action, row, request)
-    check_size(f"{action.name.capitalize()}Row", [write])
+    check_size(operation, [write])
     table = call.row_table(request.table_name)
     keyed = with_key(write, table, call.now_us)
     content = execute(call, call.instance.transactions.scope(table, request.transaction_id, call.now), keyed)

@@ -14,9 +14,8 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -63,8 +62,7 @@ class AnswerCut(ConnectionLost):
         self.answer = answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Received:
+class _Received(NamedTuple):
     """A request with its path as clients sign it and lower-case header names."""
 
     path: str
@@ -72,8 +70,7 @@ class _Received:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     """What a request came to; `now` is the service's time of the call, `caller` the one whose key signs the answer."""
 
     status: int
@@ -193,7 +190,8 @@ class Application:
 
 
 def _received(request: HttpRequest) -> _Received:
-    headers = {name.lower(): readable(value) for name, value in request.headers.items()}
+    # Asked here as well, because a call for each header of each request would cost more than the answer.
+    headers = {name.lower(): value if value.isascii() else readable(value) for name, value in request.headers.items()}
     return _Received(readable(route(request.path)), headers, request.body)
 
 

@@ -1,9 +1,9 @@
-"""Cells as the store keeps them: wire bytes that are joined, never encoded again.
+"""Cells as they are stored: wire bytes that are joined and never encoded again.
 
-A stored row is its PlainBuffer row without header (an image): the key cells, then the attribute cells ordered by
-name and, within a name, by version, newest first. What is read is these bytes.
+A stored row (an image) is its PlainBuffer row without header: the key cells, then the attribute cells ordered by name
+and, within a name, by version, newest first. Reads return these bytes.
 
-CRC-8 is linear, so giving a cell a version needs no second look at its value:
+CRC-8 is linear, so stamping a cell with a version does not read its value again:
 crc(name value ts) = crc(ts from 0) ^ crc(eight zero bytes from crc(name value)).
 """
 
@@ -37,14 +37,14 @@ class Cell(NamedTuple):
 
     @property
     def order(self) -> tuple[bytes, int]:
-        """The place within a row: by name, newest version first."""
+        """Sort key within a row: by name, newest version first."""
         return self.name, -self.timestamp_ms
 
 
 class Stamp:
-    """Gives cells that came without a version the server's time.
+    """Stamps cells without a version with the server's time.
 
-    `endings` and `checksums` are by the checksum the cell came with: its new last bytes, and its new checksum.
+    `endings` and `checksums` are indexed by the cell's checksum: its new last bytes, and its new checksum.
     """
 
     def __init__(self, timestamp_ms: int) -> None:
@@ -61,7 +61,7 @@ class Stamp:
 
 @lru_cache(maxsize=4)
 def stamp_at(timestamp_ms: int) -> Stamp:
-    """Return the stamp of one moment; a batch shares it."""
+    """Return the stamp of one millisecond; the rows of a batch share it."""
     return Stamp(timestamp_ms)
 
 
@@ -79,7 +79,7 @@ def integer_value(value: int) -> bytes:
 
 
 def integer_of(value: bytes) -> int | None:
-    """Decode type byte and payload; None when it is no integer."""
+    """Decode type byte and payload; None when the value is not an integer."""
     return int(_I64.unpack_from(value, 1)[0]) if value[0] == 0 else None
 
 
@@ -89,7 +89,7 @@ def cells_of(span: RowSpan) -> list[Cell]:
 
 
 def scan_image(image: bytes) -> RowSpan:
-    """Take a stored row apart."""
+    """Parse a stored row."""
     return scan_row(image, 0)
 
 
@@ -114,13 +114,13 @@ def key_image(span: RowSpan) -> bytes:
 
 
 def in_order(cells: Sequence[Cell]) -> list[Cell]:
-    """Sort cells and keep the last one of those that share name and version."""
+    """Sort cells; of those with the same name and version the last one stays."""
     last = {cell.order: cell for cell in cells}
     return [last[order] for order in sorted(last)]
 
 
 def newest(cells: Iterable[Cell], max_versions: int) -> list[Cell]:
-    """Keep the newest versions of each column; cells must be in order."""
+    """Return the newest versions of each column; cells must be in order."""
     kept: list[Cell] = []
     for _, versions in groupby(cells, key=lambda cell: cell.name):
         kept.extend(version for version, _ in zip(versions, range(max_versions), strict=False))

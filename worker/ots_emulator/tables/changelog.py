@@ -1,8 +1,27 @@
 """The change log of one table: partitions, each with its own strictly ordered entries.
 
-An entry is kept as the finished bytes of one record field of ReadRecords' answer. Positions count entries from the
-birth of the partition and stay valid when old entries are trimmed. Commit times are microseconds and strictly
-increasing over the whole table, so that children are later than their parents.
+Theory of operation
+-------------------
+Parts. A `Partition` has a key range and the entries of its changes. `ChangeLog` holds all partitions of a table. The
+open ones cover all keys without gaps and take new changes; closed ones only have a history.
+
+An entry is stored as the bytes of one record field of ReadRecords' answer, so a page is a join of entries. Appending
+adds what a row lacks as a record: header, sequence extension with the commit time, and nothing else. The row's
+checksum covers neither, so it stays valid.
+
+Rules:
+
+1. Commit times are microseconds and strictly increase over the whole table, also when the clock stands still or steps
+   back: each is the clock's time, or one more than the last. So children are later than their parents.
+2. Positions count entries from the birth of a partition. Trimming moves `Partition.base`, never a position.
+3. A split closes one partition and opens two, a merge closes two and opens one. The children name their parents, which
+   a reader must finish first (docs/protocol.md 4.1).
+4. Entries older than the retention (1 to 168 hours) are removed, and so are closed partitions. `expire` removes 256
+   entries or more at once; `first_position` hides the others exactly on time.
+
+Example: partition P has entries at positions 0 and 1 with times 100 and 105. A split at key ``m`` and time 105 closes
+P at 106 and opens C1 (from P's start) and C2 (from ``m``). A change of key ``z`` at time 105 goes to C2, position 0,
+time 107.
 
 Source: docs/protocol.md 3.1, 3.3, 4.1, 4.7, 4.8.
 """
@@ -22,17 +41,28 @@ from ots_emulator.tables.listener import SILENT, LogListener
 from ots_emulator.tables.partition import Partition
 from ots_emulator.wire import record_head
 from ots_tunnel.model import Action
+from ots_tunnel.protocol.plainbuffer.tags import (
+    CHECKSUM_BYTES,
+    EXTENSION,
+    SEQUENCE,
+    SEQUENCE_EPOCH,
+    SEQUENCE_ROW_INDEX,
+    SEQUENCE_TIMESTAMP,
+)
 
-_SEQUENCE_START: Final = b"\x0b\x18\0\0\0\x0c\x13\0\0\0\x0d"
-_sequence: Final = struct.Struct("<iBqBi").pack
-#: Header and extension, which a row gets as a record; the row checksum covers neither.
-_ADDED_BYTES: Final = 33
+#: The sequence of a record (docs/protocol.md 3.3): epoch, time and row index, each after its tag.
+_SEQUENCE: Final = struct.Struct("<BiBqBi")
+#: The extension before it (docs/protocol.md 3.1): its own tag and length, and those of the sequence.
+_EXTENSION_START: Final = struct.pack("<BiBi", EXTENSION, 5 + _SEQUENCE.size, SEQUENCE, _SEQUENCE.size)
+#: What a row gets as a record: header and extension.
+_ADDED_BYTES: Final = len(HEADER) + len(_EXTENSION_START) + _SEQUENCE.size
+_pack_sequence: Final = _SEQUENCE.pack
 HOUR_US: Final = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Some entries of one partition, and the commit time of the last one (None when there are none)."""
+    """Consecutive entries of one partition, and the commit time of the last one (None without entries)."""
 
     entries: list[bytes]
     next_position: int
@@ -43,8 +73,8 @@ class ChangeLog:
     """All partitions of one table since its stream was switched on.
 
     Args:
-        stream_id: its name towards clients.
-        retention_hours: 1 to 168.
+        stream_id: its name for clients.
+        retention_hours: 1 to 168 (docs/data-plane.md 2.8).
         now_us: when it was switched on.
         starts: where the partitions start; the first must be the bottom.
         listener: receives what is appended and removed.
@@ -75,13 +105,13 @@ class ChangeLog:
         last_us: int,
         listener: LogListener,
     ) -> Self:
-        """Build the log of partitions that exist, in the order they came to be."""
+        """Build the log of stored partitions, in the order of their creation."""
         log = cls(stream_id, retention_hours, enabled_us, [], listener)
         log.partitions = {partition.id: partition for partition in partitions}
         log._open = [partition for partition in log.partitions.values() if partition.closed_us is None]
         log._open.sort(key=lambda partition: partition.start)
         log._starts = [partition.start for partition in log._open]
-        # Times go on increasing, whatever the clock says now.
+        # Times keep increasing, whatever the clock says now.
         latest = (max(part.created_us, part.closed_us or 0, *part.times_us[-1:]) for part in log.partitions.values())
         log._last_us = max(last_us, *latest)
         return log
@@ -107,9 +137,9 @@ class ChangeLog:
         """
         timestamp_us = self._tick(now_us)
         head = record_head(action, len(row) + _ADDED_BYTES)
-        sequence = _sequence(0, 0x0E, timestamp_us, 0x0F, 0)
-        # One join, because every row written comes by here.
-        entry = b"".join((head, HEADER, row[:-2], _SEQUENCE_START, sequence, row[-2:]))
+        sequence = _pack_sequence(SEQUENCE_EPOCH, 0, SEQUENCE_TIMESTAMP, timestamp_us, SEQUENCE_ROW_INDEX, 0)
+        # One join, because every written row passes here.
+        entry = b"".join((head, HEADER, row[:-CHECKSUM_BYTES], _EXTENSION_START, sequence, row[-CHECKSUM_BYTES:]))
         partition = self.locate(key)
         partition.append(timestamp_us, entry)
         self._listener.entry_appended(partition, timestamp_us, entry)
@@ -124,7 +154,7 @@ class ChangeLog:
         return self._starts[following] if following < len(self._starts) else None
 
     def split(self, partition: Partition, at: Key, now_us: int) -> tuple[Partition, Partition]:
-        """End an open partition and continue it in two children, the second starting at `at`."""
+        """Close an open partition and continue it in two children; the second starts at `at`."""
         closed_us = self._tick(now_us)
         index = self._open.index(partition)
         del self._open[index], self._starts[index]
@@ -132,7 +162,7 @@ class ChangeLog:
         return self._add(partition.start, (partition.id,)), self._add(at, (partition.id,))
 
     def merge(self, left: Partition, right: Partition, now_us: int) -> Partition:
-        """End two open partitions, the second right behind the first, and continue them in one child."""
+        """Close two neighbouring open partitions and continue them in one child."""
         closed_us = self._tick(now_us)
         index = self._open.index(left)
         assert self._open[index + 1] is right
@@ -141,7 +171,7 @@ class ChangeLog:
         return self._add(left.start, (left.id, right.id))
 
     def first_position(self, partition: Partition, now_us: int) -> int:
-        """Return the position of the first entry within the retention, whenever the last clean-up was."""
+        """Return the position of the first entry within the retention, whether or not older ones were removed."""
         return partition.position_at(now_us - self.retention_hours * HOUR_US)
 
     def read(self, partition: Partition, position: int, *, rows: int, size: int, end_us: int | None) -> LogPage:
@@ -161,7 +191,7 @@ class ChangeLog:
         return LogPage(entries, partition.base + taken, partition.times_us[taken - 1] if entries else None)
 
     def expire(self, now_us: int) -> None:
-        """Forget entries, and closed partitions, that are beyond the retention."""
+        """Remove entries, and closed partitions, that are beyond the retention."""
         before_us = now_us - self.retention_hours * HOUR_US
         for partition in list(self.partitions.values()):
             if partition.times_us and partition.times_us[0] < before_us:
@@ -172,7 +202,7 @@ class ChangeLog:
                 self._listener.partitions_changed(self.stream_id)
 
     def trim(self) -> None:
-        """Forget every entry, as if the retention had passed."""
+        """Remove every entry, as if the retention had passed."""
         for partition in self.partitions.values():
             partition.trim(self._last_us + 1, step=1)
         self._listener.partitions_changed(self.stream_id)

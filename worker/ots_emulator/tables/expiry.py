@@ -1,7 +1,7 @@
-"""When which row of a table with a time to live has to be looked at.
+"""Queue of the times at which rows of a table with a time to live may expire.
 
-A row with cells has a date that is not later than its oldest cell. Dates are never taken back, because that would cost
-memory for every row: a row that is gone or has become younger is looked at in vain, once.
+A row with cells has a date that is not later than its oldest cell. Dates are never removed, because that would cost
+memory for every row: the date of a row that is gone or was rewritten causes one check that finds nothing.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class ExpiryQueue:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def note(self, oldest_ms: int, key: Key) -> None:
-        """See to it that a row is looked at when a cell of this time expires."""
+    def add(self, oldest_ms: int, key: Key) -> None:
+        """Add a row whose oldest cell has this time."""
         heappush(self._heap, (oldest_ms, key))
 
     def take(self, before_ms: int) -> Iterator[Key]:
-        """Take out the rows that may have cells older than a time; those that keep cells must be noted again."""
+        """Remove and yield rows that may have cells older than a time; the caller adds rows that keep cells again."""
         while self._heap and self._heap[0][0] < before_ms:
             yield heappop(self._heap)[1]

@@ -1,9 +1,9 @@
-"""Primary keys as the store orders them.
+"""Primary keys in the order of the service.
 
-A key is a tuple with one element per key column: an int, or the bytes of a string or binary value, so that tuples
-compare as the service compares (integers by number, strings and binaries by bytes; docs/data-plane.md 2.6). A bound
-is a key that may be cut short: a cut tuple sorts before every longer one with the same start, and `TOP` sorts after
-everything, which is what INF_MIN and INF_MAX mean.
+A key is a tuple with one element per key column: an int, or the bytes of a string or binary value, so tuples compare
+as the service compares (integers by number, strings and binaries by bytes; docs/data-plane.md 2.6). A bound is a key
+that may be cut short. A short tuple sorts before every longer one with the same start, like INF_MIN; `TOP` sorts after
+every element, like INF_MAX.
 
     key cell := 03  04 len32 name  05 len32 type payload  0A crc8
 """
@@ -73,7 +73,7 @@ class KeySchema:
         self._cells = tuple((_cell_start(column.name), TYPE_BYTE[column.type]) for column in columns)
 
     def parse(self, cells: bytes) -> Key:
-        """Turn the wire bytes of a row's key cells into a key.
+        """Parse the wire bytes of a row's key cells.
 
         Raises:
             Refusal: the key does not fit the table, in the service's order: size, name, type (docs/data-plane.md 2.3).
@@ -111,7 +111,7 @@ class KeySchema:
         """Compare a key with the schema; `bounds` allows INF_MIN and INF_MAX.
 
         Raises:
-            Refusal: OTSInvalidPK, or OTSParameterInvalid for what is wrong without looking at the table.
+            Refusal: OTSInvalidPK, or OTSParameterInvalid for a key that no table can have.
         """
         check_key_values(primary_key, bounds=bounds)
         if len(primary_key) != len(self.columns):
@@ -128,7 +128,7 @@ class KeySchema:
                 raise Refusal("OTSInvalidPK", text)
 
     def bound(self, primary_key: PrimaryKey) -> Key:
-        """Turn a range limit into a bound.
+        """Convert a range limit to a bound.
 
         Raises:
             Refusal: it does not fit the table.
@@ -145,7 +145,7 @@ class KeySchema:
         return tuple(elements)
 
     def primary_key(self, key: Key) -> PrimaryKey:
-        """Turn a key or bound back into names and values; what was cut off becomes INF_MIN."""
+        """Convert a key or bound to names and values; missing elements become INF_MIN."""
         values: list[tuple[str, KeyValue]] = []
         for index, column in enumerate(self.columns):
             element = key[index] if index < len(key) else Marker.INF_MIN
@@ -164,7 +164,7 @@ class KeySchema:
         return encode_primary_key(self.primary_key(key))
 
     def after(self, key: Key) -> Key:
-        """Return the bound right behind a key: nothing fits between the two."""
+        """Return the bound right after a key: no key fits between the two."""
         last = key[-1]
         if isinstance(last, bytes):
             return (*key[:-1], last + b"\0")
@@ -181,7 +181,7 @@ def key_columns(cells: bytes) -> PrimaryKey:
     """Decode the key cells of a row without a schema.
 
     Raises:
-        RequestRefusal: the bytes are no key cells.
+        RequestRefusal: the bytes are not key cells.
     """
     try:
         return decode_key_cells(cells)
@@ -193,7 +193,7 @@ def read_primary_key(buffer: bytes) -> PrimaryKey:
     """Decode a PlainBuffer row that holds only a key.
 
     Raises:
-        RequestRefusal: it is none.
+        RequestRefusal: it is malformed.
     """
     try:
         return decode_primary_key(buffer)
@@ -202,7 +202,7 @@ def read_primary_key(buffer: bytes) -> PrimaryKey:
 
 
 def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False) -> None:
-    """Refuse what can never be a key, whatever the table (docs/data-plane.md 2.3).
+    """Refuse a key that no table can have (docs/data-plane.md 2.3).
 
     Raises:
         RequestRefusal: a marker where a value belongs, or a value that is too long.
@@ -235,7 +235,7 @@ def _cell_start(name: str) -> bytes:
 
 
 def type_of(value: KeyValue) -> KeyType:
-    """Return the type of a key column's value that is no marker."""
+    """Return the type of a key value, which must not be a marker."""
     if isinstance(value, int):
         return KeyType.INTEGER
     return KeyType.STRING if isinstance(value, str) else KeyType.BINARY

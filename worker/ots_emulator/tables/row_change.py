@@ -1,4 +1,4 @@
-"""What one row change does to the cells of one row; pure.
+"""Effect of one row change on the cells of one row; pure.
 
 Source: docs/data-plane.md 2.5 (cells and versions).
 """
@@ -42,12 +42,12 @@ Touched = tuple[bytes, int]
 
 
 def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tuple[bytes, bool]:
-    """Return the image a row put leaves, and whether some column of it has several versions.
+    """Return the image after a row put, and whether some column of it has several versions.
 
     Args:
-        row: header and row as they came; `span` is its parts.
-        span: the same, taken apart.
-        now_ms: version of the cells that bring none.
+        row: header and row as they were sent.
+        span: the same row, parsed.
+        now_ms: version of the cells without one.
         max_versions: versions kept per column.
     """
     cells: Sequence[CellSpan] = span.cells
@@ -60,8 +60,8 @@ def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tup
     if times == _UNSTAMPED:
         return _stamped(span, cells, stamp_at(now_ms)), False
     if order is Order.SORTED and span.sequence is None and row[-4] == CELL_CHECKSUM and None not in times:
-        # Nothing to add and nothing to move, and no extension, which would stand between a cell's checksum and the
-        # row's own: what a replicator sends is what is kept.
+        # Versions, order and row format are already those of an image, as in a row that a replicator sends. An
+        # extension would stand between the last cell's checksum and the row's.
         return row[len(HEADER) :], False
     stamp = stamp_at(now_ms)
     endings, checksums = stamp.endings, stamp.checksums
@@ -73,7 +73,7 @@ def row_of_put(row: bytes, span: RowSpan, now_ms: int, max_versions: int) -> tup
 
 
 def _stamped(span: RowSpan, cells: Sequence[CellSpan], stamp: Stamp) -> bytes:
-    """Build a row of cells that all came without a version; `join_row` would take each of them in its hand."""
+    """Build a row of cells that all lack a version; `join_row` would loop over each of them."""
     endings = stamp.endings
     raws = [cell.raw[:-2] + endings[cell.checksum] for cell in cells]
     checksums = bytes([cell.checksum for cell in cells]).translate(stamp.checksums)
@@ -82,12 +82,12 @@ def _stamped(span: RowSpan, cells: Sequence[CellSpan], stamp: Stamp) -> bytes:
 
 
 class Order(Enum):
-    """How the cells of a row that is put stand."""
+    """Order of the cells in a put."""
 
     SORTED = 0
     MIXED = 1
     REPEATED = 2
-    """Some column comes more than once."""
+    """Some column occurs more than once."""
 
 
 # The rows of a table have few different lists of columns.
@@ -116,14 +116,14 @@ def _put_cells(span: RowSpan, now_ms: int) -> list[Cell]:
 def apply_update(
     before: Iterable[Cell], span: RowSpan, now_ms: int, max_versions: int
 ) -> tuple[list[Touched], list[Cell]]:
-    """Apply the cells of an UpdateRow one after the other.
+    """Apply the cells of an UpdateRow in their order.
 
     Returns:
-        The touched cells as the change log tells them (versions filled in, increments as their result), and the
-        cells of the row afterwards, in order.
+        The touched cells for the change log (versions filled in, increments replaced by their result), and the cells
+        of the row afterwards, in order.
 
     Raises:
-        Refusal: an increment met a value that is no integer.
+        Refusal: an increment of a value that is not an integer.
     """
     columns: dict[bytes, dict[int, Cell]] = {}
     for cell in before:
@@ -151,7 +151,7 @@ def apply_update(
         versions = columns.setdefault(name, {})
         versions[cell.timestamp_ms] = cell
         if len(versions) > max_versions:
-            # Trimmed with every write: a later deletion must not bring an old version back to light.
+            # Trimmed with every write: a later deletion must not make an old version visible again.
             del versions[min(versions)]
     after = [
         versions[timestamp_ms]
@@ -175,6 +175,6 @@ def _incremented(versions: dict[int, Cell], name: bytes, step: bytes, now_ms: in
             raise parameter_invalid(f"The column '{name.decode()}' holds no integer, so it cannot be incremented.")
         current = stored
     total = (current + added + _I63) % _U64 - _I63
-    # The result must be the newest version, whatever versions the clients chose.
+    # The result must be the newest version, also where clients chose versions in the future.
     timestamp_ms = max(now_ms, *versions) if versions else now_ms
     return make_cell(name, integer_value(total), timestamp_ms)

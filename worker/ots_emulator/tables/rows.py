@@ -1,7 +1,7 @@
-"""The rows of one table in key order: images, and what must be known to serve them without looking into them.
+"""The rows of one table in key order, as images that are served without parsing them.
 
-Versions beyond the maximum are never stored. Cells older than the time to live are removed by whoever comes first, so
-that they are gone for every reader at once and nobody else has to look for them.
+Versions beyond the maximum are never stored. The first call after a cell's expiry removes the cell, so it is gone for
+all readers at once, and reads need not check for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ots_emulator.tables.keys import Key
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 
 _REVISIONS: Final = count(1)
-#: Dates of rows that are gone are swept out when there are more of them than rows, and more than this.
+#: The expiry queue is rebuilt when it has more than twice as many dates as there are rows, and this many more.
 _SLACK: Final = 1000
 
 #: Receives a stored row and whether some column has several versions; without an image, a removed row.
@@ -29,7 +29,7 @@ class Rows:
     """Rows with their images.
 
     Args:
-        time_to_live: seconds, -1 is for ever.
+        time_to_live: seconds, -1 is without end.
         listener: receives every change.
     """
 
@@ -37,10 +37,10 @@ class Rows:
         self.size_bytes = 0
         self._listener = listener
         self._images: SortedDict[Key, bytes] = SortedDict()
-        # Rows that hold more than one version of some column: all others are served as they are.
+        # Rows with more than one version of some column; all others are served as they are.
         self._versioned: set[Key] = set()
         self._revision = 0
-        self._live(time_to_live)
+        self._start_expiry(time_to_live)
 
     def __repr__(self) -> str:
         return f"Rows({len(self)} rows, {self.size_bytes} bytes)"
@@ -50,7 +50,7 @@ class Rows:
 
     @property
     def revision(self) -> int:
-        """A number that stands for the rows as they are now; no other rows, of no other table, ever have it."""
+        """A number for the current content of the rows; no other content, of any table, ever has it."""
         if not self._revision:
             self._revision = next(_REVISIONS)
         return self._revision
@@ -82,7 +82,7 @@ class Rows:
         return int(self._images.bisect_left(bound))
 
     def key_at(self, index: int) -> Key:
-        """Return the key of the row that so many sort before."""
+        """Return the key at a rank (0 is the lowest)."""
         key: Key = self._images.keys()[index]
         return key
 
@@ -100,11 +100,11 @@ class Rows:
             self._versioned.discard(key)
         self._revision = 0
         if self._expiry is not None:
-            self._note(key, image, old)
+            self._queue_expiry(key, image, old)
         self._listener(key, image, versioned)
 
     def remove(self, key: Key) -> None:
-        """Remove a row; that it is missing is no error."""
+        """Remove a row; a missing one is ignored."""
         image = self._images.pop(key, None)
         if image is None:
             return
@@ -114,7 +114,7 @@ class Rows:
         self._listener(key, None, False)
 
     def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
-        """Take rows in any order, each with whether some column has several versions; nobody is told."""
+        """Load rows in any order, each with whether some column has several versions; the listener is not called."""
         images = {}
         for key, image, versioned in rows:
             images[key] = image
@@ -124,7 +124,7 @@ class Rows:
         self._images.update(images)
         self.size_bytes = sum(map(len, self._images.values()))
         self._revision = 0
-        self._live(self._time_to_live)
+        self._start_expiry(self._time_to_live)
 
     def copy_to(self, copy: Rows, start: Key, end: Key) -> None:
         """Load the rows from `start` (inclusive) to `end` (exclusive) into another table's."""
@@ -140,7 +140,7 @@ class Rows:
     # Expiring
 
     def expire(self, now_ms: int) -> None:
-        """Remove cells that are older than the time to live, and the rows that lose their last cell by that."""
+        """Remove cells older than the time to live, and rows that lose their last cell."""
         if self._expiry is None:
             return
         oldest_ms = now_ms - self._time_to_live * 1000
@@ -152,7 +152,7 @@ class Rows:
             cells = cells_of(span)
             alive = [cell for cell in cells if cell.timestamp_ms >= oldest_ms]
             if alive:
-                self._expiry.note(min(cell.timestamp_ms for cell in alive), key)
+                self._expiry.add(min(cell.timestamp_ms for cell in alive), key)
             if len(alive) < len(cells):
                 self._replace(key, span, alive)
 
@@ -163,11 +163,11 @@ class Rows:
             self.remove(key)
 
     def change_time_to_live(self, time_to_live: int) -> None:
-        """Let cells live so many seconds from now on; what has expired before must have been removed."""
+        """Set the time to live in seconds; cells that have expired before must have been removed."""
         if time_to_live != self._time_to_live:
-            self._live(time_to_live)
+            self._start_expiry(time_to_live)
 
-    def _live(self, time_to_live: int) -> None:
+    def _start_expiry(self, time_to_live: int) -> None:
         self._time_to_live = time_to_live
         self._expiry = None if time_to_live < 0 else ExpiryQueue(self._dates())
 
@@ -177,13 +177,13 @@ class Rows:
             if oldest_ms is not None:
                 yield oldest_ms, key
 
-    def _note(self, key: Key, image: bytes, old: bytes | None) -> None:
-        """Note when a row is to be looked at, unless its former cells see to that; one that never had any stays."""
+    def _queue_expiry(self, key: Key, image: bytes, old: bytes | None) -> None:
+        """Queue a row for expiry unless its former cells did; a row without cells never expires."""
         assert self._expiry is not None
         oldest_ms = _oldest_ms(image)
         known_ms = None if old is None else _oldest_ms(old)
         if oldest_ms is not None and (known_ms is None or oldest_ms < known_ms):
-            self._expiry.note(oldest_ms, key)
+            self._expiry.add(oldest_ms, key)
             if len(self._expiry) > 2 * len(self) + _SLACK:
                 self._expiry = ExpiryQueue(self._dates())
 

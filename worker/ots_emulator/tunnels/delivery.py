@@ -1,7 +1,36 @@
-"""What channels deliver: where they start, their pages, and what a checkpoint says about time.
+"""Delivery of records: where channels start, their pages, and the consume point after a checkpoint.
 
-Consume points: the token of a page that reached the log's end carries the time of that read, any other the commit
-time of its last record; a checkpoint moves the consume point to its token's time (docs/architecture.md 3.5).
+Theory of operation
+-------------------
+Parts. `base_channels` and `stream_channels` make the channels of a new tunnel. `PageReader` reads one page for one
+call. `record_checkpoint` moves rows and consume point of a channel. `expire_by_clock` expires a tunnel whose log is
+gone. Reading changes nothing, so a client may read the same token again and gets the same records.
+
+Base channels. The table is cut at quantiles of its keys into slices of `Settings.base_split_bytes`, at least as many as
+it has partitions. A page holds the rows that exist at the time of the read, not of the tunnel's creation. The next
+token holds the bound right after the last key, so a row that is inserted there is still delivered.
+
+Stream channels. A channel reads one partition of the log from a position on. A BaseAndStream tunnel starts at the log's
+end of its creation: everything written during the base phase is delivered. A Stream tunnel may start in the past.
+
+A page ends with the first of these cases (docs/protocol.md 4.7):
+
+1. `Settings.page_rows` records, or the record that reaches `Settings.page_bytes`: the next token continues there.
+2. The end of the slice, the end of a closed partition, or the tunnel's end time: the next token is ``finished``.
+3. The end of an open partition: the next token holds the same position, and the client asks again later.
+
+Consume points (docs/architecture.md 3.5). The token of a page carries a time in nanoseconds: the commit time of its
+last record, or the time of the read where the page reached the log's end (case 3, `Settings.idle_advance`). A
+checkpoint moves the consume point to the time in its token. A checkpoint of ``finished`` moves it to the time at which
+the partition was closed, or to the end time.
+
+Finished pages are cached under everything they depend on: the table's revision for base pages, the positions in the
+log for stream pages, which never change.
+
+Example: a partition has entries 0 to 4 with commit times 10 to 14 s, `page_rows` is 3, the clock says 20 s. The start
+token is position 0. The first page has entries 0 to 2; its token is position 3 at 12 s, and more follows. The second
+page has entries 3 and 4 and reaches the log's end; its token is position 5 at 20 s. A checkpoint with that token moves
+the consume point to 20 s: everything until then was read.
 
 Source: docs/protocol.md 2.4, 4.1, 4.6, 4.7.
 """
@@ -34,7 +63,7 @@ from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelStatus, StreamC
 
 
 def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:
-    """Cut the table into base channels: by size, and at least as many as it has partitions."""
+    """Cut the table into base channels: by size, at least one per partition."""
     by_size = -(-table.size_bytes // settings.base_split_bytes)
     starts = [BOTTOM_KEY, *table.quantiles(max(by_size, len(table.partition_starts()), 1))]
     return [
@@ -48,10 +77,10 @@ def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:
 def stream_channels(
     log: ChangeLog, tunnel_type: TunnelType, config: StreamConfig | None, now_us: int
 ) -> list[TunnelChannel]:
-    """Return a channel for each partition that has something to deliver from the tunnel's start on.
+    """Return a channel for each partition that has records from the tunnel's start on.
 
-    The stream of a BaseAndStream tunnel starts at its creation, so that nothing written during the base phase is
-    lost; a start in the past is only for Stream tunnels.
+    The stream of a BaseAndStream tunnel starts at its creation, so nothing written during the base phase is lost;
+    only Stream tunnels may start in the past.
     """
     past = config if tunnel_type is TunnelType.Stream else None
     channels = []
@@ -74,10 +103,7 @@ def stream_channel(partition: Partition, position: int) -> TunnelChannel:
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads pages of one channel for one call; reading changes nothing, so tokens can be replayed.
-
-    `pages` has the pages that were read before and cannot be different now.
-    """
+    """Reads pages of one channel for one call; `pages` holds pages that can no longer change."""
 
     tunnel: Tunnel
     channel: TunnelChannel
@@ -90,7 +116,7 @@ class PageReader:
         """Return the page at a token.
 
         Raises:
-            Refusal: the token is none of this channel, or what it points at is gone.
+            Refusal: the token belongs to another channel, or its records are gone.
         """
         if token == FINISHED:
             return _page([], FINISHED, may_more=False)
@@ -119,7 +145,7 @@ class PageReader:
         else:
             self.channel.total_rows = cursor.rows + len(records)
             return _page(records, FINISHED, may_more=False)
-        # The key right behind the last row, not the next row: what is inserted between them is still delivered.
+        # The bound right after the last row, not the next row: a row inserted between them is still delivered.
         following = BaseCursor(table.schema.after(last), cursor.rows + len(records))
         page = _page(records, base_token(table.schema, following), may_more=True)
         self.pages.put(name, page, settings.page_cache_bytes)
@@ -133,11 +159,11 @@ class PageReader:
             raise tunnel_expired()
         log.expire(now_us)
         if cursor.position < log.first_position(partition, now_us):
-            # The log the tunnel needs is beyond its retention: nobody can heal that (docs/protocol.md 4.8).
+            # The entries are beyond the retention, so the tunnel can never continue (docs/protocol.md 4.8).
             tunnel.expired = True
             raise tunnel_expired()
         end_us = _end_us(tunnel)
-        # What lies between two positions of a log never changes; partitions have ids of their own.
+        # Entries between two positions never change, and partition ids are unique.
         name = (partition.id, cursor.position, cursor.rows, end_us, settings.page_rows, settings.page_bytes)
         kept = self.pages.get(name)
         if kept is not None:
@@ -161,12 +187,12 @@ class PageReader:
 
 
 def _page(records: list[bytes], next_token: Token, *, may_more: bool) -> Body:
-    """Join finished records to an answer."""
+    """Join encoded records to an answer."""
     return Body(b"".join((*records, page_tail(next_token, may_more=may_more))))
 
 
 def expire_by_clock(tunnel: Tunnel, table: Table, now_us: int) -> None:
-    """Let a tunnel expire whose checkpoints lie before what is left of the log (docs/protocol.md 4.8)."""
+    """Expire a tunnel that has a checkpoint before the first retained entry (docs/protocol.md 4.8)."""
     log = table.log
     if tunnel.expired or log is None:
         return
@@ -184,10 +210,10 @@ def expire_by_clock(tunnel: Tunnel, table: Table, now_us: int) -> None:
 
 
 def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table) -> None:
-    """Move rows and consume point of a channel to what its new checkpoint says.
+    """Move rows and consume point of a channel to those of its new checkpoint.
 
     Raises:
-        Refusal: the token is none of this channel.
+        Refusal: the token belongs to another channel.
     """
     if isinstance(channel.source, BaseSlice):
         channel.rows = channel.total_rows if token == FINISHED else read_base_token(token, table.schema).rows

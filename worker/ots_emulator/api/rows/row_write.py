@@ -37,11 +37,6 @@ class RowWrite(NamedTuple):
     span: RowSpan
     request: WriteRequest
 
-    @property
-    def wire_bytes(self) -> int:
-        """An upper bound of the row's size."""
-        return len(self.row)
-
 
 class KeyedWrite(NamedTuple):
     """A row of a write and its key in the table."""
@@ -112,7 +107,9 @@ def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
         table.check_versions(span, now_us)
     if action is Action.UPDATE and not table.options.allow_update:
         raise parameter_invalid("UpdateRow is not allowed: allow_update of the table is false.")
-    _check_condition(table, request.condition, span, key, now_us // 1000)
+    condition = request.condition
+    if condition.row_existence != pb.IGNORE or condition.column_condition:
+        _check_condition(table, condition, span, key, now_us // 1000)
     scope.apply(action, key, row, span, now_us)
     if not request.HasField("return_content"):
         return None
@@ -121,8 +118,6 @@ def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
 
 def _check_condition(table: Table, condition: pb.Condition, span: RowSpan, key: Key, now_ms: int) -> None:
     existence = condition.row_existence
-    if existence == pb.IGNORE and not condition.column_condition:
-        return
     image = table.get(key, now_ms)
     met = existence == pb.IGNORE or (image is not None) == (existence == pb.EXPECT_EXIST)
     if met and condition.column_condition:

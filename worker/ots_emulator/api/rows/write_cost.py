@@ -37,4 +37,4 @@ def read_units(condition: pb.Condition) -> int:
 
 def write_cost(write: RowWrite) -> pb.ConsumedCapacity:
     """Return what a write has cost; not to be changed."""
-    return consumed(read_units(write.request.condition), write_units(write.span, write.wire_bytes))
+    return consumed(read_units(write.request.condition), write_units(write.span, len(write.row)))
