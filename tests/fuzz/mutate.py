@@ -110,31 +110,31 @@ class Mutator:
 
     # Levels
 
-    def _valid(self, message: Message) -> bytes:
+    def valid(self, message: Message) -> bytes:
         return message.SerializeToString()
 
-    def _meaning(self, message: Message) -> bytes:
+    def meaning(self, message: Message) -> bytes:
         for _ in range(self._rng.randint(1, 3)):
             self._change_field(message)
         return message.SerializePartialToString()
 
-    def _rows(self, message: Message) -> bytes:
+    def rows(self, message: Message) -> bytes:
         """Put a changed row, key or filter into one of the fields that hold some."""
         holders = [(owner, field) for owner, field in _fields(message) if field.type == Field.TYPE_BYTES]
         if not holders:
-            return self._meaning(message)
+            return self.meaning(message)
         filled = [(owner, field) for owner, field in holders if getattr(owner, field.name)]
         owner, field = self._rng.choice(filled if filled and self._rng.random() < 0.8 else holders)
         self._set(owner, field, self._bytes(field.name, getattr(owner, field.name)))
         return message.SerializePartialToString()
 
-    def _wire(self, message: Message) -> bytes:
+    def wire(self, message: Message) -> bytes:
         body = message.SerializeToString()
         for _ in range(self._rng.randint(1, 2)):
             body = mutate_fields(self._rng, body)
         return body
 
-    def _bits(self, message: Message) -> bytes:
+    def bits(self, message: Message) -> bytes:
         return mutate_bytes(self._rng, message.SerializeToString())
 
     def _change_field(self, message: Message) -> None:
@@ -248,11 +248,11 @@ class Mutator:
 
 #: Level -> how often, and how.
 _LEVELS: dict[str, tuple[int, Callable[[Mutator, Any], bytes]]] = {
-    "valid": (6, Mutator._valid),
-    "meaning": (28, Mutator._meaning),
-    "rows": (46, Mutator._rows),
-    "wire": (15, Mutator._wire),
-    "bits": (5, Mutator._bits),
+    "valid": (6, Mutator.valid),
+    "meaning": (28, Mutator.meaning),
+    "rows": (46, Mutator.rows),
+    "wire": (15, Mutator.wire),
+    "bits": (5, Mutator.bits),
 }
 
 

@@ -26,6 +26,8 @@ from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Origin
+from ots_tunnel.sinks.kafka.producer import ReportingProducer
+from ots_tunnel.sinks.kafka.settings import producer_settings
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.topic import Read, java_partition, numbers_by_key, read_topic
 from tests.support.guards import LimitedGuard, OpenGuard
@@ -214,11 +216,18 @@ async def test_who_may_not_write_is_refused(
 
 @pytest.mark.parametrize("name", ["_FENCED", "CLUSTER_AUTHORIZATION_FAILED"])
 async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
-    broker: Broker, topic: str, name: str
+    broker: Broker, topic: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    producers: list[ReportingProducer] = []
+
+    def recorded(*arguments: Any) -> ReportingProducer:
+        producers.append(ReportingProducer(*arguments))
+        return producers[-1]
+
+    monkeypatch.setattr("ots_tunnel.sinks.kafka.connections.ReportingProducer", recorded)
     async with opened(broker, topic) as sink:
         await sink.write(batch([numbered_record(1, 1)]), OpenGuard())
-        (await sink._connections.ready()).fatal = Failure(name, "broken", fatal=True)
+        producers[-1].fatal = Failure(name, "broken", fatal=True)
         if name == "_FENCED":
             await asyncio.gather(*(sink.write(batch([numbered_record(key, 2)]), OpenGuard()) for key in range(3)))
         else:
@@ -315,11 +324,11 @@ async def test_a_strange_certificate_is_not_trusted(broker: Broker, topic: str) 
 
 
 async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(broker, topic) as ready:
-        settings = {**ready._connections._settings, "queue.buffering.max.messages": 7}
+    def settings(config: KafkaSinkConfig, deadline: float) -> dict[str, Any]:
+        return {**producer_settings(config, deadline), "queue.buffering.max.messages": 7}
+
+    monkeypatch.setattr("ots_tunnel.sinks.kafka.connections.producer_settings", settings)
     async with opened(broker, topic) as sink:
-        await sink.close()
-        monkeypatch.setattr(sink._connections, "_settings", settings)
         await asyncio.gather(
             sink.write(batch(counted(100, 3)), OpenGuard()),
             sink.write(

@@ -97,7 +97,8 @@ async def test_j10_a_write_that_does_not_end_is_left_after_a_bounded_time_and_it
         beats = len(scene.times("heartbeat"))
         await until(lambda: pb.CLOSE in _reported(scene, channel_id))
         waited = now() - scene.times("heartbeat")[beats]  # the answer to this one says CLOSING
-        least = worker._settings.abandon_after + worker._settings.write_deadline
+        settings = scene.settings(drain=100)
+        least = settings.abandon_after + settings.write_deadline
         assert least <= waited <= least + 2
         assert sink.gate is not None
         sink.gate.set()

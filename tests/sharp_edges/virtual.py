@@ -13,9 +13,10 @@ from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Sink
 from ots_tunnel.transport.inprocess import InProcessTransport
+from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.channel_scene import SETTINGS
-from tests.support.emulator_scene import CREDENTIALS, TABLE, EmulatorScene
+from tests.support.emulator_scene import CREDENTIALS, TABLE, EmulatorScene, Handle
 
 KEYS = [f"k{number:03}" for number in range(100)]
 
@@ -58,22 +59,24 @@ class VirtualScene(EmulatorScene):
             self.connects.append(pb.ConnectRequest.FromString(request.body))
         return self.deliver(name, await self.emulator.handle(request))
 
-    def calling_client(self) -> TunnelClient:
-        """A client whose calls are recorded."""
-        return TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
+    def calling_client(self, handle: Handle | None = None) -> TunnelClient:
+        """A client whose calls are recorded, unless `handle` answers them."""
+        return TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(handle or self.handle))
 
     @property
     def clients(self) -> list[str]:
         """Ids of the clients that the service knows."""
         return list(self.emulator.tunnel("demo", self.tunnel_id).clients)
 
-    def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
-        """A worker with a heartbeat every 10 s and a timeout of 40 s, unless told otherwise."""
-        times = {"interval": 10, "timeout": 40, "early_spacing": 1, "reconnect": (1, 3), "drain": 45, **settings}
-        mine = replace(SETTINGS, tunnel_id=self.tunnel_id, table=TABLE, tunnel_name="t", **times)  # type: ignore[arg-type]
-        return TunnelWorker(
-            self.calling_client(), sink, mine, clock=asyncio.get_running_loop().time, entropy=lambda: 0.5
-        )
+    def settings(self, **changes: object) -> WorkerSettings:
+        """A heartbeat every 10 s and a timeout of 40 s, unless `changes` say otherwise."""
+        times = {"interval": 10, "timeout": 40, "early_spacing": 1, "reconnect": (1, 3), "drain": 45, **changes}
+        return replace(SETTINGS, tunnel_id=self.tunnel_id, table=TABLE, tunnel_name="t", **times)  # type: ignore[arg-type]
+
+    def worker(self, sink: Sink, *, handle: Handle | None = None, **settings: object) -> TunnelWorker:
+        """A worker in the loop's time on the scene's tunnel."""
+        client, clock = self.calling_client(handle), asyncio.get_running_loop().time
+        return TunnelWorker(client, sink, self.settings(**settings), clock=clock, entropy=lambda: 0.5)
 
 
 async def streaming() -> VirtualScene:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -26,6 +26,7 @@ from ots_tunnel.model import (
     TunnelType,
 )
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -36,6 +37,9 @@ from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.waiting import until
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
+#: What answers the calls of a client in this process.
+Handle = Callable[[HttpRequest], Awaitable[HttpResponse]]
+
 TABLE = "events"
 COPY = "events_copy"
 FAST = WorkerSettings(
@@ -111,10 +115,19 @@ class EmulatorScene:
     async def describe(self) -> TunnelDescription:
         return await self.client.describe_tunnel(TABLE, "t")
 
-    def worker(self, sink: Sink, **settings: object) -> TunnelWorker:
-        mine = replace(FAST, tunnel_id=self.tunnel_id, **settings)  # type: ignore[arg-type]
-        client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.emulator.handle))
-        return TunnelWorker(client, sink, mine)
+    def settings(self, **changes: object) -> WorkerSettings:
+        """Settings with short times for the scene's tunnel."""
+        return replace(FAST, tunnel_id=self.tunnel_id, **changes)  # type: ignore[arg-type]
+
+    def worker(self, sink: Sink, *, handle: Handle | None = None, **settings: object) -> TunnelWorker:
+        """A worker on the scene's tunnel.
+
+        Args:
+            handle: answers its calls in place of the emulator.
+        """
+        transport = InProcessTransport(handle or self.emulator.handle)
+        client = TunnelClient("http://emulator", "demo", CREDENTIALS, transport)
+        return TunnelWorker(client, sink, self.settings(**settings))
 
     @asynccontextmanager
     async def running(self, *workers: TunnelWorker) -> AsyncIterator[None]:

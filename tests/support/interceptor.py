@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import CREDENTIALS, EmulatorScene
+from tests.support.emulator_scene import EmulatorScene
 
 
 @dataclass
@@ -44,7 +41,3 @@ class Interceptor:
             self.hidden_at = time.monotonic()
             return HttpResponse(200, answer.headers, b"")
         return answer
-
-    def put_before(self, worker: TunnelWorker) -> Interceptor:
-        worker._client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self.handle))
-        return self

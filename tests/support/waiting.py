@@ -14,13 +14,15 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-#: Seconds between two looks: of the loop, and of a thread that may wait for another process.
+#: Seconds between two looks: of the loop, of a loop of virtual time, where a wait of hours is usual, and of a thread
+#: that may wait for another process.
 LOOP_PAUSE = 0.01
+VIRTUAL_PAUSE = 0.05
 THREAD_PAUSE = 0.02
 
 
 async def until(
-    condition: Callable[[], T | Awaitable[T]], seconds: float = 10, what: str = "", *, pause: float = LOOP_PAUSE
+    condition: Callable[[], T | Awaitable[T]], seconds: float = 10, what: str = "", *, pause: float | None = None
 ) -> T:
     """Wait in the event loop for a condition; return its first true answer.
 
@@ -28,9 +30,11 @@ async def until(
         condition: a function, or a coroutine function.
         seconds: real time after which the test fails.
         what: what is waited for, in the words of a failure.
-        pause: seconds of the loop between two looks.
+        pause: seconds of the loop between two looks; by default what suits the loop.
     """
     give_up = time.monotonic() + seconds
+    if pause is None:
+        pause = VIRTUAL_PAUSE if getattr(asyncio.get_running_loop(), "looptime_on", False) else LOOP_PAUSE
     while True:
         answer: Any = condition()
         found: T = await answer if inspect.isawaitable(answer) else answer

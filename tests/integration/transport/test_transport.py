@@ -237,7 +237,7 @@ async def test_a_connection_that_was_closed_while_idle_is_not_used_again(server:
     transport = AioTransport(server.endpoint)
     await transport.send(request(), timeout=5)
     server.last.close()
-    await until(lambda: not any(connection.is_usable for connection in transport._idle), what="the end is noticed")
+    await until(lambda: transport.reusable_connections == 0, what="the end is noticed")
 
     assert (await transport.send(request(), timeout=5)).body == b"ok"
     assert server.connections == 2
@@ -248,7 +248,7 @@ async def test_bytes_that_nobody_asked_for_end_a_connection(server: RawServer) -
     transport = AioTransport(server.endpoint)
     await transport.send(request(), timeout=5)
     server.last.write(OK)
-    await until(lambda: not any(connection.is_usable for connection in transport._idle), what="the bytes have come")
+    await until(lambda: transport.reusable_connections == 0, what="the bytes have come")
     server.answer = OK.replace(b"ok", b"no")
 
     assert (await transport.send(request(), timeout=5)).body == b"no"

@@ -61,8 +61,8 @@ class Chaos:
         self.scene = scene
         self.chance = random.Random(seed)
         self.transport = LateTransport(scene, self.chance)
-        self.workers = [self.worker(tag) for tag in ("a", "b")]
-        self.interceptors = [Interceptor(scene).put_before(worker) for worker in self.workers]
+        self.interceptors = [Interceptor(scene) for _ in range(2)]
+        self.workers = [self.worker(tag, each) for tag, each in zip("ab", self.interceptors, strict=True)]
         fault = scene.emulator.faults.add
         self.troubles: list[Callable[[], object]] = [
             lambda: fault(FaultRule("Checkpoint", count=2, drop_response=True)),
@@ -78,7 +78,7 @@ class Chaos:
             self.spoil_a_heartbeat,
         ]
 
-    def worker(self, tag: str) -> TunnelWorker:
+    def worker(self, tag: str, interceptor: Interceptor) -> TunnelWorker:
         settings = replace(
             FAST,
             tunnel_id=self.scene.tunnel_id,
@@ -87,7 +87,7 @@ class Chaos:
             max_parallel_channels=self.chance.choice([0, 1, 2]),
             memory_budget_bytes=self.chance.choice([1 << 28, 1 << 24]),
         )
-        client = TunnelClient("http://emulator", "demo", CREDENTIALS, self.scene.transport)
+        client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(interceptor.handle))
         table = TableClient("http://emulator", "demo", CREDENTIALS, self.transport)
         self.transport.close = _stay_open  # type: ignore[method-assign]  # shared by both sinks
         sink = TablestoreSink(table, COPY, delivery=DELIVERY, lanes=4, deadline=settings.write_deadline)

@@ -31,9 +31,9 @@ async def test_a_channel_that_vanishes_in_the_middle_of_a_write_and_returns_is_n
     scene: EmulatorScene,
 ) -> None:
     sink = RecordingSink(gate=asyncio.Event())
-    worker = scene.worker(sink, timeout=2)
-    deadline = worker._settings.write_deadline
-    interceptor = Interceptor(scene).put_before(worker)
+    interceptor = Interceptor(scene)
+    worker = scene.worker(sink, handle=interceptor.handle, timeout=2)
+    deadline = scene.settings(timeout=2).write_deadline
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -64,9 +64,9 @@ async def test_a_channel_that_returned_is_not_handed_back_while_the_abandoned_wr
     scene: EmulatorScene,
 ) -> None:
     sink = RecordingSink(gate=asyncio.Event())
-    worker = scene.worker(sink, timeout=3)
-    deadline = worker._settings.write_deadline
-    interceptor = Interceptor(scene).put_before(worker)
+    interceptor = Interceptor(scene)
+    worker = scene.worker(sink, handle=interceptor.handle, timeout=3)
+    deadline = scene.settings(timeout=3).write_deadline
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -82,8 +82,8 @@ async def test_a_channel_that_returned_is_not_handed_back_while_the_abandoned_wr
 
 async def test_a_drain_hands_back_what_a_hanging_write_held(scene: EmulatorScene) -> None:
     hanging = RecordingSink(gate=asyncio.Event())
-    worker = scene.worker(hanging, drain=2)
-    interceptor = Interceptor(scene).put_before(worker)
+    interceptor = Interceptor(scene)
+    worker = scene.worker(hanging, handle=interceptor.handle, drain=2)
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -93,15 +93,16 @@ async def test_a_drain_hands_back_what_a_hanging_write_held(scene: EmulatorScene
 
     assert hanging.written == []
     assert time.monotonic() - began < 2
-    assert min(interceptor.closed_at) - began >= worker._settings.abandon_after + worker._settings.write_deadline - 0.02
+    settings = scene.settings(drain=2)
+    assert min(interceptor.closed_at) - began >= settings.abandon_after + settings.write_deadline - 0.02
     assert {channel.status for channel in scene.channels().values()} == {ChannelStatus.CLOSE}
     assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
 
 
 async def test_an_answer_that_makes_no_sense_is_a_hiccup(scene: EmulatorScene) -> None:
     sink = RecordingSink()
-    worker = scene.worker(sink)
-    interceptor = Interceptor(scene, spoiled={"connect": 1, "heartbeat": 2, "shutdown": 1}).put_before(worker)
+    interceptor = Interceptor(scene, spoiled={"connect": 1, "heartbeat": 2, "shutdown": 1})
+    worker = scene.worker(sink, handle=interceptor.handle)
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -114,8 +115,8 @@ async def test_an_answer_that_makes_no_sense_is_a_hiccup(scene: EmulatorScene) -
 @pytest.mark.parametrize("delay", [0, 0.001, 0.004])
 async def test_channels_that_come_and_go_lose_nothing(scene: EmulatorScene, delay: float) -> None:
     sink = RecordingSink(delay=delay)
-    worker = scene.worker(sink, interval=0.05, timeout=1)
-    interceptor = Interceptor(scene).put_before(worker)
+    interceptor = Interceptor(scene)
+    worker = scene.worker(sink, handle=interceptor.handle, interval=0.05, timeout=1)
 
     async with scene.running(worker):
         for number in range(1, 8):

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections.abc import Callable
 
 import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_emulator.server.faults import FaultRule
-from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import PermissionDenied, TunnelExpired
 from ots_tunnel.model import FINISHED, ChannelStatus, TunnelType
-from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import CREDENTIALS, EmulatorScene
+from tests.support.emulator_scene import EmulatorScene
+from tests.support.interceptor import Interceptor
 from tests.support.sinks import RecordingSink
 from tests.support.waiting import until
 
@@ -29,20 +25,8 @@ def scene() -> EmulatorScene:
     return EmulatorScene(Emulator(settings=Settings(page_rows=50, init_delay=0.01)))
 
 
-def watched(scene: EmulatorScene, worker: TunnelWorker) -> list[tuple[float, str]]:
-    """From now on, when the worker calls what."""
-    calls: list[tuple[float, str]] = []
-
-    async def handle(request: HttpRequest) -> HttpResponse:
-        calls.append((time.monotonic(), request.path.rpartition("/")[2]))
-        return await scene.emulator.handle(request)
-
-    worker._client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(handle))
-    return calls
-
-
-def beats(calls: list[tuple[float, str]]) -> list[float]:
-    return [at for at, name in calls if name == "heartbeat"]
+def beats(interceptor: Interceptor) -> list[float]:
+    return interceptor.times("heartbeat")
 
 
 @pytest.mark.parametrize("operation", ["Checkpoint", "GetCheckpoint", "ReadRecords"])
@@ -51,15 +35,15 @@ async def test_beats_go_on_while_other_calls_hang(scene: EmulatorScene, operatio
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule(operation=operation, latency=1.2, count=4))
     sink = RecordingSink()
-    worker = scene.worker(sink, interval=0.1, timeout=5)
-    calls = watched(scene, worker)
+    interceptor = Interceptor(scene)
+    worker = scene.worker(sink, handle=interceptor.handle, interval=0.1, timeout=5)
 
     async with scene.running(worker):
         await scene.put(KEYS)
-        await until(lambda: len(beats(calls)) > 10)
+        await until(lambda: len(beats(interceptor)) > 10)
         await until(lambda: len(sink.written) >= 100, what="all")
 
-    gaps = [later - earlier for earlier, later in itertools.pairwise(beats(calls))]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(beats(interceptor))]
     assert max(gaps) < 0.8
     assert sorted(sink.written) == sorted(scene.everything())
 
@@ -69,15 +53,15 @@ async def test_beats_go_on_while_the_sink_hangs(scene: EmulatorScene) -> None:
     await scene.create_tunnel(TunnelType.Stream)
     gate = asyncio.Event()
     sink = RecordingSink(gate=gate)
-    worker = scene.worker(sink, interval=0.1)
-    calls = watched(scene, worker)
+    interceptor = Interceptor(scene)
+    worker = scene.worker(sink, handle=interceptor.handle, interval=0.1)
 
     async with scene.running(worker):
         await scene.put(KEYS)
         await sink.arrived.wait()
         before = worker.status.client_id
-        seen = len(beats(calls))
-        await until(lambda: len(beats(calls)) > seen + 15)
+        seen = len(beats(interceptor))
+        await until(lambda: len(beats(interceptor)) > seen + 15)
         gate.set()
         await until(lambda: len(sink.written) >= 100)
         assert worker.status.client_id == before
@@ -194,8 +178,8 @@ async def test_a_failing_channel_is_retried_at_the_pace_of_the_heartbeat(scene: 
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule(operation="ReadRecords", code="OTSInternalFailure", count=4))
     sink = RecordingSink()
-    worker = scene.worker(sink, interval=0.2)
-    calls = watched(scene, worker)
+    interceptor = Interceptor(scene)
+    worker = scene.worker(sink, handle=interceptor.handle, interval=0.2)
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -203,6 +187,6 @@ async def test_a_failing_channel_is_retried_at_the_pace_of_the_heartbeat(scene: 
         (view,) = worker.status.channels.values()
         assert view.progress.error is None
 
-    opened = [at for at, name in calls if name == "getcheckpoint"]
+    opened = interceptor.times("getcheckpoint")
     assert min(later - earlier for earlier, later in itertools.pairwise(opened)) > 0.15
     assert sorted(sink.written) == sorted(scene.everything())

@@ -81,8 +81,8 @@ def test_the_document_is_what_the_operator_reads() -> None:
 
 
 def test_rates_are_of_the_last_seconds_also_without_readers() -> None:
-    made, now = status(), 0.0
-    made._rows = Rate(lambda: made.metrics.rows_total, lambda: now)
+    now = 0.0
+    made = WorkerStatus("tid", "uid-pod", WorkerMetrics("orders", "count"), clock=lambda: now)
     for second in range(100):
         now = float(second)
         made.metrics.rows_total = 10 * min(second, 50)

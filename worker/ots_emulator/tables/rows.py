@@ -162,6 +162,11 @@ class Rows:
         else:
             self.remove(key)
 
+    @property
+    def expiry_dates(self) -> int:
+        """Number of dates kept to find expired rows; 0 where cells live without end."""
+        return 0 if self._expiry is None else len(self._expiry)
+
     def change_time_to_live(self, time_to_live: int) -> None:
         """Set the time to live in seconds; cells that have expired before must have been removed."""
         if time_to_live != self._time_to_live:

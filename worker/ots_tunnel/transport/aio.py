@@ -69,6 +69,11 @@ class AioTransport:
     def __repr__(self) -> str:
         return f"AioTransport({self.endpoint})"
 
+    @property
+    def reusable_connections(self) -> int:
+        """Idle connections that the next request can use."""
+        return sum(connection.is_usable for connection in self._idle)
+
     async def send(
         self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
     ) -> HttpResponse:

@@ -58,7 +58,12 @@ class WorkerStatus:
     """Figures of one worker, written by the engine and read by the status server."""
 
     def __init__(
-        self, tunnel_id: str, client_tag: str, metrics: WorkerMetrics, wall: Callable[[], float] = time.time
+        self,
+        tunnel_id: str,
+        client_tag: str,
+        metrics: WorkerMetrics,
+        wall: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.tunnel_id = tunnel_id
         self.client_tag = client_tag
@@ -73,8 +78,8 @@ class WorkerStatus:
         self.budget: ByteBudget | None = None
         self.metrics = metrics
         self.wall = wall
-        self._rows = Rate(lambda: metrics.rows_total)
-        self._busy = Rate(metrics.busy.seconds)
+        self._rows = Rate(lambda: metrics.rows_total, clock)
+        self._busy = Rate(metrics.busy.seconds, clock)
 
     def __repr__(self) -> str:
         return f"WorkerStatus({self.client_id}, {len(self.channels)} channels)"

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -22,6 +23,20 @@ from tests.support.emulator_driver import Driver, delete_one, increment, put
 from tests.support.emulator_state import crashed, picture_of, reopened
 
 MakeDriver = Callable[..., Driver]
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """Connections to databases that are opened from now on."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def recorded(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", recorded)
+    return opened
 
 
 def restarted(driver: Driver) -> Driver:
@@ -298,15 +313,15 @@ async def test_instances_come_and_go_while_it_runs(driver: Driver) -> None:
     third.emulator.close()
 
 
-async def test_what_cannot_be_kept_is_not_acknowledged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_cannot_be_kept_is_not_acknowledged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, connections: list[sqlite3.Connection]
+) -> None:
     driver = Driver(tmp_path / "data")
     await driver.create_table()
     await driver.put(1, put("v", 1))
-    storage = driver.emulator.service.storage
     assert driver.data is not None
-    assert storage is not None
     before = picture_of(driver.emulator)
-    storage._db.execute("PRAGMA max_page_count = 1").fetchone()
+    connections[-1].execute("PRAGMA max_page_count = 1").fetchone()
 
     rows = [(Action.PUT, key, [put("v", "x" * 10_000)]) for key in range(100)]
     with caplog.at_level(logging.CRITICAL), pytest.raises(ServiceError, match="OTSInternalServerError"):
@@ -407,12 +422,13 @@ async def test_a_directory_in_use_or_none_at_all(driver: Driver, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
-def test_fsync_waits_for_the_disk_with_every_commit(tmp_path: Path, *, fsync: bool, level: int) -> None:
+def test_fsync_waits_for_the_disk_with_every_commit(
+    tmp_path: Path, connections: list[sqlite3.Connection], *, fsync: bool, level: int
+) -> None:
     emulator = Emulator(settings=Settings(fsync=fsync), data=tmp_path)
     try:
-        assert emulator.service.storage is not None
         # SQLite's NORMAL and FULL.
-        assert emulator.service.storage._db.execute("PRAGMA synchronous").fetchone() == (level,)
+        assert connections[-1].execute("PRAGMA synchronous").fetchone() == (level,)
     finally:
         emulator.close()
 

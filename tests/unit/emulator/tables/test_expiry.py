@@ -90,8 +90,7 @@ def test_a_shorter_time_to_live_counts_for_rows_that_are_there() -> None:
 def test_a_row_costs_one_date_however_often_it_is_written() -> None:
     rows = rows_with(*((1, time_ms) for time_ms in range(1000)))
 
-    assert rows._expiry is not None
-    assert len(rows._expiry) == 1
+    assert rows.expiry_dates == 1
 
 
 def test_dates_of_rows_that_are_gone_do_not_pile_up() -> None:
@@ -100,8 +99,7 @@ def test_dates_of_rows_that_are_gone_do_not_pile_up() -> None:
         rows.store((9,), image_of(9, number), versioned=False)
         rows.remove((9,))
 
-    assert rows._expiry is not None
-    assert len(rows._expiry) < 2000
+    assert rows.expiry_dates < 2000
     rows.expire(4001)
     assert times_of(rows) == {8: [5000]}
 

@@ -17,7 +17,7 @@ from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.folder import FolderStore
-from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.json_lines import JsonLines, Line
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.json_record import json_form
 
@@ -61,10 +61,14 @@ Opener = Callable[..., ChannelFiles[Record]]
 @pytest.fixture
 def open_channel(tmp_path: Path) -> Opener:
     def opened(
-        channel_type: ChannelType = ChannelType.STREAM, *, max_bytes: int = 1, max_seconds: float = 60
+        channel_type: ChannelType = ChannelType.STREAM,
+        *,
+        max_bytes: int = 1,
+        max_seconds: float = 60,
+        line: Line[Record] = json_form,
     ) -> ChannelFiles[Record]:
         backoff = Backoff(0.01, 2, 0.05, 0)
-        files = FileSettings(FolderStore(tmp_path), JsonLines(json_form), max_bytes, max_seconds, backoff, lambda: 0.5)
+        files = FileSettings(FolderStore(tmp_path), JsonLines(line), max_bytes, max_seconds, backoff, lambda: 0.5)
         return ChannelFiles("t/c1", channel_type, files)
 
     return opened

@@ -7,16 +7,19 @@ import os
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ots_tunnel.errors import OwnershipLost, SinkError, SinkRejected
-from ots_tunnel.model import ChannelType, Token
+from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Guard
 from ots_tunnel.sinks.files import folder as folder_store
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
+from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.store import FileSpoiled
+from ots_tunnel.sinks.json_record import json_form
 from tests.support.guards import ClosedGuard, OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, changes, contents, rows
 
@@ -176,7 +179,7 @@ async def test_what_is_abandoned_leaves_nothing(open_channel: Opener, tmp_path: 
 
 
 async def test_what_a_killed_worker_was_filling_is_removed(open_channel: Opener, tmp_path: Path) -> None:
-    left = await open_channel()._files.store.spool("t/c1")
+    left = await FolderStore(tmp_path).spool("t/c1")
     left.write_bytes(b"half a rec")
 
     await open_channel().open(START)
@@ -247,16 +250,18 @@ async def test_a_file_that_was_taken_away_while_it_was_filled_is_read_again(
 
 
 async def test_what_was_written_in_part_never_appears(open_channel: Opener, tmp_path: Path) -> None:
-    channel = open_channel(max_bytes=1_000_000, max_seconds=0.05)
+    is_full = False
+
+    def line(record: Record, channel_id: ChannelId) -> dict[str, Any]:
+        if is_full:
+            raise OSError(28, "No space left on device")
+        return json_form(record, channel_id)
+
+    channel = open_channel(max_bytes=1_000_000, max_seconds=0.05, line=line)
     await channel.open(START)
     await put(channel, changes(1), OpenGuard())
-    assert channel._filling is not None
-    monkey = channel._filling.writer
 
-    def half(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkey.write = half  # type: ignore[method-assign]
+    is_full = True
     with pytest.raises(SinkError, match="No space"):
         await put(channel, changes(2), OpenGuard())
     await asyncio.sleep(0.2)

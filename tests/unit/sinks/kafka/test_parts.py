@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import math
 import os
 import random
 import sys
 from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.kafka.connections import Connections
-from ots_tunnel.sinks.kafka.failures import _VERDICTS, Failure, Verdict, is_about_login, is_about_one_record, verdict
+from ots_tunnel.sinks.kafka.failures import VERDICTS, Failure, Verdict, is_about_login, is_about_one_record, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin, Login
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
 from ots_tunnel.sinks.kafka.settings import delivery_timeout, producer_settings
@@ -202,7 +204,7 @@ def test_failures_are_told_apart(failure: Failure, expected: Verdict) -> None:
 
 def test_what_may_be_said_of_others_is_never_held_against_a_record() -> None:
     """A record is only handed back as refused when its request held nothing else, or the client itself refused it."""
-    for name in _VERDICTS:
+    for name in VERDICTS:
         if is_about_one_record(Failure(name, "")):
             assert verdict(Failure(name, "")) is Verdict.ALONE
             assert verdict(Failure(name, ""), alone=True) is Verdict.REJECTED
@@ -297,13 +299,16 @@ def test_whatever_fails_every_record_is_stored_and_none_overtakes_its_key(seed: 
         assert numbers == sorted(numbers)
 
 
-def test_a_login_that_vanishes_for_a_moment_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_login_that_vanishes_for_a_moment_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("username", "password"):
         (tmp_path / name).write_text("hush")
     sasl = {"mechanism": "PLAIN", "directory": tmp_path}
     config = kafka(securityProtocol="SASL_SSL", sasl=sasl)
+    impatient = partial(FileLogin, clock=lambda: math.inf)
+    monkeypatch.setattr("ots_tunnel.sinks.kafka.connections.FileLogin", impatient)
     connections = Connections(config, deadline=10, check_pause=lambda: 0.0)
-    connections._login = FileLogin(tmp_path, clock=lambda: float("inf"))
 
     (tmp_path / "password").unlink()
     assert not connections.refresh_login()

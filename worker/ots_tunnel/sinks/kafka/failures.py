@@ -45,7 +45,7 @@ class Verdict(enum.Enum):
 
 
 #: Failures of one message, of the topic or of its rights; any other passes by itself.
-_VERDICTS = {
+VERDICTS = {
     # A broker reports these for a whole request, which may hold other messages.
     "MSG_SIZE_TOO_LARGE": Verdict.ALONE,
     "RECORD_LIST_TOO_LARGE": Verdict.ALONE,
@@ -80,7 +80,7 @@ def verdict(failure: Failure, *, alone: bool = False) -> Verdict:
     Args:
         alone: its request held no other message.
     """
-    found = _VERDICTS.get(failure.name, Verdict.AGAIN)
+    found = VERDICTS.get(failure.name, Verdict.AGAIN)
     if found is Verdict.ALONE and (alone or failure.by_client):
         return Verdict.REJECTED
     return found
