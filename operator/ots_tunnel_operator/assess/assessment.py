@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ots_tunnel_operator.assess.completion import is_completed, was_completed
+from ots_tunnel_operator.assess.degradation import find_degradation
+from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, retention_used
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
@@ -27,6 +29,12 @@ class Assessment:
     """Whether everything that the tunnel has to deliver is delivered now."""
     deployed_replicas: int
     """Workers that the Deployment asks for; 0 without a Deployment."""
+    base_eta: int | None
+    """Seconds until every existing row is copied; None while unknown."""
+    retention_used: int | None
+    """Percent of the stream's retention that unconsumed changes use; None while unknown."""
+    degradation: Problem | None
+    """The most severe problem that does not prevent progress."""
 
 
 def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
@@ -39,11 +47,16 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     snapshot = assess_snapshot(world, missing_seconds=spark_missing_seconds)
     description = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
     deployment = world.deployment
+    lag = None if description is None else measure(description, world.pods, world.now)
+    eta = base_eta(world, snapshot)
     return Assessment(
         problem=find_problem(world, snapshot),
         snapshot=snapshot,
-        lag=None if description is None else measure(description, world.pods, world.now),
+        lag=lag,
         was_completed=was_completed(world),
         is_completed=is_completed(world),
         deployed_replicas=0 if deployment is None else int(deployment["spec"].get("replicas", 1)),
+        base_eta=eta,
+        retention_used=retention_used(world, lag),
+        degradation=find_degradation(world, lag, retention_ahead(world, lag, snapshot, eta)),
     )

@@ -5,9 +5,7 @@ Messages contain no figure that changes by itself, so that a steadily degraded o
 
 from __future__ import annotations
 
-from ots_tunnel_operator.assess.forecast import retention_ahead
 from ots_tunnel_operator.assess.lag import Lag, round_lag
-from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import World
@@ -18,13 +16,19 @@ RESTARTS = 3
 SHOWN_CLIENTS = 5
 
 
-def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None) -> Problem | None:
-    """The most severe degradation; None without one."""
+def find_degradation(world: World, lag: Lag | None, retention_ahead: int | None) -> Problem | None:
+    """The most severe degradation; None without one.
+
+    Args:
+        world: what was observed.
+        lag: of the tunnel.
+        retention_ahead: percent of the retention in use now, or at the end of the base phase; None is unknown.
+    """
     found = (
         _foreign(world),
         _failing(world),
         _channel_errors(world),
-        _at_risk(world, snapshot, lag),
+        _at_risk(world, retention_ahead),
         _late(world, lag),
     )
     return next((problem for problem in found if problem is not None), None)
@@ -69,10 +73,9 @@ def _channel_errors(world: World) -> Problem | None:
     return None
 
 
-def _at_risk(world: World, snapshot: Snapshot, lag: Lag | None) -> Problem | None:
+def _at_risk(world: World, used: int | None) -> Problem | None:
     """Warn by the forecast for the end of the base phase, where there is one (docs/architecture.md 3.3)."""
     limit = world.resource.spec.monitoring.retention_warning_percent
-    used = retention_ahead(world, lag, snapshot)
     if used is None or used < limit:
         return None
     return Problem(

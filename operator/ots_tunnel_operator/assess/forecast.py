@@ -57,9 +57,8 @@ def retention_used(world: World, lag: Lag | None, *, later: float = 0.0) -> int 
     return min(MAX_PERCENT, int(100 * (behind + later) / retention))
 
 
-def retention_ahead(world: World, lag: Lag | None, snapshot: Snapshot) -> int | None:
+def retention_ahead(world: World, lag: Lag | None, snapshot: Snapshot, eta: int | None) -> int | None:
     """`retention_used` at the end of a running base phase whose end is known; else as of now."""
-    eta = base_eta(world, snapshot)
     copying = eta and (lag is None or snapshot.state is not SnapshotState.NOT_NEEDED)
     return retention_used(world, lag, later=float(eta or 0) if copying else 0.0)
 

@@ -33,7 +33,6 @@ from collections.abc import Mapping
 
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.degradation import find_degradation
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Reason
@@ -44,7 +43,7 @@ from ots_tunnel_operator.world import Failure, Pod, Table, Tunnel, Unread, World
 def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mapping[str, ConditionValue]:
     """A value for every condition type."""
     lag = assessment.lag
-    degraded = _degraded(world, assessment, plan)
+    degraded = _degraded(assessment, plan)
     return {
         "Ready": _ready(world, plan, lag, degraded),
         "Progressing": _progressing(plan),
@@ -101,8 +100,8 @@ def _stalled(plan: Plan) -> ConditionValue:
     return ConditionValue(False, Reason.AS_EXPECTED)
 
 
-def _degraded(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
-    problem = plan.problem or find_degradation(world, assessment.snapshot, assessment.lag)
+def _degraded(assessment: Assessment, plan: Plan) -> ConditionValue:
+    problem = plan.problem or assessment.degradation
     if problem is not None:
         return ConditionValue(True, problem.reason, problem.message)
     return ConditionValue(False, Reason.AS_EXPECTED)

@@ -7,10 +7,8 @@ from typing import Any
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.forecast import base_eta, retention_used
 from ots_tunnel_operator.assess.lag import (
     HELD,
-    Lag,
     base_progress,
     count_channels,
     is_initialised,
@@ -18,7 +16,7 @@ from ots_tunnel_operator.assess.lag import (
     round_figure,
     round_lag,
 )
-from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
+from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import Plan
@@ -32,7 +30,7 @@ Status = dict[str, Any]
 
 def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
     """The whole status in camelCase; unknown fields are absent."""
-    lag, pods = assessment.lag, tuple(pod for pod in world.pods if pod.is_alive)
+    pods = tuple(pod for pod in world.pods if pod.is_alive)
     status: Status = {
         "observedGeneration": world.resource.generation,
         "phase": phase(world, assessment, plan),
@@ -42,8 +40,8 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "tunnel": _tunnel(world),
         "destination": dict(world.resource.recorded_destination) or None,
         "channels": _channels(world, pods),
-        "base": _base(world, assessment.snapshot),
-        "lag": _lag(world, lag),
+        "base": _base(world, assessment),
+        "lag": _lag(world, assessment),
         "throughput": _throughput(world, pods),
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "snapshot": _snapshot(world, assessment),
@@ -111,29 +109,25 @@ def _held(pod: Pod) -> int:
     return sum(channel.state in HELD for channel in report.channels) if report is not None else 0
 
 
-def _base(world: World, snapshot: Snapshot) -> Status | None:
+def _base(world: World, assessment: Assessment) -> Status | None:
+    eta: Status = {} if assessment.base_eta is None else {"etaSeconds": round_figure(assessment.base_eta)}
     if world.resource.spec.uses_spark:
-        progress = snapshot.progress
+        progress = assessment.snapshot.progress
         if progress is None or progress.total is None:
             return world.resource.status.get("base")
         share = percent(progress.done, progress.total)
-        return {"percent": share, "done": progress.done, "total": progress.total} | _eta(world, snapshot)
+        return {"percent": share, "done": progress.done, "total": progress.total} | eta
     if world.resource.spec.source.tunnel.type == "Stream" or not isinstance(world.tunnel, Tunnel):
         return None
     found = base_progress(world.tunnel.description)
     if found is None:
         return None
     done, total, rows = found
-    return {"percent": percent(done, total), "rows": rows, "done": done, "total": total} | _eta(world, snapshot)
+    return {"percent": percent(done, total), "rows": rows, "done": done, "total": total} | eta
 
 
-def _eta(world: World, snapshot: Snapshot) -> Status:
-    eta = base_eta(world, snapshot)
-    return {} if eta is None else {"etaSeconds": round_figure(eta)}
-
-
-def _lag(world: World, lag: Lag | None) -> Status | None:
-    used = retention_used(world, lag)
+def _lag(world: World, assessment: Assessment) -> Status | None:
+    lag, used = assessment.lag, assessment.retention_used
     retention: Status = {} if used is None else {"retentionUsedPercent": used}
     if lag is None:
         return {"observedTime": timestamp(world.now)} | retention if retention else None
