@@ -44,7 +44,7 @@ async def test_a_reader_who_goes_away_ends_the_worker(scene: EmulatorScene, tmp_
     left = await ended(await started(path, output), path)
 
     assert left.code == 4, left
-    assert left.error == "SinkRejected: BrokenPipe: sink.stdout: nobody reads standard output any more"
+    assert left.error == "SinkRejected: BrokenPipe: sink.stdout: the reader of standard output has closed it"
     assert left.last_words == f"{left.error}\n"
 
 

@@ -1,4 +1,4 @@
-"""Where records go."""
+"""Sections of the document that name a sink; `ots_tunnel.sinks.choice` has the implementation of each."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ots_tunnel.config.kafka import KafkaSinkConfig
 from ots_tunnel.config.problems import Contradiction, NotAllowed, looks_secret
 
 
-def _is_no_secret(path: Any) -> Any:
+def _not_a_secret(path: Any) -> Any:
     if looks_secret(path):
         raise NotAllowed
     return path
 
 
 class TablestoreSinkConfig(InstanceConfig):
-    """Another table; it exists already (the operator ensures it)."""
+    """A table that exists; the operator creates it where it is missing."""
 
     table: TableName
     """Destination table."""
 
 
 class StdoutSinkConfig(ConfigModel):
-    """JSON lines on standard output, for looking."""
+    """JSON lines on standard output, to look at records."""
 
 
 class CountSinkConfig(ConfigModel):
-    """Counts and forgets; for measuring."""
+    """Counts records and drops them, to measure."""
 
 
 class PythonSinkConfig(ConfigModel):
-    """The user's own code."""
+    """The user's own Python code."""
 
     factory: Annotated[
         str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"), Words("package.module:name of a processor factory")
@@ -44,16 +44,16 @@ class PythonSinkConfig(ConfigModel):
 
 
 class HttpSinkConfig(ConfigModel):
-    """A web service that takes batches of CloudEvents."""
+    """A web service that accepts batches of CloudEvents."""
 
     url: WebUrl
-    """Where batches are posted."""
+    """Address to which batches are posted."""
     hmac_secret_file: Annotated[
-        NonEmptyPath | None, BeforeValidator(_is_no_secret), Words("the path of a file that holds the secret")
+        NonEmptyPath | None, BeforeValidator(_not_a_secret), Words("the path of a file that holds the secret")
     ] = None
     """File with the secret that signs every request (Standard Webhooks); read again when it changes."""
     timeout_seconds: float = Field(default=30, gt=0, le=300)
-    """Time a request may take."""
+    """Seconds a request may take; at most D of docs/architecture.md rule 4."""
 
 
 #: Members of `SinkConfig` whose sink can refuse one record and take the next.
@@ -61,7 +61,7 @@ REFUSING_SINKS = ("tablestore", "http", "kafka")
 
 
 class SinkConfig(ConfigModel):
-    """Exactly one member."""
+    """The sink: exactly one member is given."""
 
     tablestore: TablestoreSinkConfig | None = None
     files: FilesSinkConfig | None = None

@@ -1,6 +1,6 @@
-"""Records as CloudEvents 1.0 in batches of JSON, and the signature of Standard Webhooks over them; pure.
+"""Records as CloudEvents 1.0 in JSON batches, signed as Standard Webhooks describes; pure.
 
-An event's id is made of what a replay repeats, so that a receiver can tell repeats by source and id.
+A replay repeats the id of an event, so that a receiver recognizes repeated events by source and id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ots_tunnel.sinks.json_record import json_form
 CONTENT_TYPE = "application/cloudevents-batch+json; charset=UTF-8"
 _TYPES = {action: f"dev.ots-tunnel.row.{action.name.lower()}" for action in Action}
 
-#: Of a secret that is written as Standard Webhooks says.
+#: Begins a secret in the form of Standard Webhooks; base64 follows.
 PREFIX = b"whsec_"
 
 
@@ -34,7 +34,7 @@ class Event:
 
     @property
     def size(self) -> int:
-        """Bytes it takes in a request, its comma included."""
+        """Bytes in a request, with its comma."""
         return len(self.body) + 1
 
 
@@ -67,20 +67,20 @@ def _identity(record: Record, channel_id: ChannelId) -> str:
     sequence = record.sequence
     if sequence is not None:
         return f"{channel_id}:{sequence.epoch}.{sequence.timestamp_us}.{sequence.row_index}"
-    # Of existing rows each key comes once.
+    # Existing rows have no sequence; each of their keys comes once.
     return f"{channel_id}:{hashlib.sha256(record.key).hexdigest()[:32]}"
 
 
 def batch_body(events: tuple[Event, ...]) -> bytes:
-    """The JSON array of some events."""
+    """The JSON array of events."""
     return b"[" + b",".join(event.body for event in events) + b"]"
 
 
 def hmac_key(secret: bytes) -> bytes:
-    """The key that a secret stands for: behind `whsec_`, as Standard Webhooks writes it, is base64; else it is itself.
+    """The key of a secret: decoded from base64 after the prefix `whsec_`, otherwise the secret itself.
 
     Raises:
-        ValueError: there is no base64 behind it; the text does not repeat the secret.
+        ValueError: no base64 follows the prefix; the text does not repeat the secret.
     """
     if not secret.startswith(PREFIX):
         return secret

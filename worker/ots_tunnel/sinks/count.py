@@ -1,4 +1,4 @@
-"""Counts records and forgets them: for measuring what is in front of a sink."""
+"""A sink that counts records and drops them, to measure the worker without a destination."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ots_tunnel.sinks import Batch, Guard, Immediate
 
 
 class CountSink(Immediate):
-    """Confirms everything at once; `rows` and `bytes` say how much went by."""
+    """Confirms every batch at once; `rows` and `bytes` are what it received."""
 
     def __init__(self) -> None:
         self.rows = 0

@@ -1,10 +1,19 @@
-"""Which row changes may go into one request: pure bookkeeping of keys (docs/architecture.md 4.2).
+"""Groups row changes into requests without breaking the order per key: bookkeeping, no input or output.
 
-The rules that hold here:
-- a key has at most one change that is ready or taken; its later ones wait until that one is settled, so no request
-  holds a key twice and no change overtakes another one of its key, whatever fails in between;
-- followers of a settled key go first, so a hot key does not hold up the end of a page;
-- nothing is dropped: what was added is taken exactly once.
+Theory of operation. Every change is in one of three places:
+
+    waiting  ->  ready  ->  taken  ->  settled (forgotten)
+
+- A key has at most one change that is ready or taken; its later changes wait in a queue. So no request holds a key
+  twice, and no change overtakes an earlier one of its key, whatever fails in between.
+- When a change is settled, the next one of its key goes to the front of the ready ones. So a hot key, with many changes
+  in one page, does not delay the end of the page: its queue shrinks by one with every request.
+- Every change is taken exactly once. A change that fails stays taken; the caller sends it again.
+
+Example with requests of two rows: a1 b1 a2 c1 a3 (key and number) are added. Ready: a1 b1 c1; a2 and a3 wait. `take`
+gives a1 b1. When both are settled, a2 goes to the front, and `take` gives a2 c1, later a3.
+
+Source: docs/architecture.md 4.2.
 """
 
 from __future__ import annotations
@@ -16,7 +25,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Keyed(Protocol):
-    """What can be grouped: something that changes one row."""
+    """A change of one row."""
 
     @property
     def key(self) -> Hashable:
@@ -34,12 +43,12 @@ C = TypeVar("C", bound=Keyed)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one request and one row change may hold (docs/data-plane.md 2.2)."""
+    """Most that one request and one row change may hold (docs/data-plane.md 2.2)."""
 
     max_rows: int = 200
     """Row changes per request; the service's maximum is 200."""
     max_bytes: int = 4_000_000
-    """Bytes per request; the service's maximum is 4194304 by a smaller measure than the wire's."""
+    """Bytes per request; the service allows 4194304, which it counts without the wire's overhead."""
     max_cells: int = 1024
     """Attribute cells per row change; the service's maximum is 1024."""
 
@@ -50,7 +59,7 @@ class Grouping(Generic[C]):
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._ready: deque[C] = deque()
-        #: A key that is here has a change ready or taken; its queue holds those that come after it.
+        #: Keys with a change that is ready or taken, each with the queue of its later changes; None for no queue.
         self._followers: dict[Hashable, deque[C] | None] = {}
         self._held_rows = 0
         self._held_bytes = 0
@@ -60,7 +69,7 @@ class Grouping(Generic[C]):
 
     @property
     def held_rows(self) -> int:
-        """Changes that are not settled."""
+        """Number of changes that are not settled."""
         return self._held_rows
 
     @property
@@ -70,11 +79,11 @@ class Grouping(Generic[C]):
 
     @property
     def ready_rows(self) -> int:
-        """Changes that may be taken now."""
+        """Number of changes that may be taken now."""
         return len(self._ready)
 
     def add(self, change: C) -> None:
-        """Append a change; changes of one key are added in the order in which they happened."""
+        """Append a change; changes of one key are added in commit order."""
         self._held_rows += 1
         self._held_bytes += change.size
         if change.key not in self._followers:
@@ -87,7 +96,7 @@ class Grouping(Generic[C]):
         queue.append(change)
 
     def take(self) -> tuple[C, ...]:
-        """The changes of the next request, all of different keys; empty while nothing is ready.
+        """Take the changes of the next request, all of different keys; empty while none is ready.
 
         A change that is larger than a request is taken alone.
         """
@@ -101,7 +110,7 @@ class Grouping(Generic[C]):
         return tuple(taken)
 
     def settle(self, changes: Iterable[C]) -> None:
-        """Forget taken changes that are stored; the next change of each of their keys becomes ready.
+        """Forget taken changes; the next change of each of their keys becomes ready.
 
         Raises:
             KeyError: a change was not taken.

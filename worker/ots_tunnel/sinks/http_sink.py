@@ -1,7 +1,9 @@
-"""A web service as the sink: batches of CloudEvents, signed, in order per key (docs/sinks.md).
+"""A web service as the sink: signed batches of CloudEvents, in order per key (docs/sinks.md).
 
-Answers: 2xx confirms the whole batch. 408, 425, 429 and 5xx, and no answer, are tried again, not before Retry-After.
-400, 413 and 422 may be about one event, so the batch is halved until it is found. Everything else is final.
+2xx                                 the whole batch is stored
+408, 425, 429, 5xx, no answer       sent again after a pause, not before Retry-After
+400, 413, 422                       one event may be the cause: the batch is halved until it is found
+any other                           the batch is refused for good
 """
 
 from __future__ import annotations
@@ -29,20 +31,21 @@ from ots_tunnel.sinks.retries import log_retry, write_backoff
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody
 
-AGAIN = frozenset((408, 425, 429))
-PERHAPS_ONE_EVENT = frozenset((400, 413, 422))
-#: Longest pause that a Retry-After is believed, seconds.
-LONGEST_RETRY_AFTER = 600.0
+#: Statuses of a service that is busy, and those that a single event can cause.
+BUSY = frozenset((408, 425, 429))
+ABOUT_ONE_EVENT = frozenset((400, 413, 422))
+#: Longest pause that a Retry-After can ask for, seconds: a mistaken date must not stop the worker for days.
+MAX_RETRY_AFTER = 600.0
 
 
 class HttpSink(Immediate):
     """Posts records to one URL.
 
     Args:
-        source: names the table in every event.
+        source: names the table in every event, such as ``ots://instance/table``.
         delivery: size of a batch and pauses between tries.
-        lanes: requests in flight per channel; all of one key go one after the other.
-        deadline: seconds a request may take at most, whatever the document says (docs/architecture.md rule 4).
+        lanes: requests in flight per channel; those of one key are sent in sequence.
+        deadline: D, the most seconds that a request may take (docs/architecture.md rule 4).
         clock: Unix seconds.
 
     Raises:
@@ -61,7 +64,7 @@ class HttpSink(Immediate):
         entropy: Callable[[], float] = random.random,
     ) -> None:
         self._url = config.url
-        #: For messages: services take keys as parameters of the address.
+        #: For messages: the parameters of an address may hold keys of the service.
         self._where = config.url.partition("?")[0]
         self._secret_file = config.hmac_secret_file
         self._timeout = min(config.timeout_seconds, deadline)
@@ -71,7 +74,7 @@ class HttpSink(Immediate):
         self._lanes = lanes
         self._clock = clock
         self._entropy = entropy
-        self._secret()  # a missing file is a wrong document, not a refused batch
+        self._secret()  # a missing file fails the start, not the first batch
         self._session: aiohttp.ClientSession | None = None
         self.retries = 0
 
@@ -94,7 +97,7 @@ class HttpSink(Immediate):
         return f"HttpSink({self._where})"
 
     async def open(self) -> None:
-        """Get ready; the service itself is asked with the first records."""
+        """Prepare connections; the first batch is the first call of the service."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
         )
@@ -124,38 +127,38 @@ class HttpSink(Immediate):
         """See `Sink.tally`."""
         return Tally(write_retries=self.retries)
 
-    async def _deliver(self, events: tuple[Event, ...], guard: Guard, refused: OnRefused | None) -> None:
+    async def _deliver(self, events: tuple[Event, ...], guard: Guard, on_refused: OnRefused | None) -> None:
         status = await self._post(events, guard)
         if status is None:
             return
-        if status in PERHAPS_ONE_EVENT and len(events) == 1 and refused is not None:
-            return refused(events[0].record, f"HTTP {status}", f"{self._where} refuses")
-        if status not in PERHAPS_ONE_EVENT or len(events) == 1:
+        if status in ABOUT_ONE_EVENT and len(events) == 1 and on_refused is not None:
+            return on_refused(events[0].record, f"HTTP {status}", f"{self._where} refuses")
+        if status not in ABOUT_ONE_EVENT or len(events) == 1:
             raise SinkRejected(f"HTTP {status}", f"{self._where} refuses", (key_text(events[0].key),))
         middle = len(events) // 2
-        await self._deliver(events[:middle], guard, refused)
-        await self._deliver(events[middle:], guard, refused)
+        await self._deliver(events[:middle], guard, on_refused)
+        await self._deliver(events[middle:], guard, on_refused)
 
     async def _post(self, events: tuple[Event, ...], guard: Guard) -> int | None:
-        """Try until there is a verdict; the status of a refusal, None for a success."""
+        """Post until the service accepts or refuses; return the status of a refusal, None for a success."""
         body = batch_body(events)
         message_id = f"msg_{hashlib.sha256(body).hexdigest()[:32]}"
         attempt = 0
         while True:
-            status, retry_after = await self._try(body, message_id, guard)
+            status, retry_after = await self._post_once(body, message_id, guard)
             if 200 <= status < 300:
                 return None
-            if status and status < 500 and status not in AGAIN:
+            if status and status < 500 and status not in BUSY:
                 return status
             pause = max(self._backoff.delay(attempt, self._entropy()), retry_after)
             error = f"HTTP {status}" if status else "no answer"
-            log_retry("the web service does not take a batch and is tried again", error, url=self._where)
+            log_retry("the web service does not accept a batch, which is tried again", error, url=self._where)
             self.retries += 1
             attempt += 1
             await asyncio.sleep(pause)
 
-    async def _try(self, body: bytes, message_id: str, guard: Guard) -> tuple[int, float]:
-        """One request: its status, 0 for no answer, and the seconds it asks to wait."""
+    async def _post_once(self, body: bytes, message_id: str, guard: Guard) -> tuple[int, float]:
+        """Send one request; return its status, 0 for no answer, and the seconds of its Retry-After."""
         assert self._session is not None, "open() comes first"
         headers = {"content-type": CONTENT_TYPE}
         headers |= signature_headers(body, message_id, self._clock(), self._secret())
@@ -191,11 +194,11 @@ class HttpSink(Immediate):
 
 
 def _retry_after(text: str, now: float) -> float:
-    """Seconds of a Retry-After: a number or a date; 0 for none and for what is neither."""
+    """Seconds of a Retry-After, which is a number or a date; 0 without one or for any other text."""
     text = text.strip()
     if text.isdecimal():
-        return min(float(text), LONGEST_RETRY_AFTER)
+        return min(float(text), MAX_RETRY_AFTER)
     try:
-        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), LONGEST_RETRY_AFTER)
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), MAX_RETRY_AFTER)
     except (ValueError, TypeError):
         return 0.0

@@ -1,4 +1,4 @@
-"""A record as JSON, the same in every sink that writes text."""
+"""The JSON form of a record, the same in every sink that writes text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ots_tunnel.protocol.record import Record
 def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
     """One record as a JSON object; versions in milliseconds, sequence times in microseconds.
 
-    What JSON has no form for is an object: ``{"base64": ...}``, ``{"double": "nan"}``, ``{"marker": ...}``.
+    A value without a JSON form is an object: ``{"base64": ...}``, ``{"double": "nan"}``, ``{"marker": ...}``.
     """
     sequence = record.sequence
     return {
@@ -27,10 +27,10 @@ def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
 
 
 def key_of_json(key: dict[str, Any]) -> PrimaryKey:
-    """The key that the member `key` of `json_form` was made of.
+    """The primary key in the member `key` of `json_form`.
 
     Raises:
-        ValueError, KeyError: this was not made by `json_form`.
+        ValueError, KeyError: `json_form` did not make it.
     """
     return tuple((name, _key_value(value)) for name, value in key.items())
 

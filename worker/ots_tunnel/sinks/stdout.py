@@ -1,4 +1,4 @@
-"""Records as JSON lines on standard output: for looking, not for keeping."""
+"""A sink that prints records as JSON lines, to look at them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ots_tunnel.sinks.json_record import json_form
 
 
 class Lines(Protocol):
-    """Where lines go."""
+    """A destination of lines."""
 
     def writelines(self, lines: Iterable[str], /) -> None:
-        """Take them, or at least keep them until `flush`."""
+        """Write lines, or keep them until `flush`."""
         ...
 
     def flush(self) -> None:
-        """Let go of what is kept."""
+        """Write the lines that are kept."""
         ...
 
 
 class Unbuffered:
-    """Standard output; what it did not take is not kept, since it comes again."""
+    """Standard output without a buffer: lines that it did not accept are not kept, since their records come again."""
 
     def writelines(self, lines: Iterable[str], /) -> None:
         """Write all of them."""
@@ -37,7 +37,7 @@ class Unbuffered:
             left = left[os.write(sys.stdout.fileno(), left) :]
 
     def flush(self) -> None:
-        """Nothing is kept."""
+        """No lines are kept."""
 
 
 class StdoutSink(Immediate):
@@ -62,7 +62,9 @@ class StdoutSink(Immediate):
         """Print every record.
 
         Raises:
-            OwnershipLost: the guard forbids to send. SinkRejected: nobody reads any more. SinkError: no room.
+            OwnershipLost: the guard forbids to send.
+            SinkRejected: the reader has closed it.
+            SinkError: it accepts no more, such as a full disk.
         """
         lines = [
             json.dumps(json_form(record, batch.channel_id), ensure_ascii=False, separators=(",", ":")) + "\n"
@@ -70,17 +72,17 @@ class StdoutSink(Immediate):
         ]
         async with self._turn:
             guard.check()
-            # In a thread: a reader that stops reading stops the writing, and must not stop the heartbeat.
+            # In a thread: a reader that pauses blocks the write, which must not block the heartbeat.
             await asyncio.to_thread(self._print, lines)
 
     async def close(self) -> None:
-        """Standard output stays open: it is not ours."""
+        """Standard output stays open for the process."""
 
     def _print(self, lines: list[str]) -> None:
         try:
             self._stream.writelines(lines)
             self._stream.flush()
         except BrokenPipeError as error:
-            raise SinkRejected("BrokenPipe", "sink.stdout: nobody reads standard output any more") from error
+            raise SinkRejected("BrokenPipe", "sink.stdout: the reader of standard output has closed it") from error
         except OSError as error:
             raise SinkError(f"sink.stdout: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""What a sink counts beside the records that are stored: nothing is left out unseen."""
+"""Counts of a sink beside the stored records: whatever is left out shows in a metric."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Tally:
     """Counts since the start of the worker."""
 
     records_filtered: int = 0
-    """Records that the document's filter does not let through, and updates of which no column is left."""
+    """Records that the document's filter rejects, and updates without a remaining column."""
     records_empty: int = 0
     """Updates that change nothing."""
     records_skipped: int = 0
     """Records that the sink refused for good and that were skipped."""
     records_dead_lettered: int = 0
-    """Records that the sink refused for good and that are in the dead-letter place."""
+    """Records that the sink refused for good and that became dead letters."""
     cells_left_out: int = 0
-    """Cells of columns that are not wanted."""
+    """Cells of excluded columns."""
     cells_expired: int = 0
     """Cells past the destination's lifetime."""
     write_retries: int = 0
@@ -34,11 +34,11 @@ class Tally:
 
 
 class TallyCollector(Collector):
-    """The tally as metrics, computed when asked for.
+    """The tally as metrics, computed at each scrape.
 
     Args:
-        tunnel: the tunnel's name, a label of everything.
-        tally: gives the current one.
+        tunnel: the tunnel's name, a label of every metric.
+        tally: returns the current counts.
     """
 
     def __init__(self, tunnel: str, tally: Callable[[], Tally]) -> None:

@@ -1,8 +1,8 @@
 """A Kafka topic as the sink: at least once, in order per key (docs/sinks.md).
 
-A message's key is the row's primary key, so that all of a row are in one partition. A key has one message under way at
-a time: librdkafka gives up on messages one by one, and one that is still sent after an earlier one of its key was
-given up could not be taken back.
+The key of a message is the row's primary key, so all messages of a row are in one partition. A key has one message in
+flight at a time: librdkafka gives up messages one by one, and a message that it still sends after it gave up an earlier
+one of the same key would break the order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Name and password for the brokers, from files that may change while we run."""
+"""User name and password for the brokers, from files that may change while the worker runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ots_tunnel.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who we are to a broker. The password is never printed."""
+    """User name and password; the password is never printed."""
 
     username: str
     password: str = field(repr=False)
@@ -37,21 +37,21 @@ class FileLogin:
         return f"FileLogin({self._directory})"
 
     def read(self) -> Login:
-        """The login as the files say now.
+        """Read the login from the files.
 
         Raises:
             ConfigError: a file is missing or empty; names the file.
         """
         self._next_look = self._clock() + LOOK_INTERVAL
         login = self._read_pair()
-        # Until nothing was swapped meanwhile: the name of one pair with the password of another is refused.
+        # Read until two reads agree: a mounted Secret may be swapped between its two files.
         while login != (again := self._read_pair()):
             login = again
         self._login = login
         return login
 
     def changed(self) -> Login | None:
-        """The login if it is another one than was last read; looked for at most once a second.
+        """Return the login if it is not the one read last, else None; reads files at most once a second.
 
         Raises:
             ConfigError: as `read`.

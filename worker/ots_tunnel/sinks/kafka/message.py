@@ -1,9 +1,9 @@
 """A record as a Kafka message; pure.
 
-Key: the values of the primary key in the table's order as a compact JSON array, such as ``["user-1",42]``; bytes are
-``{"base64":"..."}``. Equal keys have equal bytes, different ones differ also where only the type does.
-Value: the record's JSON form, the same as in every sink that writes text. Headers: where it comes from, for consumers
-that choose without reading values.
+key      the values of the primary key in the table's order as a compact JSON array, such as ``["user-1",42]``; bytes
+         are ``{"base64":"..."}``. Equal keys have equal bytes; keys that differ only by type have different bytes
+value    the record's JSON form, the same as in every sink that writes text
+headers  origin, action and sequence, for consumers that filter without parsing values
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Headers = list[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the records of a worker come from."""
+    """The source of a worker's records."""
 
     instance: str
     table: str
@@ -30,7 +30,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a producer takes."""
+    """Key, value and headers of one message."""
 
     key: bytes = field(repr=False)
     value: bytes = field(repr=False)
@@ -63,7 +63,7 @@ class Messages:
         form = json_form(record, self._channel_id)
         headers = [*self._headers, ("ots-action", record.action.name.encode())]
         if form["sequence"] is not None:
-            # epoch.microseconds.index: compares, number by number, in commit order; records of base data have none
+            # epoch.microseconds.index: commit order when compared number by number; existing rows have none
             headers.append(("ots-sequence", ".".join(map(str, form["sequence"])).encode()))
         return Message(_compact(list(form["key"].values())), _compact(form), headers)
 

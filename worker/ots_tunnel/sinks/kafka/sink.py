@@ -162,7 +162,7 @@ class KafkaSink(Immediate):
         """Pause and check the topic as far as the failures need it, then hand out again what failed."""
         self.retries += 1
         log_retry(
-            "the broker does not take messages, which are tried again", str(shipment.failures[0]), topic=self._topic
+            "the broker does not accept messages, which are tried again", str(shipment.failures[0]), topic=self._topic
         )
         verdicts = set(map(verdict, shipment.failures))
         if verdicts != {Verdict.ALONE}:

@@ -1,4 +1,4 @@
-"""A sink around another one: what it does not do itself, the other one does."""
+"""Base of sinks that wrap another sink: every call is passed on until a subclass overrides it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ots_tunnel.sinks.tally import Tally
 
 
 class WrappingSink:
-    """The part of `Sink` that sinks around another one share: all but `write`, which is what they are for.
+    """Passes every call of `Sink` but `write` to the wrapped sink.
 
     Args:
-        sink: the sink inside; opened and closed with this one.
+        sink: the wrapped sink; opened and closed with this one.
     """
 
     def __init__(self, sink: Sink) -> None:

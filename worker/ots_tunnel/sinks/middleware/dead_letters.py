@@ -1,7 +1,7 @@
-"""The place for records that a sink refuses for good: files of JSON lines, the error beside the record.
+"""Dead letters: records that a sink refuses for good, in files of JSON lines with the error beside each record.
 
-They are files as the files sink makes them: whole or not at all, and a replay replaces them, so a record that is
-taken the second time is no dead letter any more.
+The files are published as those of the files sink: whole or not at all, and a replay replaces them. A record that the
+sink accepts in the replay is therefore no longer among the dead letters.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.sinks.retries import write_backoff
 
-#: A file of dead letters is published so soon: the channel's checkpoint waits for it.
+#: Age, seconds, and size at which a file of dead letters is published. The channel's checkpoint waits for the file, so
+#: it is published far sooner than one of the files sink.
 MAX_SECONDS = 5.0
 MAX_BYTES = 16_777_216
 
 
 def letter_form(letter: DeadLetter, channel_id: ChannelId) -> dict[str, Any]:
-    """One dead letter as a JSON object: the record's, with the member `error`."""
+    """One dead letter as a JSON object: that of the record with a member `error`."""
     return {**json_form(letter.record, channel_id), "error": {"code": letter.code, "message": letter.message}}
 
 
 class DeadLetters(ChannelFolders[DeadLetter]):
-    """Stores dead letters; its calls are those of a sink."""
+    """Stores dead letters; has the calls of a sink."""
 
     async def write(self, batch: Batch, letters: Sequence[DeadLetter], guard: Guard) -> Confirmation:
         """Store the letters of one batch; see `Sink.write`."""
@@ -39,7 +40,7 @@ class DeadLetters(ChannelFolders[DeadLetter]):
 
 
 def open_dead_letters(config: WorkerConfig, place: FileStoreConfig) -> DeadLetters:
-    """The place that a document names.
+    """Make the dead letters of a worker's document.
 
     Raises:
         ConfigError: files of credentials are missing.

@@ -1,4 +1,4 @@
-"""A part of a table, by the order of its key; pure."""
+"""A range of keys as a filter; pure."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Bound = tuple[KeyValue, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """Rows from `begin` on up to, but not with, `end`; both hold values of the first key columns, or none."""
+    """Rows from `begin` up to, but without, `end`; each bound holds values of the first key columns, or none."""
 
     begin: Bound = ()
     end: Bound = ()
 
     @classmethod
     def of(cls, config: KeyRangeConfig) -> Self:
-        """The bounds of a document."""
+        """The bounds that a document gives."""
         return cls(_plain(config.begin), _plain(config.end))
 
     def holds(self, primary_key: PrimaryKey) -> bool:
-        """Whether a row lies inside.
+        """Whether a row lies inside the bounds.
 
         Raises:
             SinkRejected: a bound has another type than its key column, or more values than the key has columns.
@@ -49,5 +49,5 @@ def _order(bound: Bound, primary_key: PrimaryKey, name: str) -> Order:
         if type(value) is not type(stored):
             found, needed = type(value).__name__, type(stored).__name__
             raise SinkRejected("KeyRange", f"{where}: key column {column!r} holds {needed}, found {found}")
-    # A shorter bound is below every key that begins with it, as tuples are.
+    # Like a tuple, a shorter bound sorts before every key that begins with it.
     return tuple(map(value_order, bound))

@@ -1,7 +1,7 @@
-"""A sink that goes on when single records are refused for good: they are skipped or stored elsewhere, and counted.
+"""Middleware that tolerates refused records: they are skipped or become dead letters, are counted and logged.
 
-Rule 17: what a refused record would have changed is missing at the sink, so its row may be there in part. A
-dead-letter place that fails blocks its channel; nothing is dropped unseen.
+The change of a refused record is missing at the destination, so a row may be there in part (docs/architecture.md rule
+17). Dead letters that cannot be stored block their channel: no record is dropped without a trace.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ logger = logging.getLogger(__name__)
 
 
 class ErrorTolerantSink(WrappingSink):
-    """Puts up with refused records.
+    """Stores a batch without the records that the wrapped sink refuses.
 
     Args:
-        letters: where refused records go; None skips them.
+        letters: stores refused records; None skips them.
     """
 
     def __init__(self, sink: Sink, letters: DeadLetters | None = None) -> None:
         super().__init__(sink)
         self._letters = letters
-        self._fresh: set[ChannelId] = set()
+        #: Channels that have not written a batch since `begin`.
+        self._begun: set[ChannelId] = set()
         self._tally = Tally()
 
     def __repr__(self) -> str:
@@ -51,25 +52,25 @@ class ErrorTolerantSink(WrappingSink):
         """See `Sink.begin`."""
         if self._letters is not None:
             await self._letters.begin(channel_id, channel_type, start)
-            self._fresh.add(channel_id)
+            self._begun.add(channel_id)
         await super().begin(channel_id, channel_type, start)
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """See `Sink.write`; refused records count as stored once they are skipped or stored elsewhere."""
-        if self._letters is not None and batch.channel_id in self._fresh:
+        """See `Sink.write`; refused records count as stored once they are skipped or are dead letters."""
+        if self._letters is not None and batch.channel_id in self._begun:
             await self._letters.resume(batch, guard)
-            self._fresh.discard(batch.channel_id)
+            self._begun.discard(batch.channel_id)
         letters: dict[int, DeadLetter] = {}
 
-        def refused(record: Record, code: str, message: str) -> None:
-            # A record that goes out in pieces is refused once.
+        def on_refused(record: Record, code: str, message: str) -> None:
+            # A record that is written in pieces counts as one refused record.
             letters.setdefault(id(record), DeadLetter(record, code, message))
 
-        stored = await self._sink.write(replace(batch, on_refused=refused), guard)
+        stored = await self._sink.write(replace(batch, on_refused=on_refused), guard)
         if not letters:
             return stored
-        elsewhere = await self._take(batch, list(letters.values()), guard)
-        return stored if elsewhere is None else elsewhere if stored is None else both_confirmed(stored, elsewhere)
+        lettered = await self._handle(batch, list(letters.values()), guard)
+        return stored if lettered is None else lettered if stored is None else both_confirmed(stored, lettered)
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""
@@ -85,14 +86,14 @@ class ErrorTolerantSink(WrappingSink):
             ended = True
         finally:
             if self._letters is not None:
-                # Behind a sink that failed nothing is confirmed any more: letters would wait for a checkpoint for ever.
+                # After a failed sink no checkpoint follows: letters that wait for one would never end.
                 await self._letters.end(channel_id, abandoned=abandoned or not ended)
 
     def tally(self) -> Tally:
         """See `Sink.tally`."""
         return super().tally() + self._tally
 
-    async def _take(self, batch: Batch, letters: list[DeadLetter], guard: Guard) -> Confirmation | None:
+    async def _handle(self, batch: Batch, letters: list[DeadLetter], guard: Guard) -> Confirmation | None:
         first = letters[0]
         extra = {
             "action": LogAction.RECORDS_REFUSED,

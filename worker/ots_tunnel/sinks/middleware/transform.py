@@ -1,6 +1,6 @@
-"""What is left out of records, or renamed in them, before they reach the sink.
+"""Middleware that filters records, and leaves out or renames their columns.
 
-Cells pass through as bytes; only a renamed one is written anew. docs/architecture.md rule 13.
+Cells pass through as bytes; only a renamed one is encoded again (docs/architecture.md rule 13).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ots_tunnel.sinks.tally import Tally
 
 @dataclass(slots=True)
 class Omitted:
-    """What a transform left out so far."""
+    """Counts of what a transform has left out."""
 
     records: int = 0
-    """Records that the filter does not let through, and updates of which no cell is left."""
+    """Records that the filter rejects, and updates without a remaining cell."""
     cells: int = 0
-    """Cells of columns that are not wanted."""
+    """Cells of excluded columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Transform:
     """Settings of a transform; names are UTF-8.
 
     Args:
-        include: columns that stay; None means all.
-        exclude: columns that go.
-        rename: new names of columns.
+        include: columns that are kept; None means all.
+        exclude: columns that are left out.
+        rename: name at the source to name at the sink.
         actions: kinds of change that pass.
-        key_prefixes: key column to the text its value has to begin with.
-        key_bounds: part of the table.
+        key_prefixes: key column to the text that its value has to begin with.
+        key_bounds: range of keys that pass; None means all.
     """
 
     include: frozenset[bytes] | None = None
@@ -54,7 +54,7 @@ class Transform:
 
     @classmethod
     def of(cls, delivery: DeliveryConfig) -> Self | None:
-        """The transform of a document; None where nothing is to be done."""
+        """The transform of a document; None where it changes nothing."""
         columns, filtered = delivery.columns or ColumnsConfig(), delivery.filter or FilterConfig()
         transform = cls(
             frozenset(name.encode() for name in columns.include) or None,
@@ -67,15 +67,15 @@ class Transform:
         return None if transform == cls() else transform
 
     def apply(self, records: Iterable[Record], omitted: Omitted) -> list[Record]:
-        """The records that pass, in their order, changed where they have to be.
+        """Return the records that pass, in their order, with the columns they keep.
 
         Raises:
-            CodecError: a record is malformed. SinkRejected: a filter does not fit the table's key, or two columns of
-                a record would become one.
+            CodecError: a record is malformed.
+            SinkRejected: a filter does not fit the table's key, or two columns of a record would become one.
         """
         passed = []
         for record in records:
-            changed = self._changed(record, omitted) if self._passes(record) else None
+            changed = self._with_columns(record, omitted) if self._passes(record) else None
             if changed is None:
                 omitted.records += 1
             else:
@@ -91,7 +91,7 @@ class Transform:
             return True
         return _begins(record.primary_key, self.key_prefixes)
 
-    def _changed(self, record: Record, omitted: Omitted) -> Record | None:
+    def _with_columns(self, record: Record, omitted: Omitted) -> Record | None:
         if record.action is Action.DELETE or not (self.include or self.exclude or self.rename):
             return record
         span = scan_row(record.body)
@@ -99,17 +99,17 @@ class Transform:
         omitted.cells += len(span.cells) - len(kept)
         if record.action is Action.UPDATE and span.cells and not kept:
             return None
-        moved = {cell.name for cell in kept if cell.name in self.rename}
-        if len(kept) == len(span.cells) and not moved:
+        renamed = {cell.name for cell in kept if cell.name in self.rename}
+        if len(kept) == len(span.cells) and not renamed:
             return record
-        self._refuse_meetings(moved, {cell.name for cell in kept} - moved)
+        self._check_names(renamed, {cell.name for cell in kept} - renamed)
         cells = [self._renamed(cell) for cell in kept]
         body = join_row(span.key, span.key_checksums, cells, delete=span.delete_marker, sequence=span.sequence)
         return Record(record.action, body, record.origin)
 
-    def _refuse_meetings(self, moved: Iterable[bytes], others: Iterable[bytes]) -> None:
-        """Two columns under one name would overwrite each other."""
-        for name in moved:
+    def _check_names(self, renamed: Iterable[bytes], others: Iterable[bytes]) -> None:
+        """Refuse a record in which a renamed column meets one of the same name: one would overwrite the other."""
+        for name in renamed:
             if (new := self.rename[name]) in others:
                 raise SinkRejected(
                     "ColumnName",
@@ -126,7 +126,7 @@ class Transform:
 
 
 class TransformingSink(WrappingSink):
-    """Hands a sink what a transform leaves of the records."""
+    """Hands the wrapped sink the records that a transform leaves."""
 
     def __init__(self, sink: Sink, transform: Transform) -> None:
         super().__init__(sink)
@@ -134,7 +134,7 @@ class TransformingSink(WrappingSink):
         self.omitted = Omitted()
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """See `Sink.write`; a batch of which nothing is left counts as stored.
+        """See `Sink.write`; a batch without a remaining record counts as stored.
 
         Raises:
             CodecError: a record is malformed.
@@ -144,14 +144,14 @@ class TransformingSink(WrappingSink):
 
     def tally(self) -> Tally:
         """See `Sink.tally`."""
-        mine = Tally(records_filtered=self.omitted.records, cells_left_out=self.omitted.cells)
-        return super().tally() + mine
+        own = Tally(records_filtered=self.omitted.records, cells_left_out=self.omitted.cells)
+        return super().tally() + own
 
 
 def _begins(primary_key: PrimaryKey, prefixes: Mapping[str, str]) -> bool:
     key = dict(primary_key)
     for name in prefixes:
-        # Every row of the table has these columns with these types: nothing would ever pass.
+        # Every row of the table has the same key columns: with a wrong name or type no record would ever pass.
         if name not in key:
             raise SinkRejected(
                 "KeyPrefix",

@@ -1,7 +1,6 @@
-"""Calls of users' code: functions in a thread of their own, coroutines in the loop, one at a time.
+"""Calls of users' code, one at a time: functions in a separate thread, coroutines in the event loop.
 
-The thread is a daemon, so that a function that hangs does not keep the process from ending; an executor's threads
-would.
+The thread is a daemon: a function that hangs does not stop the process from ending, as an executor's thread would.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 class CallbackThread:
     """Runs the callbacks of one channel one after the other.
 
-    A coroutine function is called in the loop as well; which one it is shows when it returns an awaitable.
+    A function of another kind may also return an awaitable, which then runs in the event loop.
 
     Args:
         name: of the thread.
@@ -35,7 +34,7 @@ class CallbackThread:
         return self._running is not None and not self._running.done()
 
     async def call(self, callback: Callable[..., Awaitable[None] | None], *arguments: Any) -> None:
-        """Run one callback; cancelling this leaves a function running, see `idle`.
+        """Run one callback; a function keeps running when this call is cancelled, see `idle`.
 
         Raises:
             Exception: what the callback raised.
@@ -44,18 +43,18 @@ class CallbackThread:
         await asyncio.shield(self._running)
 
     async def idle(self, seconds: float) -> bool:
-        """Wait until the callback under way has returned, a coroutine being cancelled; False if it has not by then."""
+        """Wait until the callback under way has returned, a coroutine being cancelled; False after `seconds`."""
         if self._running is None:
             return True
         if not self._running.done():
             self._running.cancel()
             await asyncio.wait([self._running], timeout=seconds)
         if self._running.done() and not self._running.cancelled():
-            self._running.exception()  # its channel has failed already
+            self._running.exception()  # retrieved: its channel has failed already
         return self._running.done()
 
     def close(self) -> None:
-        """End the thread after what it is doing."""
+        """End the thread once its present call has returned."""
         self._calls.put(None)
 
     async def _run(self, callback: Callable[..., Awaitable[None] | None], arguments: tuple[Any, ...]) -> None:
@@ -80,16 +79,16 @@ class CallbackThread:
             try:
                 result, error = call(), None
             except BaseException as raised:
-                result, error = None, raised if _can_be_awaited(raised) else _as_error(raised)
+                result, error = None, raised if _fits_a_future(raised) else _as_error(raised)
             try:
                 self._loop.call_soon_threadsafe(_settle, future, result, error)
             except RuntimeError:
-                return  # the loop is closed: nobody waits any more
-            del item, call, future, result, error  # the records would be held until the next call
+                return  # the loop is closed: no caller is left
+            del item, call, future, result, error  # otherwise the records stay in memory until the next call
 
 
 async def _returned(called: asyncio.Future[Any]) -> Any:
-    """What a function in the thread returns; a thread cannot be cancelled, so it runs until then, whoever cancels."""
+    """Result of a call in the thread; cancellation waits for it, since threads cannot be cancelled."""
     cancelled: asyncio.CancelledError | None = None
     while not called.done():
         try:
@@ -99,7 +98,7 @@ async def _returned(called: asyncio.Future[Any]) -> Any:
     if cancelled is None:
         return called.result()
     if called.exception() is None and asyncio.iscoroutine(called.result()):
-        called.result().close()  # nobody wants it to begin any more
+        called.result().close()  # the cancelled caller no longer awaits it
     raise cancelled
 
 
@@ -110,11 +109,11 @@ async def _awaited(result: Awaitable[Any]) -> None:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise _as_error(raised) from raised  # nobody has cancelled it: it is the callback's own
+        raise _as_error(raised) from raised  # the task is not cancelled: the callback itself raised it
 
 
-def _can_be_awaited(raised: BaseException) -> bool:
-    # A future takes no StopIteration, and asyncio makes its own of everything that is no Exception.
+def _fits_a_future(raised: BaseException) -> bool:
+    # A future cannot hold a StopIteration, and asyncio interprets what is no Exception, such as CancelledError.
     return isinstance(raised, Exception) and not isinstance(raised, StopIteration)
 
 

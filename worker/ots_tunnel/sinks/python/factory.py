@@ -1,4 +1,4 @@
-"""A processor factory by its name, as the document gives it: `package.module:name`."""
+"""Imports the processor factory that a document names as `package.module:name`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ FIELD = "sink.python.factory"
 
 
 def load_factory(name: str) -> ProcessorFactory:
-    """Import a factory, or the function that makes one.
+    """Import a factory, or call the function that makes one.
 
     Raises:
-        ConfigError: the module cannot be imported, has no such name, or the name is no factory.
+        ConfigError: the module cannot be imported, or the name is missing or not a factory.
     """
     module_name, _, attribute = name.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # importing runs the user's code: anything may go wrong
+    except Exception as error:  # importing runs the user's code, which may raise anything
         raise ConfigError(f"{FIELD}: {module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
     try:
         found = getattr(module, attribute)

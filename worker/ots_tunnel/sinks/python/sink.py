@@ -27,7 +27,7 @@ EXIT_HUNG = 5
 
 
 def end_process(channel_id: str) -> None:
-    """End the process at once: a callback that does not return may still write, so its channel cannot be given away."""
+    """End the process at once: a callback that hangs may still write, so its channel must not go to another worker."""
     logger.critical(
         "a processor does not return: the process ends",
         extra={"action": LogAction.PROCESSOR_HANGS, "channel_id": channel_id},
@@ -45,12 +45,12 @@ class _Channel:
 
 
 class ProcessorSink:
-    """Hands records to the processors of a factory.
+    """Hands records to the users' processors, one per channel.
 
     Args:
         factory: makes a processor per channel.
-        patience: seconds a callback may take to return once its channel is closed; the design's D.
-        on_hang: called with the channel's id when it has not returned by then.
+        patience: D, seconds that a callback may take to return once its channel is closed.
+        on_hang: called with the channel's id when a callback takes longer.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class ProcessorSink:
         self._patience = patience
         self._on_hang = on_hang
         self._channels: dict[ChannelId, _Channel] = {}
-        #: Processors that are being shut down: the next one of their channel waits for it.
-        self._leaving: dict[ChannelId, asyncio.Task[None]] = {}
+        #: Processors that are being shut down; the next one of the same channel waits for them.
+        self._shutting_down: dict[ChannelId, asyncio.Task[None]] = {}
 
     @classmethod
     def from_config(cls, config: WorkerConfig, section: PythonSinkConfig) -> Self:
@@ -76,15 +76,15 @@ class ProcessorSink:
         return f"ProcessorSink({self._factory!r}, {len(self._channels)} channels)"
 
     async def open(self) -> None:
-        """Nothing to open: processors have `initialize`."""
+        """Nothing to open: every processor is initialized in `begin`."""
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """Make and initialise the channel's processor, once its last one is shut down.
+        """Make and initialize the channel's processor, once its previous one is shut down.
 
         Raises:
-            ProcessorFailed: it could not be.
+            ProcessorFailed: the factory or `initialize` raised.
         """
-        await self._left(channel_id)
+        await self._until_shut_down(channel_id)
         context = ChannelContext(channel_id, channel_type, start, self._factory.custom_value)
         try:
             processor = self._factory.create(context)
@@ -99,10 +99,10 @@ class ProcessorSink:
             raise
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """See `Sink.write`; with manual checkpoints the user confirms.
+        """See `Sink.write`; with manual checkpoints the user's code confirms.
 
         Raises:
-            ProcessorFailed: the processor raised. OwnershipLost: the channel may be somebody else's.
+            ProcessorFailed: the processor raised. OwnershipLost: another client may own the channel.
         """
         channel = self._channels[batch.channel_id]
         guard.check()
@@ -126,7 +126,7 @@ class ProcessorSink:
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """Wait for the user's confirmations unless abandoned, then shut the processor down.
 
-        Nothing is called while a callback has not returned; one that does not within the patience is a hang.
+        A callback under way has to return first; one that does not return within `patience` hangs.
         """
         channel = self._channels.get(channel_id)
         if channel is None:
@@ -136,24 +136,26 @@ class ProcessorSink:
                 await asyncio.wait(channel.unconfirmed)
         finally:
             self._channels.pop(channel_id, None)
-            # A task of its own: whoever waits for it may be cancelled, the processor is shut down all the same.
-            self._leaving[channel_id] = asyncio.create_task(self._shut_down(channel), name=f"shut down {channel_id}")
-            await self._left(channel_id)
+            # A separate task: the processor is shut down also when the caller is cancelled.
+            self._shutting_down[channel_id] = asyncio.create_task(
+                self._shut_down(channel), name=f"shut down {channel_id}"
+            )
+            await self._until_shut_down(channel_id)
 
     async def close(self) -> None:
-        """Shut down what is left."""
+        """Shut down the remaining processors."""
         for channel_id in list(self._channels):
             await self.end(channel_id, abandoned=True)
-        for channel_id in list(self._leaving):
-            await self._left(channel_id)
+        for channel_id in list(self._shutting_down):
+            await self._until_shut_down(channel_id)
 
-    async def _left(self, channel_id: ChannelId) -> None:
-        leaving = self._leaving.get(channel_id)
-        if leaving is None:
+    async def _until_shut_down(self, channel_id: ChannelId) -> None:
+        task = self._shutting_down.get(channel_id)
+        if task is None:
             return
-        await asyncio.shield(leaving)
-        if self._leaving.get(channel_id) is leaving:
-            del self._leaving[channel_id]
+        await asyncio.shield(task)
+        if self._shutting_down.get(channel_id) is task:
+            del self._shutting_down[channel_id]
 
     async def _shut_down(self, channel: _Channel) -> None:
         context = channel.context
@@ -165,7 +167,7 @@ class ProcessorSink:
                 await channel.callbacks.call(channel.processor.shutdown, context)
         except TimeoutError:
             self._on_hang(context.channel_id)
-        except Exception:  # the records are confirmed or not, whatever the clean-up does
+        except Exception:  # a failed clean-up does not change what is confirmed
             logger.exception(
                 "a processor's shutdown raised",
                 extra={"action": LogAction.PROCESSOR_FAILED, "channel_id": context.channel_id},

@@ -1,1 +1,1 @@
-"""The sink that copies into another table."""
+"""A table as the sink, and the writers that Spark uses too."""

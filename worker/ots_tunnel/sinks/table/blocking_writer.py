@@ -20,13 +20,15 @@ from ots_tunnel.sinks.table.batch_write import BatchWrite, Pause, Send, refusal_
 from ots_tunnel.sinks.table.requests import WriteCounts
 from ots_tunnel.sinks.table.row_change import Change
 
-#: Requests' worth of changes that are held while more are read from an iterator: enough to fill the next request
-#: beside a hot key's queue, and a bound for its growth.
+#: Changes that are held while more are read from an iterator, in requests: enough to fill the next request beside a
+#: hot key's queue, and a bound of that queue.
 HELD_REQUESTS = 4
+#: Bytes that are held, in full requests: the bound for large rows.
+HELD_REQUESTS_BYTES = 2
 
 
 class WritesRowsBlocking(Protocol):
-    """The part of `SyncTableClient` that is needed."""
+    """The call of `SyncTableClient` that writes."""
 
     def batch_write(
         self, table: str, rows: list[RowChange], *, timeout: float, before_send: Callable[[], None] | None = None
@@ -41,10 +43,10 @@ class SyncTableWriter:
     Args:
         client: connections to the table's instance.
         table: destination table.
-        limits: what one request may hold.
+        limits: most that one request may hold.
         retry: pauses between tries.
         guard: asked before every request.
-        deadline: seconds a request may take.
+        deadline: D, seconds that a request may take.
         entropy: random numbers in [0, 1) for the pauses.
         sleep: waits between tries.
     """
@@ -77,7 +79,7 @@ class SyncTableWriter:
     def write(self, changes: Iterable[Change]) -> WriteCounts:
         """Write all changes, in order per key; returns when every one is stored.
 
-        Changes are read as they are needed: about `HELD_REQUESTS` requests' worth is held at a time.
+        Changes are read as they are needed: about `HELD_REQUESTS` requests of them are held at a time.
 
         Raises:
             SinkRejected: changes are refused for good.
@@ -93,12 +95,12 @@ class SyncTableWriter:
             self._write(taken, grouping)
 
     def _fill(self, grouping: Grouping[Change], source: Iterator[Change]) -> None:
-        most_rows = self._limits.max_rows * HELD_REQUESTS
-        most_bytes = self._limits.max_bytes * 2
+        max_rows = self._limits.max_rows * HELD_REQUESTS
+        max_bytes = self._limits.max_bytes * HELD_REQUESTS_BYTES
         while (
             grouping.ready_rows < self._limits.max_rows
-            and grouping.held_rows < most_rows
-            and grouping.held_bytes < most_bytes
+            and grouping.held_rows < max_rows
+            and grouping.held_bytes < max_bytes
         ):
             change = next(source, None)
             if change is None:

@@ -25,7 +25,7 @@ Settle = Callable[[Iterable[Change]], None]
 
 
 class WritesRows(Protocol):
-    """The part of `TableClient` that is needed."""
+    """The calls of `TableClient` that write."""
 
     async def batch_write(
         self, table: str, rows: list[RowChange], *, timeout: float, before_send: Callable[[], None] | None = None
@@ -59,7 +59,7 @@ class TableRequests:
         client: connections to the table's instance.
         table: destination table.
         backoff: pauses between tries.
-        deadline: D, seconds a request may take.
+        deadline: D, seconds that a request may take.
         entropy: random numbers in [0, 1) for the pauses.
     """
 

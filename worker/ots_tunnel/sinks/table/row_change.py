@@ -1,9 +1,10 @@
-"""A tunnel's record as the row changes that repeat it: bytes pass through, cells are touched only where they must be.
+"""Row changes that repeat a record: its bytes pass through, unless the destination would refuse them.
 
-docs/architecture.md rule 13, docs/architecture.md 4.1: the row of a record is a write body once its extension is cut
-off. Exceptions: an update without cells changes nothing and would be refused; a row with too many cells or bytes
-goes out in pieces, a put followed by updates of the same key; cells past the destination's lifetime
-would be refused and are left out.
+The row of a record without its extension is the body of a write (docs/architecture.md 4.1 and rule 13). Exceptions:
+
+    an update without cells              changes nothing and would be refused: left out
+    too many cells or bytes in a row     a put of the first cells, then updates of the same key
+    a cell past the time to live         would be refused: left out
 """
 
 from __future__ import annotations
@@ -18,13 +19,19 @@ from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan, scan_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 
-#: Bytes a row change takes in a request beside its body: message tags, lengths, type and condition.
+#: Bytes of a row change in a request beside its body: message tags, lengths, type and condition.
 ENVELOPE_BYTES = 24
 
-#: The least a cell takes on the wire: tag, name of one byte, type, checksum. A shorter row cannot have too many.
+#: Smallest cell on the wire: tag, name of one byte, type, checksum. A row of fewer bytes per cell cannot exist.
 MIN_CELL_BYTES = 11
 
-#: Seconds before the end of its lifetime at which a cell is left out already: it must not expire on its way.
+#: A row without cells beside its key: header 4, tag of the key 1, row checksum 2.
+EMPTY_ROW_BYTES = 7
+
+#: Room for the parts of a piece beside its key and cells: header, tags and checksum take less.
+ROW_FRAME_BYTES = 16
+
+#: Seconds before the end of its time to live at which a cell is left out: it must not expire on its way.
 EXPIRY_MARGIN = 60.0
 
 
@@ -35,30 +42,30 @@ class Change:
     key: bytes = field(repr=False)
     row: RowChange = field(repr=False)
     size: int
-    #: What it repeats.
+    #: The record that it repeats, or repeats a part of.
     record: Record = field(repr=False, compare=False)
 
 
 @dataclass(slots=True)
 class Omissions:
-    """What was left out on purpose, counted."""
+    """Counts of what was left out on purpose."""
 
     empty_updates: int = 0
     expired_cells: int = 0
 
 
 def expired_before_ms(time_to_live: int, now: float) -> int | None:
-    """Versions before this are past the destination's lifetime; None where cells live for ever.
+    """The version below which a cell is past the destination's time to live; None where cells never expire.
 
     Args:
-        time_to_live: seconds, -1 is for ever.
+        time_to_live: seconds; -1 means never.
         now: Unix seconds.
     """
     return None if time_to_live == -1 else int((now - time_to_live + EXPIRY_MARGIN) * 1000)
 
 
 def unaltered_change(record: Record) -> Change:
-    """The one change that repeats a record of which nothing has to be touched.
+    """The one change that repeats a record as it is.
 
     Raises:
         CodecError: the record is malformed.
@@ -68,13 +75,12 @@ def unaltered_change(record: Record) -> Change:
 
 
 def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_before_ms: int | None) -> Iterator[Change]:
-    """The row changes of one record, in the order in which they have to be applied.
+    """Make the row changes of one record, in the order in which they have to be applied.
 
     Args:
-        record: what the tunnel delivered.
-        limits: what one request may hold.
+        limits: most that one request may hold.
         omissions: counts what is left out.
-        expired_before_ms: older cells are past the destination's lifetime; None where cells live for ever.
+        expired_before_ms: see the function of this name.
 
     Raises:
         CodecError: the record is malformed.
@@ -89,17 +95,16 @@ def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_bef
         yield Change(record.key, RowChange(record.action, body), size, record)
         return
     span = scan_row(body)
-    cells = _living(span.cells, expired_before_ms)
+    cells = _unexpired(span.cells, expired_before_ms)
     omissions.expired_cells += len(span.cells) - len(cells)
     yield from _pieces(record, span, cells, limits, omissions)
 
 
 def _may_be_empty(record: Record, body: bytes) -> bool:
-    # Header 4, tag of the key 1, the key's cells; without attributes only the row checksum follows, 2 bytes.
-    return record.action is Action.UPDATE and len(body) <= 4 + 1 + len(record.key) + 2
+    return record.action is Action.UPDATE and len(body) <= EMPTY_ROW_BYTES + len(record.key)
 
 
-def _living(cells: Sequence[CellSpan], expired_before_ms: int | None) -> Sequence[CellSpan]:
+def _unexpired(cells: Sequence[CellSpan], expired_before_ms: int | None) -> Sequence[CellSpan]:
     if expired_before_ms is None:
         return cells
     return [
@@ -122,13 +127,13 @@ def _pieces(
         raw = ((cell.raw, cell.checksum) for cell in cells[start:end])
         body = join_row(span.key, span.key_checksums, raw)
         yield Change(record.key, RowChange(action, body), len(body) + ENVELOPE_BYTES, record)
-        # A put replaces the row, so only its first piece may be one.
+        # A put replaces the row, so only the first piece may be one.
         action = Action.UPDATE
         start = max(end, 1)
 
 
 def _end_of_piece(cells: Sequence[CellSpan], start: int, key_bytes: int, limits: Limits) -> int:
-    size = key_bytes + ENVELOPE_BYTES + 16
+    size = key_bytes + ENVELOPE_BYTES + ROW_FRAME_BYTES
     end = start
     while end < len(cells) and end - start < limits.max_cells:
         size += len(cells[end].raw)

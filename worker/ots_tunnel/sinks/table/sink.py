@@ -1,4 +1,4 @@
-"""Another table as the sink: an equal copy with every cell version (docs/sinks.md, docs/architecture.md rule 14)."""
+"""A table as the sink: an equal copy with every cell version (docs/sinks.md, docs/architecture.md rule 14)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _KEY_TYPES = {int: KeyType.INTEGER, str: KeyType.STRING, bytes: KeyType.BINARY}
 
 
 class TablestoreSink(Immediate):
-    """Repeats records in a destination table that exists.
+    """Repeats records in an existing table.
 
     Args:
         client: the destination's instance; closed with the sink.
         table: destination table.
         delivery: sizes of requests and pauses between tries.
         lanes: requests in flight per channel.
-        deadline: D, seconds a request may take (docs/architecture.md rule 4).
+        deadline: D, seconds that a request may take (docs/architecture.md rule 4).
         clock: Unix seconds.
     """
 
@@ -62,7 +62,7 @@ class TablestoreSink(Immediate):
             deadline=deadline,
         )
         self._time_to_live = -1
-        #: Key of the destination, until a record has shown that it is the source's.
+        #: Key of the destination until it was compared with that of a record; empty afterwards.
         self._key: tuple[KeyColumn, ...] = ()
         self.omissions = Omissions()
 
@@ -104,10 +104,10 @@ class TablestoreSink(Immediate):
         return self._writer.counts
 
     async def open(self) -> None:
-        """Look at the destination; its lifetime decides which cells it can take.
+        """Describe the destination; its time to live decides which cells it accepts.
 
         Raises:
-            SinkRejected: there is no such table, or it may not be read.
+            SinkRejected: the table does not exist, or may not be read.
             ServiceError, TransportError: the destination does not answer.
         """
         try:
@@ -115,7 +115,7 @@ class TablestoreSink(Immediate):
         except ServiceError as error:
             if error.retryable:
                 raise
-            raise SinkRejected(error.code, self._explained(error)) from error
+            raise SinkRejected(error.code, self._explain(error)) from error
         self._time_to_live = description.time_to_live
         self._key = description.primary_key
 
@@ -123,8 +123,8 @@ class TablestoreSink(Immediate):
     def _where(self) -> str:
         return f"sink.tablestore.table {self._table!r} in instance {self._client.instance!r} at {self._client.endpoint}"
 
-    def _refuse_another_key(self, record: Record) -> None:
-        """Tables whose keys differ are about no single record: none of them could be written."""
+    def _check_key(self, record: Record) -> None:
+        """Refuse a destination with another key than the source: it could store no record."""
         found = ", ".join(f"{column.name} {column.type.name}" for column in self._key)
         needed = ", ".join(f"{name} {_KEY_TYPES[type(value)].name}" for name, value in record.primary_key)
         if found != needed:
@@ -132,7 +132,7 @@ class TablestoreSink(Immediate):
             raise SinkRejected("OTSInvalidPK", f"{text}: name a table that has it, or create one")
         self._key = ()
 
-    def _explained(self, error: ServiceError) -> str:
+    def _explain(self, error: ServiceError) -> str:
         where = self._where
         match error:
             case ObjectNotExist():
@@ -151,10 +151,10 @@ class TablestoreSink(Immediate):
         """See `Sink.write`.
 
         Raises:
-            SinkRejected: also where the destination has another key than the source.
+            SinkRejected: also for a destination with another key than the source.
         """
         if self._key and batch.records:
-            self._refuse_another_key(batch.records[0])
+            self._check_key(batch.records[0])
         limit_ms = expired_before_ms(self._time_to_live, self._clock())
         waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
         if waves is not None:

@@ -1,8 +1,8 @@
-"""A page cut into requests without looking at single rows: the short way for records that can be written as they are.
+"""Cuts a page into requests without making row changes: the fast path for records that can be written as they are.
 
-Most pages hold rows of ordinary size and few repeated keys. Their records go out in waves: no key stands twice in one
-wave, and a wave begins when the one before is stored, so the order per key is kept. Every other page takes the long way
-over `row_change` and `grouping`. Compiled code decides; without it every page takes the long way.
+Most pages hold rows of ordinary size and few repeated keys. Their records are written in waves: a wave holds a key at
+most once, and begins when the one before is stored, so the order per key is kept. Every other page is written through
+`row_change` and `grouping`. Compiled code plans the waves; without it every page takes the second path.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 
-#: A key more often than this in one page is a hot one: waves would wait for it, the long way does not.
+#: A page with more changes of one key takes the second path, where a hot key does not delay the other keys.
 MAX_WAVES = 3
 
-#: Requests that may be in flight together.
+#: Requests that may be in flight at the same time, each a list of records.
 Wave = list[list[Record]]
 
 
 def plan_requests(records: Sequence[Record], limits: Limits) -> list[Wave] | None:
-    """The waves of a page; None where it has to take the long way."""
+    """Plan the waves of a page; None where it has to take the second path."""
     if native is None:
         return None
     waves: list[Wave] | None = native.plan_requests(

@@ -25,10 +25,10 @@ class TableWriter:
     Args:
         client: connections to the table's instance.
         table: destination table.
-        limits: what one request may hold.
+        limits: most that one request may hold.
         backoff: pauses between tries.
         lanes: requests in flight per `write`.
-        deadline: seconds a request may take.
+        deadline: D, seconds that a request may take.
         entropy: random numbers in [0, 1) for the pauses.
     """
 
