@@ -194,7 +194,12 @@ def _confirm_of(confirmation: Confirmation) -> Confirm:
     loop = confirmation.get_loop()
 
     def confirm() -> None:
-        loop.call_soon_threadsafe(_settle, confirmation)
+        try:
+            loop.call_soon_threadsafe(_settle, confirmation)
+        except RuntimeError:
+            # The worker has ended: no checkpoint can follow, and the records come again.
+            if not loop.is_closed():
+                raise
 
     return confirm
 

@@ -87,13 +87,8 @@ class BucketStore:
 
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
         """See `FileStore.publish`."""
-        try:
-            file = await asyncio.to_thread(spooled.open, "rb")
-        except OSError as error:
-            raise FileSpoiled(f"{spooled}: {error.strerror}") from error
-        with file:
-            async with self._uploads:
-                await self._translated(self._upload(file, f"{folder}/{name}", before))
+        async with self._uploads:
+            await self._translated(self._upload(spooled, f"{folder}/{name}", before))
         await asyncio.to_thread(spooled.unlink, missing_ok=True)
 
     async def names(self, folder: str) -> list[str]:
@@ -129,11 +124,13 @@ class BucketStore:
         for path in self._spool_folder.glob(f"{prefix}*"):
             path.unlink(missing_ok=True)
 
-    async def _upload(self, file: IO[bytes], path: str, before: Callable[[], None]) -> None:
+    async def _upload(self, spooled: Path, path: str, before: Callable[[], None]) -> None:
         # A writer that is dropped before `close` publishes nothing.
         writer = obstore.open_writer_async(self._store, path, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
-        while part := await asyncio.to_thread(file.read, PART_BYTES):
+        sent = 0
+        while part := await asyncio.to_thread(_read_part, spooled, sent):
             await writer.write(part)
+            sent += len(part)
         before()
         await asyncio.wait_for(writer.close(), self._deadline)
 
@@ -151,3 +148,17 @@ class BucketStore:
             "token": credentials.security_token,
             "expires_at": datetime.now(UTC) + timedelta(seconds=CREDENTIALS_SECONDS),
         }
+
+
+def _read_part(spooled: Path, start: int) -> bytes:
+    """The next part of a file; opened for each, so that a cancelled upload leaves no file open.
+
+    Raises:
+        FileSpoiled: the file cannot be read.
+    """
+    try:
+        with spooled.open("rb") as file:
+            file.seek(start)
+            return file.read(PART_BYTES)
+    except OSError as error:
+        raise FileSpoiled(f"{spooled}: {error.strerror}") from error

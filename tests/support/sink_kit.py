@@ -1,0 +1,438 @@
+"""The sink conformance kit: the guarantees of a sink, tested for any sink by one class.
+
+A sink's tests provide a `Destination` in a fixture of that name and inherit the classes that apply:
+
+    class TestMySink(SinkConformance, RetryConformance):
+        @pytest.fixture
+        async def destination(self) -> AsyncIterator[MyDestination]: ...
+
+| class                | what it proves                                                                             |
+|----------------------|--------------------------------------------------------------------------------------------|
+| `SinkConformance`    | order per key, confirmation, drain, abandon, fence, crash and replay, bounded memory        |
+| `HangConformance`    | a destination that hangs confirms nothing, and a channel that is abandoned ends in time     |
+| `RetryConformance`   | transient failures are retried in order, and counted                                       |
+| `RefusalConformance` | a refused record fails the batch or reaches the handler, the others are stored              |
+
+The sink is opened from the document (`sink: {...}`) as a worker opens it, so its configuration and its entry in the
+choice are tested, too. `Delivery` plays the worker: it hands over pages of one channel, knows which of them are
+confirmed without a gap, and begins again at the last confirmed page, as a restarted worker begins at its checkpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tracemalloc
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from ots_tunnel.config import WorkerConfig
+from ots_tunnel.errors import OwnershipLost, SinkRejected
+from ots_tunnel.fence import Guard
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Confirmation, Sink
+from ots_tunnel.sinks.choice import open_sink
+from tests.support.guards import ClosedGuard, OpenGuard
+
+CHANNEL = ChannelId("c1")
+#: Seconds that any one step may take, on a busy machine, too.
+DEADLINE = 30.0
+#: Pages of a test, keys of a page, and how often a key changes in a page.
+PAGES, KEYS, CHANGES = 6, 7, 3
+#: Bytes of a record: pages are larger than the smallest file that a sink may publish.
+PADDING = 4_000
+#: Seeds of the crashes.
+SEEDS = range(5)
+
+#: A key and the number that a change gave it; numbers of a key grow in commit order.
+Stored = tuple[int, int]
+
+
+class Destination(Protocol):
+    """Where a sink stores records, as its test sees it."""
+
+    #: The member of the document's `sink`, such as ``{"http": {"url": ...}}``.
+    section: Mapping[str, Any]
+
+    async def stored(self) -> list[Stored]:
+        """What it holds now, in the order of its arrival; nothing that is still under way."""
+        ...
+
+
+class Hanging(Destination, Protocol):
+    """A destination that can keep its answers back."""
+
+    def hang(self) -> None:
+        """Answer nothing from now on."""
+        ...
+
+    def resume(self) -> None:
+        """Answer again, what was asked meanwhile included."""
+        ...
+
+
+class Unreliable(Destination, Protocol):
+    """A destination that can fail for a moment."""
+
+    def fail(self, times: int) -> None:
+        """Refuse the next requests with an error that passes."""
+        ...
+
+
+class Choosy(Destination, Protocol):
+    """A destination that refuses some records permanently."""
+
+    def refused(self, key: int, number: int) -> Record:
+        """A record that it refuses."""
+        ...
+
+
+def change(key: int, number: int, padding: int = PADDING) -> Record:
+    """The change that gives `number` to `key`."""
+    columns = (Column("n", number), Column("padding", "." * padding))
+    row = encode_row((("id", key),), columns, sequence=SequenceInfo(0, 1_700_000_000_000_000 + number, key))
+    return Record(Action.PUT, row)
+
+
+def page(ordinal: int, records: Sequence[Record]) -> Batch:
+    """The page of a channel with this ordinal."""
+    start, following = Token(f"page {ordinal}"), Token(f"page {ordinal + 1}")
+    return Batch(CHANNEL, ChannelType.STREAM, records, start=start, following=following)
+
+
+def pages(count: int = PAGES) -> list[Batch]:
+    """Pages in commit order; every page changes every key several times."""
+    return [
+        page(ordinal, [change(key, ordinal * CHANGES + step) for step in range(CHANGES) for key in range(KEYS)])
+        for ordinal in range(count)
+    ]
+
+
+def contents(batches: Iterable[Batch]) -> list[Stored]:
+    """Keys and numbers of the records."""
+    return [(_integer(record.primary_key[0][1]), _number(record)) for each in batches for record in each.records]
+
+
+def _number(record: Record) -> int:
+    return next(_integer(column.value) for column in record.columns if column.name == "n")
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def by_key(stored: Iterable[Stored]) -> dict[int, list[int]]:
+    """The numbers of every key in the order of their arrival."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for key, number in stored:
+        found[key].append(number)
+    return dict(found)
+
+
+def rewinds(numbers: Sequence[int]) -> int:
+    """How often a key went back to an earlier number."""
+    return sum(later < earlier for earlier, later in pairwise(numbers))
+
+
+class Delivery:
+    """One opening of the channel: hands over pages as a worker does, and knows which are confirmed."""
+
+    def __init__(self, sink: Sink, batches: Sequence[Batch], guard: Guard) -> None:
+        self.sink = sink
+        self._batches = batches
+        self._guard = guard
+        self._confirmations: list[Confirmation | None] = []
+        self._following: list[Token] = []
+
+    async def write_all(self) -> None:
+        """Hand over every page, drain, and see that every confirmation has ended."""
+        for batch in self._batches:
+            await self.write(batch)
+        await self.drain()
+
+    async def write(self, batch: Batch) -> None:
+        """Hand over one page; more may follow before it is confirmed."""
+        confirmation = await self.sink.write(batch, self._guard)
+        self._following.append(batch.following)
+        self._confirmations.append(confirmation)
+        if confirmation is None:
+            self._checkpoint()
+        else:
+            confirmation.add_done_callback(self._ended)
+
+    async def drain(self) -> None:
+        """Close the channel with everything stored."""
+        await self.sink.end(CHANNEL, abandoned=False)
+        for confirmation in self._confirmations:
+            if confirmation is not None:
+                await confirmation
+
+    async def abandon(self) -> None:
+        """Close the channel as a worker that lost it does."""
+        await self.sink.end(CHANNEL, abandoned=True)
+
+    @property
+    def confirmed(self) -> int:
+        """How many pages are confirmed without a gap: where the checkpoint may be."""
+        for count, confirmation in enumerate(self._confirmations):
+            if not _is_stored(confirmation):
+                return count
+        return len(self._confirmations)
+
+    def _ended(self, confirmation: Confirmation) -> None:
+        if not confirmation.cancelled():
+            confirmation.exception()  # else asyncio complains about it
+        # A checkpoint is a call of the service: it ends after everything that waits for the confirmation has run.
+        confirmation.get_loop().call_soon(self._checkpoint)
+
+    def _checkpoint(self) -> None:
+        """Store a checkpoint: a sink may wait for it before it publishes more."""
+        if self.confirmed:
+            self.sink.checkpointed(CHANNEL, self._following[self.confirmed - 1])
+
+
+def _is_stored(confirmation: Confirmation | None) -> bool:
+    if confirmation is None:
+        return True
+    return confirmation.done() and not confirmation.cancelled() and confirmation.exception() is None
+
+
+class _Kit:
+    """How every class of the kit opens the sink."""
+
+    #: Sections of the document beside source and sink, such as ``delivery``.
+    settings: Mapping[str, Any] = {}
+
+    @pytest.fixture
+    def document(self, destination: Destination, tmp_path: Path) -> WorkerConfig:
+        """The document of a worker with this sink."""
+        secret = tmp_path / "credentials"
+        secret.mkdir()
+        for name in ("accessKeyId", "accessKeySecret"):
+            (secret / name).write_text("key")
+        source = {"endpoint": "http://127.0.0.1:1", "instance": "shop", "table": "orders", "tunnelName": "kit"}
+        source |= {"tunnelId": "kit", "credentials": {"directory": str(secret)}}
+        delivery = {"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.05}, **self.settings.get("delivery", {})}
+        document = {**self.settings, "source": source, "sink": destination.section, "delivery": delivery}
+        return WorkerConfig.model_validate(document)
+
+    @asynccontextmanager
+    async def opened(
+        self, document: WorkerConfig, batches: Sequence[Batch], guard: Guard | None = None
+    ) -> AsyncIterator[Delivery]:
+        """The sink opened, and the channel begun at the first of `batches`."""
+        sink = open_sink(document)
+        async with asyncio.timeout(DEADLINE):
+            await sink.open()
+            try:
+                await sink.begin(CHANNEL, ChannelType.STREAM, batches[0].start)
+                yield Delivery(sink, batches, guard or OpenGuard())
+            finally:
+                await sink.close()
+
+
+class SinkConformance(_Kit):
+    """What every sink guarantees."""
+
+    async def test_records_of_a_key_arrive_once_and_in_commit_order(
+        self, document: WorkerConfig, destination: Destination
+    ) -> None:
+        sent = pages()
+        async with self.opened(document, sent) as delivery:
+            await delivery.write_all()
+
+        assert by_key(await destination.stored()) == by_key(contents(sent))
+
+    async def test_what_is_confirmed_is_stored(self, document: WorkerConfig, destination: Destination) -> None:
+        sent = pages()
+        async with self.opened(document, sent) as delivery:
+            for batch in sent:
+                await delivery.write(batch)
+                confirmed = contents(sent[: delivery.confirmed])
+                assert set(confirmed) <= set(await destination.stored())
+            await delivery.drain()
+
+        assert delivery.confirmed == len(sent)
+
+    async def test_a_drain_stores_and_confirms_everything(
+        self, document: WorkerConfig, destination: Destination
+    ) -> None:
+        sent = [page(0, [change(1, 1, padding=0)])]
+        async with self.opened(document, sent) as delivery:
+            await delivery.write_all()
+            assert await destination.stored() == [(1, 1)]
+            assert delivery.confirmed == 1
+
+    async def test_an_abandoned_channel_confirms_nothing_that_is_not_stored(
+        self, document: WorkerConfig, destination: Destination
+    ) -> None:
+        sent = pages()
+        async with self.opened(document, sent) as delivery:
+            for batch in sent:
+                await delivery.write(batch)
+            await delivery.abandon()
+            confirmed = delivery.confirmed
+
+        assert set(contents(sent[:confirmed])) <= set(await destination.stored())
+
+    async def test_nothing_is_stored_behind_a_closed_fence(
+        self, document: WorkerConfig, destination: Destination
+    ) -> None:
+        sent = pages()
+        async with self.opened(document, sent, ClosedGuard()) as delivery:
+            with pytest.raises(OwnershipLost):
+                await delivery.write_all()
+            await delivery.abandon()
+
+        assert delivery.confirmed == 0
+        assert await destination.stored() == []
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    async def test_a_crash_and_a_replay_from_the_checkpoint_lose_nothing(
+        self, document: WorkerConfig, destination: Destination, seed: int
+    ) -> None:
+        chance, sent, at, crashes = random.Random(seed), pages(), 0, 0
+        while at < len(sent):
+            async with self.opened(document, sent[at:]) as delivery:
+                crashed = await _interrupted(delivery, chance if crashes < 4 else None)
+            at += delivery.confirmed
+            crashes += crashed
+            await _settled(destination)
+
+        found, expected = by_key(await destination.stored()), by_key(contents(sent))
+        assert {key: sorted(set(numbers)) for key, numbers in found.items()} == expected
+        for numbers in found.values():
+            assert numbers[-1] == max(numbers)
+            assert rewinds(numbers) <= crashes
+
+    async def test_memory_does_not_grow_with_what_was_confirmed(
+        self, document: WorkerConfig, destination: Destination
+    ) -> None:
+        size, count = 100, 20
+        of_a_page = size * PADDING
+        async with self.opened(document, pages(1)) as delivery:
+            tracemalloc.start()
+            try:
+                for ordinal in range(count):
+                    await delivery.write(page(ordinal, [change(key, ordinal) for key in range(size)]))
+                growth, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            await delivery.drain()
+
+        assert growth < 6 * of_a_page, f"{growth} bytes are kept after {count} pages of {of_a_page}"
+
+
+class HangConformance(_Kit):
+    """What a sink guarantees when its destination hangs."""
+
+    async def test_a_destination_that_hangs_confirms_nothing(
+        self, document: WorkerConfig, destination: Hanging
+    ) -> None:
+        sent = pages(1)
+        destination.hang()
+        async with self.opened(document, sent) as delivery:
+            writing = asyncio.create_task(delivery.write_all())
+            await asyncio.wait([writing], timeout=0.3)
+            assert not writing.done()
+            assert delivery.confirmed == 0
+            destination.resume()
+            await writing
+
+        assert by_key(await destination.stored()) == by_key(contents(sent))
+
+    async def test_an_abandoned_channel_ends_while_the_destination_hangs(
+        self, document: WorkerConfig, destination: Hanging
+    ) -> None:
+        sent = pages(2)
+        destination.hang()
+        try:
+            async with self.opened(document, sent) as delivery:
+                writing = asyncio.create_task(delivery.write_all())
+                await asyncio.wait([writing], timeout=0.3)
+                writing.cancel()
+                await asyncio.wait([writing])
+                async with asyncio.timeout(DEADLINE / 2):
+                    await delivery.abandon()
+                assert delivery.confirmed == 0
+        finally:
+            destination.resume()
+
+
+class RetryConformance(_Kit):
+    """What a sink guarantees when its destination fails for a moment."""
+
+    async def test_transient_failures_are_retried_in_order(
+        self, document: WorkerConfig, destination: Unreliable
+    ) -> None:
+        sent = pages()
+        destination.fail(3)
+        async with self.opened(document, sent) as delivery:
+            await delivery.write_all()
+            assert delivery.sink.tally().write_retries >= 1
+
+        found = by_key(await destination.stored())
+        assert {key: sorted(set(numbers)) for key, numbers in found.items()} == by_key(contents(sent))
+        assert all(numbers[-1] == max(numbers) for numbers in found.values())
+
+
+class RefusalConformance(_Kit):
+    """What a sink guarantees when its destination refuses a record permanently."""
+
+    async def test_a_refused_record_fails_the_batch(self, document: WorkerConfig, destination: Choosy) -> None:
+        sent = [page(0, [change(1, 1, padding=0), destination.refused(2, 1), change(3, 1, padding=0)])]
+        async with self.opened(document, sent) as delivery:
+            with pytest.raises(SinkRejected):
+                await delivery.write_all()
+            await delivery.abandon()
+
+        assert delivery.confirmed == 0
+        assert 2 not in by_key(await destination.stored())
+
+    async def test_a_handler_gets_the_refused_record_and_the_others_are_stored(
+        self, document: WorkerConfig, destination: Choosy
+    ) -> None:
+        refused: list[Record] = []
+        bad = destination.refused(2, 1)
+        records = [change(1, 1, padding=0), bad, change(3, 1, padding=0), change(1, 2, padding=0)]
+        batch = replace(page(0, records), on_refused=lambda record, code, text: refused.append(record))
+        async with self.opened(document, [batch]) as delivery:
+            await delivery.write_all()
+
+        assert set(map(id, refused)) == {id(bad)}
+        assert by_key(await destination.stored()) == {1: [1, 2], 3: [1]}
+
+
+async def _interrupted(delivery: Delivery, chance: random.Random | None) -> bool:
+    """Write everything, or cancel the writing at a random point and abandon the channel; whether it was cancelled."""
+    writing = asyncio.create_task(delivery.write_all())
+    done, _ = await asyncio.wait([writing], timeout=None if chance is None else chance.uniform(0, 0.05))
+    if done:
+        writing.result()
+        return False
+    writing.cancel()
+    await asyncio.wait([writing])
+    await delivery.abandon()
+    return True
+
+
+async def _settled(destination: Destination) -> None:
+    """Wait until nothing that was abandoned is under way; a worker waits for its write deadline instead."""
+    before = await destination.stored()
+    while True:
+        await asyncio.sleep(0.05)
+        now = await destination.stored()
+        if now == before:
+            return
+        before = now

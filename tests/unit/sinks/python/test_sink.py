@@ -1,0 +1,33 @@
+"""Confirmations of a user's code that come when nothing waits for them any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ots_tunnel.model import ChannelId, ChannelType, Token
+from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.python.sink import ProcessorSink
+from tests.support.guards import OpenGuard
+
+CHANNEL = ChannelId("c1")
+
+
+def test_a_confirmation_after_the_worker_has_ended_does_nothing() -> None:
+    confirms: list[Confirm] = []
+
+    def process(context: ChannelContext, records: Sequence[Record], confirm: Confirm | None) -> None:
+        assert confirm is not None
+        confirms.append(confirm)
+
+    async def work() -> None:
+        sink = ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
+        await sink.begin(CHANNEL, ChannelType.STREAM, Token(""))
+        await sink.write(Batch(CHANNEL, ChannelType.STREAM, []), OpenGuard())
+        await sink.end(CHANNEL, abandoned=True)
+
+    asyncio.run(work())
+
+    confirms[0]()
