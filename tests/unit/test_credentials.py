@@ -79,7 +79,9 @@ def test_a_file_that_is_gone_for_a_moment_leaves_the_former_pair(
     secret.swap(accessKeyId="id2", accessKeySecret="secret2")
     assert credentials() == Credentials("id2", "secret2", None)
 
-    assert [record.getMessage() for record in caplog.records] == ["credentials cannot be read, the former ones stay"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "credentials cannot be read, the previous ones stay in use"
+    ]
     assert vars(caplog.records[0])["error"] == f"{secret.folder}/accessKeySecret: missing or empty"
 
 

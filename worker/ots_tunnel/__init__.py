@@ -1,6 +1,6 @@
 """Consume Tablestore tunnels.
 
-The names of the vendor's workers are here; they are imported when they are asked for, so that commands start fast.
+The public names are those of the vendor's workers. Each is imported on first access, so that commands start fast.
 """
 
 from __future__ import annotations

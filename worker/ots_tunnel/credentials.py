@@ -1,4 +1,4 @@
-"""Credentials from files that may change while we run."""
+"""Credentials, given or read from files that may change at run time."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from ots_tunnel.model import Credentials
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at the files: every request asks, and a look costs as much as its signature.
+#: Seconds between two checks of the files: every request needs credentials, and a check costs as much as a signature.
 LOOK_INTERVAL = 1.0
 
-#: Gives the credentials to sign the next request with.
+#: Returns the credentials for the next request.
 CredentialsProvider = Callable[[], Credentials]
 
 
 def static_credentials(credentials: Credentials) -> CredentialsProvider:
-    """Always the same credentials."""
+    """A provider of fixed credentials."""
     return lambda: credentials
 
 
 def provider_of(credentials: CredentialsProvider | Credentials) -> CredentialsProvider:
-    """What gives these credentials: a pair gives itself.
+    """The provider for credentials that are a pair or a provider.
 
     Raises:
-        ConfigError: they are neither.
+        ConfigError: the argument is neither.
     """
     if not isinstance(credentials, Credentials) and not callable(credentials):
         kind = type(credentials).__name__
-        raise ConfigError(f"credentials: found {kind}, allowed are Credentials, or what returns them when called")
+        raise ConfigError(f"credentials: found {kind}, allowed are Credentials, or a function that returns them")
     return static_credentials(credentials) if isinstance(credentials, Credentials) else credentials
 
 
 class FileCredentials:
     """Reads `accessKeyId`, `accessKeySecret` and optional `securityToken` of a mounted Secret.
 
-    A mounted Secret is swapped by replacing one symbolic link, so the three files are compared by their
-    modification times and read again together when one changed.
+    Kubernetes replaces all files of a mounted Secret at once, by one symbolic link. So the three files are compared by
+    their modification times and read together when one of them changed.
 
     Args:
-        directory: where the files are.
-        interval: seconds between two looks at them.
+        directory: folder of the files.
+        interval: seconds between two checks.
         clock: seconds, monotonic.
     """
 
@@ -59,13 +59,13 @@ class FileCredentials:
         self._next_look = float("-inf")
         self._stamp: tuple[int, ...] = ()
         self._credentials: Credentials | None = None
-        self._told = ""
+        self._last_error = ""
 
     def checked(self, field: str) -> Self:
-        """These, once the files are there: missing ones are a wrong document, not a failed call.
+        """This provider, after a first read: missing files are a wrong document, not a failed call.
 
         Args:
-            field: of the document that names the folder, for the message.
+            field: field of the document that names the folder, for the message.
 
         Raises:
             ConfigError: a file is missing or empty; names the field and the file.
@@ -77,10 +77,10 @@ class FileCredentials:
         return self
 
     def __call__(self) -> Credentials:
-        """The credentials as the files say now, or said last: files that are being replaced by hand end nobody's work.
+        """Current credentials; the last good ones while the files are unreadable.
 
         Raises:
-            ConfigError: a file is missing or empty, and always was; names the file.
+            ConfigError: a file is missing or empty, and no credentials were read before; names the file.
         """
         now = self._clock()
         if self._credentials is not None and now < self._next_look:
@@ -91,9 +91,9 @@ class FileCredentials:
         except ConfigError as error:
             if self._credentials is None:
                 raise
-            self._tell(str(error))
+            self._log_once(str(error))
         else:
-            self._told = ""
+            self._last_error = ""
         return self._credentials
 
     def _read_pair(self) -> Credentials:
@@ -105,15 +105,15 @@ class FileCredentials:
                 self._read("accessKeyId"), self._read("accessKeySecret"), self._read_optional("securityToken")
             )
             read, stamp = stamp, self._current_stamp()
-            if read == stamp:  # the id of one pair with the secret of another would be refused
+            if read == stamp:  # otherwise the id of one pair could get the secret of another
                 self._stamp = stamp
                 return pair
 
-    def _tell(self, error: str) -> None:
-        """Once for every trouble; whether the former pair still serves, the service says."""
-        if error != self._told:
-            self._told = error
-            text = "credentials cannot be read, the former ones stay"
+    def _log_once(self, error: str) -> None:
+        """Log every change of the error; the service decides whether the previous pair is still valid."""
+        if error != self._last_error:
+            self._last_error = error
+            text = "credentials cannot be read, the previous ones stay in use"
             logger.warning(text, extra={"action": LogAction.LOGIN_UNREADABLE, "error": error})
 
     def _current_stamp(self) -> tuple[int, ...]:
@@ -141,6 +141,6 @@ class FileCredentials:
         except FileNotFoundError:
             return None
         except UnicodeDecodeError:
-            raise ConfigError(f"{path}: found bytes that are no text") from None
+            raise ConfigError(f"{path}: found bytes that are not text") from None
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Which instance an endpoint belongs to, and what both may look like; pure."""
+"""Syntax of endpoints and instance names, and the identity of an instance; pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INSTANCE_WORDS = "letters, digits and hyphens, not at either end"
 
 
 def check_place(endpoint: str, instance: str) -> None:
-    """Refuse what can be no instance, rather than look for a host of that name.
+    """Refuse malformed endpoints and instance names before a host of that name is resolved.
 
     Raises:
         ConfigError: names the argument.
@@ -26,9 +26,9 @@ def check_place(endpoint: str, instance: str) -> None:
 
 
 def region_of(endpoint: str) -> str:
-    """What tells apart instances of equal name: the region of a vendor's host, else the host with its port.
+    """Distinguishes instances of equal name: the region of a vendor's host, or any other host with its port.
 
-    One instance of the vendor has a public, an internal and a VPC host that differ behind the region.
+    An instance has a public, an internal and a VPC host; they differ after the region.
     """
     host = (urlsplit(endpoint).netloc or endpoint).lower()
     return host.split(".")[1] if host.endswith(".aliyuncs.com") and host.count(".") > 2 else host

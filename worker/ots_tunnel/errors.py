@@ -1,28 +1,28 @@
-"""Every error of the package, and whether it pays to try again.
+"""Every error of the package, and whether a repetition can succeed.
 
     TunnelError                          retryable: ClassVar[bool]
-    |- Explained                         another one in words for a person
+    |- Explained                         another error, explained for the user
     |- ConfigError                       a bad file, flag or field
     |- CodecError                        malformed bytes or a wrong checksum
-    |- InvalidTransition                 a state machine was given an impossible event
+    |- InvalidTransition                 a state machine got an impossible event
     |- TransportError           (retry)  ConnectError, ReadTimeout, ConnectionLost
-    |- WrongTunnel                       the document's tunnel id is that of another tunnel
-    |    `- WrongTable                   ... and that one is of another table
+    |- WrongTunnel                       the document's tunnel id belongs to another tunnel
+    |    `- WrongTable                   ... of another table
     |- ServiceError                      the service answered with an error code
     |    |- ServerUnavailable   (retry)  busy, throttled, internal
     |    |- ResourceGone                 the client is unknown: connect again with a new one
     |    |- SequenceNumberMismatch       read the checkpoint again
     |    |- TunnelExpired                terminal: the log the tunnel needs is gone
     |    |- ParameterInvalid             terminal: bad argument
-    |    |    |- TunnelNotFound          there is no such tunnel
-    |    |    `- TableNotFound           there is no such table, as the Tunnel Service says it
+    |    |    |- TunnelNotFound          the tunnel does not exist
+    |    |    `- TableNotFound           the table does not exist (error of the Tunnel Service)
     |    |- PermissionDenied             terminal
     |    |- AuthFailed                   terminal
-    |    |- ObjectNotExist               the table is missing
+    |    |- ObjectNotExist               the table does not exist (error of the table service)
     |    |- ObjectAlreadyExist           table or tunnel exists
     |    `- RowRejected                  the row is the problem, not the call
     |- ProcessorFailed                   a user's callback raised: the channel is opened again from its checkpoint
-    |- OwnershipLost                     the channel may belong to somebody else: stop without a checkpoint
+    |- OwnershipLost                     the channel may belong to another client: stop without a checkpoint
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
 
 Source: docs/protocol.md 1.10 and 5.3; docs/data-plane.md 1.10 and 1.11.
@@ -40,7 +40,7 @@ class TunnelError(Exception):
 
 
 class Explained(TunnelError):
-    """Another error in words for a person; raised from it."""
+    """Another error, explained for the user; raised from that error."""
 
 
 class ConfigError(TunnelError):
@@ -52,7 +52,7 @@ class CodecError(TunnelError):
 
     Args:
         message: what was expected.
-        offset: byte position in the buffer, -1 where it has no meaning.
+        offset: byte position in the buffer; -1 if unknown.
     """
 
     def __init__(self, message: str, offset: int = -1) -> None:
@@ -77,11 +77,11 @@ class InvalidTransition(TunnelError):
 
 
 class WrongTunnel(TunnelError):
-    """The tunnel of the given id has another name than the one it is known by."""
+    """The tunnel with the given id has another name than the given one."""
 
 
 class WrongTable(WrongTunnel):
-    """The tunnel of the given id is of another table than the one it is said to be of."""
+    """The tunnel with the given id belongs to another table than the given one."""
 
 
 class TransportError(TunnelError):
@@ -108,7 +108,7 @@ class ServiceError(TunnelError):
     Args:
         code: the service's code, such as ``OTSParameterInvalid``.
         message: the service's text.
-        request_id: ``x-ots-requestid`` of the answer, empty when it had none.
+        request_id: ``x-ots-requestid`` of the answer; empty if it had none.
         http_status: 400 to 599.
     """
 
@@ -124,7 +124,7 @@ class ServiceError(TunnelError):
 
 
 class ServerUnavailable(ServiceError):
-    """The service is busy, throttling or broken for the moment."""
+    """The service is busy, throttling or temporarily broken."""
 
     retryable: ClassVar[bool] = True
 
@@ -134,11 +134,11 @@ class ResourceGone(ServiceError):
 
 
 class SequenceNumberMismatch(ServiceError):
-    """The checkpoint's sequence number is stale: somebody else wrote one."""
+    """The checkpoint's sequence number is stale: another checkpoint was stored since."""
 
 
 class TunnelExpired(ServiceError):
-    """The log the tunnel needs is beyond retention; it has to be created anew."""
+    """The part of the log that the tunnel needs is past its retention; the tunnel has to be created again."""
 
 
 class ParameterInvalid(ServiceError):
@@ -150,19 +150,19 @@ class TunnelNotFound(ParameterInvalid):
 
 
 class TableNotFound(ParameterInvalid):
-    """The table does not exist; the Tunnel Service's way to say it."""
+    """The table does not exist; error of the Tunnel Service."""
 
 
 class PermissionDenied(ServiceError):
-    """The credentials lack a permission, or the instance is not theirs."""
+    """The credentials lack a permission, or the instance belongs to another account."""
 
 
 class AuthFailed(ServiceError):
-    """Unknown key, wrong signature, or a clock too far off."""
+    """The key is unknown, the signature wrong, or the clock too far off."""
 
 
 class ObjectNotExist(ServiceError):
-    """The table does not exist."""
+    """The table does not exist; error of the table service."""
 
 
 class ObjectAlreadyExist(ServiceError):
@@ -170,30 +170,30 @@ class ObjectAlreadyExist(ServiceError):
 
 
 class RowRejected(ServiceError):
-    """The service refuses this row for good; sending it again cannot help."""
+    """The service refuses this row permanently."""
 
 
 class ProcessorFailed(TunnelError):
-    """A callback of the user raised; its channel starts again at the last checkpoint after the next heartbeat."""
+    """A callback of the user raised; its channel is opened again from the last checkpoint after the next heartbeat."""
 
 
 class OwnershipLost(TunnelError):
-    """The channel may belong to another client by now: stop without a checkpoint."""
+    """The channel may belong to another client: stop without a checkpoint."""
 
 
 class SinkError(TunnelError):
-    """The sink did not confirm a batch; it may be tried again."""
+    """The sink did not confirm a batch, which can be tried again."""
 
     retryable: ClassVar[bool] = True
 
 
 class SinkRejected(SinkError):
-    """The sink refuses records for good.
+    """The sink refuses records permanently.
 
     Args:
         code: the sink's reason code.
         message: the sink's text.
-        keys: primary keys of the refused records as text, at most ten.
+        keys: primary keys of the refused records as text, ten at most.
     """
 
     retryable: ClassVar[bool] = False
@@ -209,6 +209,6 @@ class SinkRejected(SinkError):
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first failure of a task group: what the others failed on is usually its consequence."""
+    """The first failure of a task group; the other failures usually follow from it."""
     error = group.exceptions[0]
     return first_error(error) if isinstance(error, BaseExceptionGroup) else error

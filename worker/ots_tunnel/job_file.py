@@ -1,7 +1,7 @@
 """The file of a replication job: sections `ots-reader` and `ots-writer` in JSON (docs/architecture.md 4.6).
 
-The format is that of the vendor's sample. What the sample lets pass is refused here: an end time that is none, keys
-that nobody knows, a destination that is the source.
+The format is that of the vendor's sample. Unlike the sample, this module refuses a malformed end time, unknown keys,
+and a destination that is the source.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ END_TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 
 
 class TableSection(BaseModel):
-    """What both sections say: a table and the keys to it."""
+    """Fields of both sections: a table and the credentials for it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
 
@@ -40,7 +40,7 @@ class TableSection(BaseModel):
     table_name: TableName
     """Table."""
     access_id: str = ""
-    """AccessKey id; empty where a folder of credentials is given beside the file."""
+    """AccessKey id; empty if an option names a folder of credentials."""
     access_key: SecretStr = SecretStr("")
     """AccessKey secret; never shown."""
 
@@ -49,9 +49,9 @@ class ReaderSection(TableSection):
     """The source."""
 
     tunnel_name: str = Field(min_length=1)
-    """Tunnel to go on with or to create."""
+    """Tunnel to resume or to create."""
     end_time: str = Field(min_length=1)
-    """Changes up to here are copied: yyyy-MM-dd HH:mm:ss, or ISO 8601 with an offset."""
+    """Changes up to this time are copied: yyyy-MM-dd HH:mm:ss, or ISO 8601 with an offset."""
 
 
 class WriterSection(TableSection):
@@ -83,7 +83,7 @@ class JobFile(BaseModel):
 
 
 def is_job_file(path: Path) -> bool:
-    """Whether a file is meant to be a replication job, right or wrong."""
+    """Whether a file has a section of a replication job, valid or not."""
     try:
         document = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -95,7 +95,7 @@ def load_job(path: Path) -> JobFile:
     """Read and check a job's file.
 
     Raises:
-        ConfigError: the file is missing, no JSON, or a field is wrong; each wrong field is named.
+        ConfigError: the file is missing or not JSON, or fields are wrong; names each wrong field.
     """
     try:
         document: Any = json.loads(path.read_text(), object_pairs_hook=_each_once)
@@ -118,13 +118,13 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def credentials_of(section: TableSection, name: str, folder: Path | None) -> CredentialsProvider:
-    """The keys of a section: a folder's, which may change while we run, or else those in the file.
+    """Credentials of a section: those of a folder, which may change at run time, or those in the file.
 
     Args:
         name: of the section, for messages.
 
     Raises:
-        ConfigError: there are none.
+        ConfigError: neither has credentials.
     """
     if folder is not None:
         provider = FileCredentials(folder)
@@ -138,11 +138,11 @@ def credentials_of(section: TableSection, name: str, folder: Path | None) -> Cre
 
 
 def place_of(section: ReaderSection | WriterSection, name: str, folder: Path | None) -> Place:
-    """What a section asks for, for messages.
+    """The place that a section names, for messages.
 
     Args:
         name: of the section.
-        folder: of its keys, where they are not in the file.
+        folder: of its credentials, if they are not in the file.
     """
     tunnel = section.tunnel_name if isinstance(section, ReaderSection) else ""
     names = {"instance": "instanceName", "table": "tableName"}
@@ -153,10 +153,10 @@ def place_of(section: ReaderSection | WriterSection, name: str, folder: Path | N
 
 
 def zone_of(name: str | None) -> tzinfo | None:
-    """A time zone by its name, such as Asia/Shanghai; None is this machine's.
+    """A time zone by its name, such as Asia/Shanghai; None means this machine's zone.
 
     Raises:
-        ConfigError: there is no such zone.
+        ConfigError: the zone does not exist.
     """
     if name is None:
         return None
@@ -167,13 +167,13 @@ def zone_of(name: str | None) -> tzinfo | None:
 
 
 def end_of(text: str, zone: tzinfo | None) -> datetime:
-    """The moment of an end time, in UTC; pure but for the machine's own zone.
+    """The end time in UTC; pure except for the machine's own zone.
 
     Args:
-        zone: of a text without an offset; None is this machine's.
+        zone: zone of a text without an offset; None means this machine's zone.
 
     Raises:
-        ConfigError: the text is no time, or names two moments or none because clocks are changed then.
+        ConfigError: the text is not a time, or the clocks change then, so that it names two moments or none.
     """
     try:
         return _moment(datetime.strptime(text, END_TIME_FORMAT), text, zone)

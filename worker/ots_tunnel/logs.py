@@ -1,8 +1,8 @@
 """JSON logs on standard error, set up once by a command.
 
-A line has a stable sentence and fixed keys: `action`, `tunnel_id`, `client_id`, `channel_id`, `request_id`, `rows`,
-`bytes`, `duration`, `error`, `left_out`. Row contents and tokens never appear, nor do keys but that of a record that
-was refused for good: somebody has to find it.
+A line has a stable sentence, an action (`log_actions`) and the keys that belong to it. Row contents and tokens never
+appear in logs. Of primary keys only that of a permanently refused record does, because a user has to find the record.
+A warning that repeats is written once a minute, with the number of those left out.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from pythonjsonlogger.json import JsonFormatter
 
 #: Seconds for which the same warning is not written again.
 WINDOW = 60.0
-#: Different warnings that are remembered; beyond it the oldest is forgotten, and written when it comes again.
+#: Different warnings in memory; beyond it the oldest is forgotten, and is written when it comes again.
 REMEMBERED = 1000
 
 _OF_EVERY_RECORD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
-#: Request ids and the like differ every time and say nothing new.
+#: Ids of requests, which differ in every warning.
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class JsonLine(JsonFormatter):
-    """One line of worker and operator alike: time in UTC, level, logger, message, then the record's own keys."""
+    """Format of a line of worker and operator: time in UTC, level, logger, message, then the record's own keys."""
 
     def __init__(self) -> None:
         super().__init__(
             ["asctime", "levelname", "name", "message"],
             rename_fields={"asctime": "time", "levelname": "level", "name": "logger"},
-            # Foreign libraries put their objects into records: what kind it was is enough.
+            # Other libraries put objects into records; the name of the type is enough.
             json_default=lambda value: type(value).__name__,
         )
 
@@ -47,7 +47,7 @@ class JsonLine(JsonFormatter):
 
 
 class StandardError(logging.StreamHandler[TextIO]):
-    """Writes to what `sys.stderr` is at the moment: while a progress bar is shown, lines belong above it."""
+    """Writes to the current `sys.stderr`, which a progress bar replaces to print lines above itself."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -62,9 +62,9 @@ class _Seen:
 
 
 class RepeatedWarnings(logging.Filter):
-    """Lets a warning pass once per minute; `left_out` of the next one is how many like it were not written.
+    """Passes equal warnings once per minute; `left_out` of the next one counts those in between.
 
-    Two warnings are the same when sentence and keys are, but for ids of requests. Other levels always pass.
+    Two warnings are equal if their sentences and keys are, apart from ids of requests. Other levels always pass.
 
     Args:
         clock: seconds, monotonic.
@@ -76,7 +76,7 @@ class RepeatedWarnings(logging.Filter):
         self._seen: OrderedDict[Hashable, _Seen] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write a record."""
+        """Whether to write the record."""
         if record.levelno != logging.WARNING:
             return True
         now, content = self._clock(), _content(record)
@@ -99,7 +99,7 @@ def _content(record: logging.LogRecord) -> Hashable:
 
 
 def set_up_logs(level: str = "INFO") -> None:
-    """Write JSON lines from `level` on to standard error."""
+    """Write JSON lines of `level` and above to standard error."""
     handler = StandardError()
     handler.setFormatter(JsonLine())
     handler.addFilter(RepeatedWarnings())

@@ -1,7 +1,7 @@
-"""The vocabulary: identifiers, cells, and what the service says of tunnels and channels.
+"""The vocabulary: identifiers, cells, and the service's descriptions of tunnels and channels.
 
-Values only, no behaviour beyond derivations. Times are float seconds since 1970 unless the name says
-otherwise; cell versions are milliseconds, sequence times microseconds (docs/protocol.md 2.3).
+Values only, without behaviour beyond derivations. Times are float seconds since 1970 unless the name has a unit; cell
+versions are milliseconds, sequence times microseconds (docs/protocol.md 2.3).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ClientId = NewType("ClientId", str)
 ChannelId = NewType("ChannelId", str)
 Token = NewType("Token", str)
 
-#: The token, and the checkpoint, of a channel that has been read to its end (docs/protocol.md 2.4).
+#: Token and checkpoint of a channel that was read to its end (docs/protocol.md 2.4).
 FINISHED = Token("finished")
 
 
@@ -28,7 +28,7 @@ class Action(enum.IntEnum):
 
 
 class CellOp(enum.IntEnum):
-    """What happens to one cell; numbers are PlainBuffer's cell types, PUT is the absence of one."""
+    """Change of one cell; numbers are PlainBuffer's cell types, and a put has none."""
 
     PUT = 0
     DELETE_ALL_VERSIONS = 1
@@ -37,7 +37,7 @@ class CellOp(enum.IntEnum):
 
 
 class Marker(enum.Enum):
-    """Values that are no data: range bounds, and the placeholder of an auto-increment key."""
+    """Key values that are not data: bounds of ranges, and the placeholder of an auto-increment key."""
 
     INF_MIN = 0x09
     INF_MAX = 0x0A
@@ -59,7 +59,7 @@ class KeyType(enum.IntEnum):
 
 
 class TunnelType(enum.IntEnum):
-    """What a tunnel delivers; numbers are the wire's, names are the strings of TunnelInfo."""
+    """Data that a tunnel delivers; numbers are the wire's, names are the strings of TunnelInfo."""
 
     BaseData = 1
     Stream = 2
@@ -84,7 +84,7 @@ class ChannelStatus(enum.IntEnum):
 
 
 class Stage(enum.StrEnum):
-    """How far a tunnel is (docs/protocol.md 2.3)."""
+    """Phase of a tunnel (docs/protocol.md 2.3)."""
 
     INIT = "InitBaseDataAndStreamShard"
     BASE = "ProcessBaseData"
@@ -102,7 +102,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """An AccessKey pair, with a token where it is temporary. Never printed."""
+    """An AccessKey pair, with a token if it is temporary. Secrets are never printed."""
 
     access_key_id: str
     access_key_secret: str = field(repr=False)
@@ -120,7 +120,7 @@ class SequenceInfo:
 
 @dataclass(frozen=True, slots=True)
 class StreamConfig:
-    """Which part of the stream a tunnel delivers; offsets are Unix nanoseconds, 0 is unset."""
+    """Part of the stream that a tunnel delivers; offsets are Unix nanoseconds, 0 is unset."""
 
     earliest: bool = False
     start_offset_ns: int = 0
@@ -129,7 +129,7 @@ class StreamConfig:
 
 @dataclass(frozen=True, slots=True)
 class TunnelInfo:
-    """What the service says of one tunnel."""
+    """The service's description of one tunnel."""
 
     tunnel_id: TunnelId
     tunnel_name: str
@@ -145,7 +145,7 @@ class TunnelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
-    """What the service says of one channel; `consume_point_ns` 0 means never consumed."""
+    """The service's description of one channel; `consume_point_ns` 0 means never consumed."""
 
     channel_id: ChannelId
     channel_type: ChannelType
@@ -166,7 +166,7 @@ class TunnelDescription:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel as heartbeats carry it: immutable, replaced as a whole (G5)."""
+    """A channel as heartbeats carry it: immutable, replaced as a whole (docs/protocol.md 6.1, G5)."""
 
     channel_id: ChannelId
     version: int
@@ -175,7 +175,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The cursor the service keeps for one channel; its token may hold a primary key and is not printed."""
+    """The cursor that the service stores for one channel; its token may hold a primary key and is not printed."""
 
     token: Token = field(repr=False)
     sequence_number: int

@@ -1,4 +1,4 @@
-"""A limit of rows per second, kept by waiting before a read, never by dropping or delaying what was read."""
+"""A limit of rows per second: reads wait, and records that were read are neither dropped nor delayed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 
 
 class RateLimit:
-    """Spreads rows over time: the next read waits until what was read is paid for.
+    """Spreads reads over time by a budget of rows.
 
-    A read is charged ahead with the rows of the last page, so that channels that waited together do not read
-    together; what it really brought settles the rest.
+    Each read is charged in advance with the rows of the last page, so that channels that wait together do not read
+    together. After the read the difference to its real rows is charged.
 
     Args:
         rows_per_second: 0 means no limit.
-        clock, sleep: replaced in tests; the loop's by default.
+        clock, sleep: replaced in tests; those of the loop by default.
     """
 
     def __init__(
@@ -31,19 +31,19 @@ class RateLimit:
         self._last_page = 0
 
     async def ready(self) -> int:
-        """Wait until everything read so far is paid for; the rows with which the next read is charged ahead."""
+        """Wait until the budget covers all rows read so far; returns the rows charged in advance for the next read."""
         while (wait := self._free_at - self._clock()) > 0:
             await self._sleep(wait)
         self._charge(self._last_page)
         return self._last_page
 
     def spend(self, rows: int, charged: int = 0) -> None:
-        """Charge rows that were read, less what was charged ahead."""
+        """Charge rows that were read, minus those charged in advance."""
         self._last_page = rows
         self._charge(rows - charged)
 
     def refund(self, charged: int) -> None:
-        """The read brought nothing: give back what was charged ahead."""
+        """Return the rows charged in advance: the read failed."""
         self._charge(-charged)
 
     def _charge(self, rows: int) -> None:

@@ -344,12 +344,12 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(tmp_path: Path, path: str, 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"source: {a: b\nsecret: hush", "line 2, column 7: no YAML: "),
-        (b"sink: {count: {}}\nsink: {stdout: {}}\n", "line 2, column 1: no YAML: sink is given twice"),
-        (b"\xff\xfe\x00", "found bytes that are no text, allowed is YAML in UTF-8"),
+        (b"source: {a: b\nsecret: hush", "line 2, column 7: not YAML: "),
+        (b"sink: {count: {}}\nsink: {stdout: {}}\n", "line 2, column 1: not YAML: sink is given twice"),
+        (b"\xff\xfe\x00", "found bytes that are not text, allowed is YAML in UTF-8"),
         (b"", "document: found nothing, allowed is a mapping with source, sink, client, delivery, http"),
         (b"hush", "document: found a text, allowed is a mapping with source, sink, client, delivery, http"),
-        (b"source: {endTime: 2026-13-01}", "no YAML: month must be in 1..12"),
+        (b"source: {endTime: 2026-13-01}", "not YAML: month must be in 1..12"),
         (b"5: five", "5: unknown, allowed is source, sink, client, delivery, http"),
     ],
 )

@@ -1,8 +1,8 @@
 """The worker's document: one YAML file, one frozen model.
 
-The operator renders it from a TablestoreTunnel object, `ots-tunnel run --config` reads it, so the two cannot
-disagree. Secrets are never in it: it names the folder whose files hold them. Field names in the document are
-camelCase, as in the object.
+The operator renders it from a TablestoreTunnel object, and `ots-tunnel run --config` reads it with the same model. It
+contains no secrets: it names the folders whose files hold them. Field names in the document are camelCase, as in the
+object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a field of the document takes, in words; read off its type, so the two cannot disagree."""
+"""Descriptions of the allowed values of each field, derived from its type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, Tag
 from pydantic.fields import FieldInfo
 
-#: Types that need no more than a name.
+#: Types with a fixed description.
 _NAMES: dict[object, str] = {
     bool: "true or false",
     Path: "a path",
@@ -23,11 +23,11 @@ _NAMES: dict[object, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Stands in a field's `Annotated`, where its type alone does not say enough.
+    """Part of a field's `Annotated`, where the type alone does not describe the allowed values.
 
     Args:
-        allowed: what the field takes; a regular expression is no message.
-        because: why, where the reason is not ours.
+        allowed: the allowed values, in words instead of a regular expression.
+        because: the reason, where it is the service's.
     """
 
     allowed: str = ""
@@ -43,18 +43,18 @@ class SchemaNode:
 
     @property
     def allowed(self) -> str:
-        """What may stand here, such as `a whole number from 1 to 200`."""
+        """The allowed values, such as `a whole number from 1 to 200`."""
         plain = self.plain
-        return next((each.allowed for each in plain._words() if each.allowed), "") or plain._read_off()
+        return next((each.allowed for each in plain._words() if each.allowed), "") or plain._derived()
 
     @property
     def because(self) -> str:
-        """Why it is so; empty where that is obvious."""
+        """The reason for the limit; empty where it is obvious."""
         return next((each.because for each in self.plain._words() if each.because), "")
 
     @property
     def plain(self) -> SchemaNode:
-        """The same without `Annotated` and `| None` around the type."""
+        """This node without `Annotated` and `| None` around the type."""
         origin = get_origin(self.annotation)
         if origin is Annotated:
             inner, *metadata = get_args(self.annotation)
@@ -68,26 +68,26 @@ class SchemaNode:
 
     @property
     def is_model(self) -> bool:
-        """Whether settings with fixed names may stand here."""
+        """Whether a mapping with fixed names is allowed here."""
         return any(self._models())
 
     @property
     def is_secret(self) -> bool:
-        """Whether nothing that stands here may be repeated."""
+        """Whether messages must not repeat the value."""
         return self.plain.annotation is SecretStr
 
     @property
     def names(self) -> list[str]:
-        """Names of the settings that may stand here."""
+        """The fixed names that are allowed here."""
         return [field.alias or name for model in self._models() for name, field in model.model_fields.items()]
 
     @property
     def tags(self) -> set[str]:
-        """What pydantic calls the members of a union; no part of the document."""
+        """Pydantic's names for the members of a union, which are not part of the document."""
         return {each.tag for member in self._members() for each in member.metadata if isinstance(each, Tag)}
 
     def inside(self, part: str | int) -> SchemaNode | None:
-        """The place that is called `part` in this one; None where there is none."""
+        """The place that is called `part` in this one; None if there is no such place."""
         kind = self.plain.annotation
         for model in self._models():
             for name, field in model.model_fields.items():
@@ -111,7 +111,7 @@ class SchemaNode:
     def _words(self) -> Iterator[Words]:
         return (each for each in self.metadata if isinstance(each, Words))
 
-    def _read_off(self) -> str:
+    def _derived(self) -> str:
         kind, origin = self.annotation, get_origin(self.annotation)
         if origin is Literal:
             return f"one of {', '.join(map(str, get_args(kind)))}"
@@ -124,22 +124,22 @@ class SchemaNode:
         if kind in (int, float):
             return f"a {'whole ' * (kind is int)}number{_range(self.metadata)}"
         if kind is str:
-            like = "".join(f" like {pattern}" for pattern in _told(self.metadata, "pattern"))
+            like = "".join(f" like {pattern}" for pattern in _constraints(self.metadata, "pattern"))
             return "a text" + (like or " that is not empty" * (self._least_length() > 0))
         return _NAMES[kind]
 
     def _least_length(self) -> int:
-        return max(_told(self.metadata, "min_length"), default=0)
+        return max(_constraints(self.metadata, "min_length"), default=0)
 
     def _count(self) -> str:
-        least, most = self._least_length(), _told(self.metadata, "max_length")
+        least, most = self._least_length(), _constraints(self.metadata, "max_length")
         if most:
             return f"{least} to {min(most)}"
         return f"{least} or more" if least else "any length"
 
 
-def _told(metadata: Sequence[Any], name: str) -> list[Any]:
-    """What pydantic keeps of an argument of `Field` beside the type."""
+def _constraints(metadata: Sequence[Any], name: str) -> list[Any]:
+    """The values of one constraint, such as `ge`, in the metadata that pydantic keeps beside the type."""
     return [getattr(each, name) for each in metadata if getattr(each, name, None) is not None]
 
 
@@ -148,7 +148,7 @@ def _is_model(kind: object) -> bool:
 
 
 def _range(metadata: Sequence[Any]) -> str:
-    above, least, most = (_told(metadata, name) for name in ("gt", "ge", "le"))
+    above, least, most = (_constraints(metadata, name) for name in ("gt", "ge", "le"))
     if least:
         return f" from {least[0]} to {most[0]}" if most else f" from {least[0]} on"
     return "".join([*(f" above {bound}" for bound in above), *(f" up to {bound}" for bound in most)])

@@ -1,4 +1,4 @@
-"""What the parts of the document have in common."""
+"""The base model of the document's parts, and the types that several of them use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ots_tunnel.endpoint import ENDPOINT, ENDPOINT_WORDS, INSTANCE, INSTANCE_WOR
 
 
 class ConfigModel(BaseModel):
-    """Base of the document's parts: frozen, camelCase, unknown keys refused."""
+    """Base of the document's parts: frozen, camelCase, without unknown keys."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False
@@ -24,7 +24,7 @@ class ConfigModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_kind(cls, value: Any, info: ValidationInfo) -> Any:
-        """Nothing is converted that a person would call another kind: no "5", no `yes` for a number."""
+        """Refuse conversions between kinds of values, such as "5" or `yes` for a number."""
         kind = cls.model_fields[info.field_name or ""].annotation
         if (kind in (int, float) and isinstance(value, bool | str)) or (kind is bool and not isinstance(value, bool)):
             raise NotAllowed
@@ -32,7 +32,7 @@ class ConfigModel(BaseModel):
 
 
 def _without_login(url: str) -> str:
-    """A document holds no secrets, and messages and logs repeat addresses."""
+    """Refuse a user name or password: the document holds no secrets, and logs repeat addresses."""
     try:
         parts = urlsplit(url)
         has_login, port = parts.username is not None or parts.password is not None, parts.port
@@ -44,7 +44,7 @@ def _without_login(url: str) -> str:
 
 
 def _not_empty(path: Any) -> Any:
-    if path == "":  # would be the working directory
+    if path == "":  # pathlib would read it as the working directory
         raise NotAllowed
     return path
 
@@ -72,7 +72,7 @@ NonEmptyPath = Annotated[Path, BeforeValidator(_not_empty), Words("a path that i
 
 
 class CredentialsConfig(ConfigModel):
-    """Where the AccessKey pair is."""
+    """Location of the AccessKey pair."""
 
     directory: NonEmptyPath
     """Folder with the files `accessKeyId`, `accessKeySecret` and, for temporary keys, `securityToken`.
@@ -80,7 +80,7 @@ class CredentialsConfig(ConfigModel):
 
 
 class InstanceConfig(ConfigModel):
-    """An instance of the service and who calls it."""
+    """An instance of the service, with the credentials for its calls."""
 
     endpoint: Endpoint
     """Instance endpoint without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com."""

@@ -1,4 +1,4 @@
-"""Where a worker reads, and how it behaves as a client of the tunnel."""
+"""Source of a worker, and its settings as a client of the tunnel."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, InstanceConfig, TableName
 from ots_tunnel.config.problems import Contradiction, NotAllowed
 
-#: Seconds; docs/protocol.md 5.5.
+#: Seconds, the service's minimum (docs/protocol.md 5.5).
 SHORTEST_INTERVAL = 5
 
 
 class TunnelConfig(InstanceConfig):
-    """The tunnel that is consumed."""
+    """The tunnel to consume."""
 
     table: TableName
     """Source table."""
@@ -27,12 +27,12 @@ class TunnelConfig(InstanceConfig):
     ]
     """Tunnel id; a worker never creates a tunnel."""
     end_time: datetime | None = None
-    """Stop here instead of following for ever: records after it are not written (with a time zone)."""
+    """The worker stops at this time and writes no later records; with a time zone. None: it never stops."""
 
     @field_validator("end_time", mode="before")
     @classmethod
     def _is_no_number(cls, end_time: Any) -> Any:
-        if isinstance(end_time, bool | int | float):  # of seconds, or milliseconds, since when?
+        if isinstance(end_time, bool | int | float):  # its unit and origin would be guesses
             raise NotAllowed
         return end_time
 
@@ -45,10 +45,10 @@ class TunnelConfig(InstanceConfig):
 
 
 class ClientConfig(ConfigModel):
-    """How the worker behaves as a client of the tunnel."""
+    """Settings of the worker as a client of the tunnel."""
 
     tag_prefix: str = ""
-    """Put before the host name in the client tag; the operator sets the first 8 characters of the object's uid."""
+    """Prefix of the host name in the client tag; the operator sets the first 8 characters of the object's uid."""
     heartbeat_interval_seconds: Annotated[
         int,
         Field(ge=SHORTEST_INTERVAL),
@@ -60,17 +60,17 @@ class ClientConfig(ConfigModel):
         Field(ge=SHORTEST_INTERVAL + 1),
         Words(because="it has to be more than the heartbeat interval, whose minimum is 5"),
     ] = 60
-    """Without a heartbeat for so long the service gives the channels to others. More than the interval."""
+    """After this time without a heartbeat the service assigns the channels to other clients. More than the interval."""
     checkpoint_interval_seconds: float = Field(default=5, ge=0.1)
-    """Confirmed progress is stored at most so often per channel."""
+    """Shortest time between two checkpoints of a channel."""
     max_parallel_channels: int = Field(default=0, ge=0)
     """Channels read at the same time; 0 means all."""
     lanes_per_channel: int = Field(default=8, ge=1)
-    """Parallel writers inside one channel, by key."""
+    """Parallel writers per channel; records of one key have one writer."""
     memory_budget_bytes: int = Field(default=268_435_456, ge=16_777_216)
-    """Bytes of records held by this worker, raw and parsed; reading waits beyond it."""
+    """Bytes of records in this worker's memory, raw and parsed; at the limit reading waits."""
     drain_seconds: float = Field(default=45, ge=1)
-    """Time a drain may take, less than the pod's termination grace period."""
+    """Longest time for a drain; less than the pod's termination grace period."""
     rate_limit_rows_per_second: int = Field(default=0, ge=0)
     """Rows read per second by this worker; 0 means no limit."""
 
@@ -86,5 +86,5 @@ class ClientConfig(ConfigModel):
 
     @property
     def write_deadline(self) -> float:
-        """D of the docs/architecture.md rule 4: seconds a write may take, and the fence's margin."""
+        """D of docs/architecture.md rule 4: seconds that a write may take, and the margin of the fence."""
         return (self.heartbeat_timeout_seconds - self.heartbeat_interval_seconds) / 3

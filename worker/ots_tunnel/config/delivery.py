@@ -1,4 +1,4 @@
-"""How records are grouped, and what happens to refused ones."""
+"""Grouping of records into writes, and handling of refused records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RetryConfig(ConfigModel):
     """Pauses between tries of a failed write."""
 
     backoff_seconds: float = Field(default=1, gt=0)
-    """First pause; doubles."""
+    """First pause; each further one is twice as long."""
     backoff_max_seconds: float = Field(default=60, gt=0)
     """Longest pause."""
 
@@ -33,21 +33,21 @@ class RetryConfig(ConfigModel):
 
 
 class RateLimitConfig(ConfigModel):
-    """A limit that is kept by waiting."""
+    """A limit of the rate, kept by waiting."""
 
     rows_per_second: int = Field(default=0, ge=0)
     """0 means no limit."""
 
 
 class DeadLetterConfig(ConfigModel):
-    """A place for refused records."""
+    """Place for refused records."""
 
     files: FileStoreConfig
-    """Files of JSON lines: the record and the error."""
+    """Files of JSON lines, each with a record and its error."""
 
 
 class DeliveryConfig(ConfigModel):
-    """How records are grouped and what happens to refused ones."""
+    """Grouping of records into writes, and handling of refused records."""
 
     batch_max_rows: Annotated[
         int, Field(ge=1, le=200), Words(because="the service takes at most 200 rows in one BatchWriteRow")
@@ -63,10 +63,10 @@ class DeliveryConfig(ConfigModel):
     rate_limit: RateLimitConfig | None = None
     """Rows that this worker writes per second."""
     on_permanent_error: Literal["Fail", "Skip", "DeadLetter"] = "Fail"
-    """What happens to a record that the sink refuses for good. Fail ends the worker before it; Skip counts and logs it;
+    """Handling of a record that the sink refuses permanently. Fail stops the worker before it; Skip counts and logs it;
     DeadLetter stores it with the error. Skip and DeadLetter can leave partial rows at the sink."""
     dead_letter: DeadLetterConfig | None = None
-    """Where DeadLetter stores records; while it cannot, their channel waits."""
+    """Place where DeadLetter stores records; the channel waits while the place does not accept them."""
 
     @model_validator(mode="after")
     def _dead_letters_have_a_place(self) -> Self:

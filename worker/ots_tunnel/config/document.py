@@ -19,12 +19,12 @@ from ots_tunnel.errors import ConfigError
 
 
 class HttpConfig(ConfigModel):
-    """Where metrics, health and the channel list are served."""
+    """Address of the server for metrics, health and the channel list."""
 
     host: Name = "127.0.0.1"
     """Address to listen on; the operator renders 0.0.0.0 for the pod's own network."""
     port: int = Field(default=8080, ge=0, le=65535)
-    """Port; 0 takes a free one."""
+    """Port; 0 selects a free one."""
 
 
 class WorkerConfig(ConfigModel):
@@ -66,8 +66,8 @@ def load_config(path: Path) -> WorkerConfig:
     """Read and check a worker document.
 
     Raises:
-        ConfigError: the file is missing, no YAML, or a field is wrong; each wrong field is named with what
-            was found and what is allowed.
+        ConfigError: the file is missing or not YAML, or fields are wrong; names each wrong field with the value found
+            and the values allowed.
     """
     document = read_yaml(path)
     try:
@@ -77,5 +77,5 @@ def load_config(path: Path) -> WorkerConfig:
 
 
 def dump_config(config: WorkerConfig) -> str:
-    """The document as YAML, as the operator puts it into a ConfigMap; stable for equal configurations."""
+    """The document as YAML for the operator's ConfigMap; equal configurations give equal text."""
     return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)

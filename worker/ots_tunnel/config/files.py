@@ -1,4 +1,4 @@
-"""Files of changes, and where they are."""
+"""Files of changes, and the places that hold them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class FileStoreConfig(ConfigModel):
     ]
     """file:///path or s3://bucket/prefix."""
     endpoint: Endpoint | None = None
-    """Of the store, without the bucket, such as https://oss-cn-hangzhou.aliyuncs.com; empty means Amazon's."""
+    """Endpoint of the store without the bucket, such as https://oss-cn-hangzhou.aliyuncs.com; empty means Amazon S3."""
     region: Name | None = None
-    """Region that requests are signed for; many stores take any."""
+    """Region in the signature of requests; many stores accept any."""
     bucket_in_host: bool = False
-    """The bucket's name is part of the host name (virtual-hosted style), as OSS asks for; else of the path."""
+    """Whether the bucket is part of the host name (virtual-hosted style), as OSS requires, or of the path."""
     credentials: CredentialsConfig | None = None
-    """Of the store."""
+    """Credentials of the store."""
 
     _only_for_buckets: ClassVar[tuple[str, ...]] = ("endpoint", "region", "bucketInHost", "credentials")
 
@@ -45,17 +45,17 @@ class FileStoreConfig(ConfigModel):
 
 
 class FilesSinkConfig(FileStoreConfig):
-    """Files of changes, one folder per channel, named by where they start."""
+    """Files of changes, one folder per channel, named by their start position."""
 
     format: Literal["JsonLines", "Parquet"] = "JsonLines"
     """JsonLines: one object per record. Parquet: the same, typed."""
     compression: Literal["none", "gzip", "zstd"] = "none"
-    """Of the whole file (JsonLines) or of its pages (Parquet)."""
+    """Compression of the whole file (JsonLines) or of its pages (Parquet)."""
     max_file_bytes: int = Field(default=134_217_728, ge=65_536, le=5_368_709_120)
-    """A file is published when it holds so many bytes of records, as they came."""
+    """A file is published when its records reach this size, counted as received."""
     max_file_seconds: float = Field(default=60, ge=1, le=3600)
-    """A file is published so long after its first record; progress is not durable before."""
+    """A file is published this long after its first record; its progress is not durable before."""
     spool_directory: NonEmptyPath | None = None
-    """Where files for a bucket are collected before they are published; empty means the system's temporary folder."""
+    """Folder where files for a bucket are collected before publishing; empty means the system's temporary folder."""
 
     _only_for_buckets: ClassVar[tuple[str, ...]] = (*FileStoreConfig._only_for_buckets, "spoolDirectory")

@@ -21,19 +21,19 @@ BootstrapServer = Annotated[str, Field(pattern=r"^[^,\s/@]+:\d{1,5}$"), AfterVal
 
 
 class KafkaSaslConfig(ConfigModel):
-    """How the worker logs in at the brokers."""
+    """Login of the worker at the brokers."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-    """How the password is shown to a broker."""
+    """SASL mechanism for the password."""
     directory: NonEmptyPath
     """Folder with the files `username` and `password`. They are read again when they change."""
 
 
 class KafkaSinkConfig(ConfigModel):
-    """A topic; it exists already."""
+    """An existing topic."""
 
     bootstrap_servers: tuple[BootstrapServer, ...] = Field(min_length=1)
-    """Brokers to begin with, each as host:port."""
+    """Brokers for the first connection, each as host:port."""
     topic: Annotated[
         str,
         Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$"),
@@ -41,13 +41,13 @@ class KafkaSinkConfig(ConfigModel):
     ]
     """Topic of every record."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """What the brokers' listener speaks."""
+    """Protocol of the brokers' listener."""
     sasl: KafkaSaslConfig | None = None
-    """Needed with SASL_PLAINTEXT and SASL_SSL, refused without."""
+    """Required with SASL_PLAINTEXT and SASL_SSL, refused otherwise."""
     ca_file: NonEmptyPath | None = None
-    """PEM file with the certificates that the brokers' have to descend from; None means the system's."""
+    """PEM file with the certificate authorities of the brokers; None means those of the system."""
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "lz4"
-    """How batches of records are compressed."""
+    """Compression of batches of records."""
     timeout_seconds: float = Field(default=30, ge=1, le=300)
     """Seconds after which an unconfirmed record is sent again; at most D of docs/architecture.md rule 4."""
 

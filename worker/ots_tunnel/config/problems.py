@@ -1,6 +1,6 @@
-"""What is wrong with a document, one clause per field: where, what was found, what is allowed.
+"""Messages about a wrong document, one clause per field: place, value found, values allowed.
 
-Secrets do not belong into a document, but people put them there: what stands where it should not is not repeated.
+Users put secrets into the document although it must not hold any, so a value in the wrong place is not repeated.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from pydantic import BaseModel, ValidationError
 
 from ots_tunnel.config.allowed import SchemaNode
 
-#: Longest part of a value that is repeated.
+#: Characters of a value that a message repeats.
 MAX_SHOWN = 100
-#: Pydantic's kind of an error, where a validator has no exception to raise.
+#: Type of pydantic's error where a validator cannot raise `NotAllowed`.
 NOT_ALLOWED = "not_allowed"
 _UNKNOWN = ("extra_forbidden", "invalid_key")
 
 
 class NotAllowed(ValueError):
-    """For validators: the value is none that the field's words allow."""
+    """Raised by validators for a value that the field does not allow."""
 
     def __init__(self) -> None:
         super().__init__("not allowed")
 
 
 class Contradiction(ValueError):
-    """For validators of a whole model: a setting is wrong beside others.
+    """Raised by validators of a model: a setting contradicts other settings.
 
     Args:
-        field: as the document calls it.
+        field: its name in the document.
         text: what was found and what is allowed.
     """
 
@@ -42,15 +42,15 @@ class Contradiction(ValueError):
 
 
 def describe(error: ValidationError, model: type[BaseModel] | None = None, prefix: str = "") -> str:
-    """One clause per wrong field: where, what was found, what is allowed, and why.
+    """One clause per wrong field: place, value found, values allowed, and the reason.
 
     Args:
-        model: of the document; without it the clauses cannot say what is allowed in our words.
-        prefix: stands before every field, such as `--` for options.
+        model: model of the document; without it the clauses have pydantic's words for the allowed values.
+        prefix: text before every field, such as `--` for options.
     """
     node = None if model is None else SchemaNode(model)
     items = error.errors(include_url=False)
-    # A list counts as too short when its items are wrong: that is one problem, not two.
+    # Pydantic also reports a list as too short if its items are wrong: that is one problem, not two.
     inner = {item["loc"][:-1] for item in items}
     return "; ".join(
         prefix + _clause(item, node) for item in items if item["type"] != "too_short" or item["loc"] not in inner
@@ -58,12 +58,12 @@ def describe(error: ValidationError, model: type[BaseModel] | None = None, prefi
 
 
 def looks_secret(value: object) -> bool:
-    """Whether this is a key of Standard Webhooks, whatever it should have been."""
+    """Whether the value is a secret of Standard Webhooks, which users paste into other fields."""
     return isinstance(value, str) and value.startswith("whsec_")
 
 
 def shown(value: object) -> str:
-    """A value as it may be repeated: no collections; of an address neither user name and password nor its query."""
+    """A value for a message: no collections, and no user name, password or query of an address."""
     match value:
         case None:
             return "nothing"
@@ -90,7 +90,7 @@ def _clause(item: Mapping[str, Any], root: SchemaNode | None) -> str:
     if item["type"] in _UNKNOWN:
         parent = _walk(item["loc"][:-1], root)[1]
         names = f", allowed is {', '.join(parent.names) or 'nothing'}" if parent is not None else ""
-        # What stands under a name that is none of ours may be anything, a secret too.
+        # The value of an unknown name is not repeated: it may be a secret.
         return f"{where}: unknown{names}"
     if node is None or (item["type"] == "value_error" and not isinstance(raised, NotAllowed)):
         message = item["msg"].removeprefix("Value error, ")
@@ -102,14 +102,14 @@ def _clause(item: Mapping[str, Any], root: SchemaNode | None) -> str:
 
 
 def _shown_at(node: SchemaNode, value: object) -> str:
-    """A text where a mapping belongs may be the secret that the mapping should have named."""
+    """A text in place of a mapping may be the secret that the mapping should have named."""
     if node.is_secret:
         return "another kind of value"
     return "a text" if node.is_model and isinstance(value, str) else shown(value)
 
 
 def _walk(parts: Sequence[str | int], root: SchemaNode | None) -> tuple[list[str | int], SchemaNode | None]:
-    """The path as the document has it, without what pydantic adds for the members of a union, and its place."""
+    """The path in the document, without pydantic's names of union members, and its schema node."""
     path: list[str | int] = []
     node = root
     for number, part in enumerate(parts):
@@ -119,7 +119,7 @@ def _walk(parts: Sequence[str | int], root: SchemaNode | None) -> tuple[list[str
         if inner is not None:
             node = inner
         elif root is None or (number == len(parts) - 1 and node is not None and node.is_model):
-            node = None  # a name that is none of ours
+            node = None  # an unknown name
         else:
             continue
         path.append(part)

@@ -1,4 +1,4 @@
-"""Which records and columns reach the sink."""
+"""Selection of the records and columns that reach the sink."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ots_tunnel.config.problems import NOT_ALLOWED, Contradiction, NotAllowed, s
 
 
 class ColumnsConfig(ConfigModel):
-    """Which attribute columns reach the sink, and under which names. Key columns always do, unchanged."""
+    """Attribute columns that reach the sink, and their names there. Key columns always do, unchanged."""
 
     include: tuple[Name, ...] = ()
-    """Only these; empty means all."""
+    """Only these columns; empty means all."""
     exclude: tuple[Name, ...] = ()
-    """All but these."""
+    """All columns but these."""
     rename: dict[Name, Name] = Field(default_factory=dict)
-    """Name at the source: name at the sink. A record that has both, under the new name, ends the worker."""
+    """Name at the source: name at the sink. A record with two columns of the same new name stops the worker."""
 
     @model_validator(mode="after")
     def _do_not_contradict(self) -> Self:
@@ -41,7 +41,7 @@ class BytesValue(ConfigModel):
     """A key value of type BINARY."""
 
     base64: Annotated[StrictStr, Words("a text in base64")]
-    """Its bytes in base64."""
+    """The bytes in base64."""
 
     @field_validator("base64")
     @classmethod
@@ -54,7 +54,7 @@ class BytesValue(ConfigModel):
 
     @property
     def value(self) -> bytes:
-        """Its bytes."""
+        """The bytes."""
         return b64decode(self.base64)
 
 
@@ -71,7 +71,7 @@ def _type_of(value: Any) -> str | None:
     return None
 
 
-#: Its type has to be that of the key column.
+#: Bound of one key column, of the column's type.
 KeyBound = Annotated[
     Annotated[StrictInt, Field(ge=-(2**63), lt=2**63), Tag("INTEGER")]
     | Annotated[StrictStr, Tag("STRING")]
@@ -82,7 +82,7 @@ KeyBound = Annotated[
 
 
 def _ordered(bound: int | str | BytesValue) -> tuple[str, Any]:
-    """Type, and what is compared: texts are in the order of their bytes."""
+    """Type and sort key of a bound: texts are compared by their bytes."""
     if isinstance(bound, BytesValue):
         return "BINARY", bound.value
     return ("STRING", bound.encode()) if isinstance(bound, str) else ("INTEGER", bound)
@@ -93,15 +93,15 @@ def _text(bound: int | str | BytesValue) -> str:
 
 
 class KeyRangeConfig(ConfigModel):
-    """Rows from `begin` on up to, but not with, `end`.
+    """Rows from `begin` (inclusive) to `end` (exclusive).
 
-    Both hold values of the first key columns in the table's order; columns that are not given are below every value.
+    Both hold values of the first key columns in the table's order; a missing column is below every value.
     """
 
     begin: tuple[KeyBound, ...] = Field(default=(), max_length=4)
-    """Empty means from the first row on."""
+    """Empty means the first row."""
     end: tuple[KeyBound, ...] = Field(default=(), max_length=4)
-    """Empty means up to the last row."""
+    """Empty means after the last row."""
 
     @model_validator(mode="after")
     def _holds_something(self) -> Self:
@@ -125,11 +125,11 @@ class KeyRangeConfig(ConfigModel):
 
 
 class FilterConfig(ConfigModel):
-    """Which records reach the sink; all others count as processed."""
+    """Records that reach the sink; all others count as processed."""
 
     actions: tuple[Literal["PUT", "UPDATE", "DELETE"], ...] = Field(default=("PUT", "UPDATE", "DELETE"), min_length=1)
     """Kinds of change."""
     key_prefix: dict[Name, str] = Field(default_factory=dict)
-    """Key column, which holds texts: how its value has to begin."""
+    """Key column of type STRING: prefix of its value."""
     key_range: KeyRangeConfig | None = None
     """Part of the table, in the order of its key."""

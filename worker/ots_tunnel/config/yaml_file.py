@@ -1,4 +1,4 @@
-"""A YAML file of settings, read strictly: a name that is given twice would silently lose one of its values."""
+"""Strict reading of a YAML file: a repeated name is an error, because one of its values would be lost silently."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ots_tunnel.errors import ConfigError
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML's plain types, and no name twice."""
+    """Plain YAML types, without repeated names."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Build a mapping.
 
         Raises:
-            yaml.YAMLError: it has a name twice.
+            yaml.YAMLError: a name is repeated.
         """
         seen: set[str] = set()
         for key, _ in node.value:
@@ -30,22 +30,22 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> Any:
-    """What the file holds.
+    """Content of a YAML file.
 
     Raises:
-        ConfigError: it cannot be read, or is no YAML; says the line, but does not repeat it: it may hold a secret.
+        ConfigError: the file cannot be read or is not YAML; names the line without its text, which may be a secret.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, yaml.reader.ReaderError):
-        raise ConfigError(f"{path}: found bytes that are no text, allowed is YAML in UTF-8") from None
+        raise ConfigError(f"{path}: found bytes that are not text, allowed is YAML in UTF-8") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" line {mark.line + 1}, column {mark.column + 1}:" if mark is not None else ""
-        raise ConfigError(f"{path}:{where} no YAML: {error.problem}") from None
+        raise ConfigError(f"{path}:{where} not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:  # a date such as 2026-13-01
-        raise ConfigError(f"{path}: no YAML: {error}") from None
+        raise ConfigError(f"{path}: not YAML: {error}") from None
     except RecursionError:
-        raise ConfigError(f"{path}: no YAML of settings: too deep") from None
+        raise ConfigError(f"{path}: not YAML of settings: too deep") from None

@@ -23,8 +23,7 @@ from ots_tunnel.errors import (
     TunnelNotFound,
 )
 
-#: Service code -> class. Codes that are not listed become a plain `ServiceError`,
-#: or `ServerUnavailable` when the HTTP status is 5xx.
+#: Service code -> class. Other codes become a plain `ServiceError`, or `ServerUnavailable` if the HTTP status is 5xx.
 ERROR_CLASSES: dict[str, type[ServiceError]] = {
     "OTSTunnelServerUnavailable": ServerUnavailable,
     "OTSServerUnavailable": ServerUnavailable,
@@ -66,12 +65,12 @@ _MISSING = re.compile(r"\b(tunnel|table) (?:does )?not exist")
 
 
 def service_error(code: str, message: str, request_id: str = "", http_status: int = 0) -> ServiceError:
-    """Build the error of the class that makes the caller do the right thing.
+    """Build the error, in the class by which callers decide what to do.
 
-    Trimmed stream data arrives as ``OTSTunnelServerUnavailable`` with a text that starts with
-    ``OTSTrimmedDataAccess`` and can never heal (docs/protocol.md 1.10, G19).
-    What is missing has no code of its own in the Tunnel Service, only a text (docs/protocol.md 1.10).
-    A quota error is only worth a retry while it speaks of frequency (docs/data-plane.md 1.10).
+    Three codes need their text too. Trimmed stream data arrives as ``OTSTunnelServerUnavailable`` with a text that
+    starts with ``OTSTrimmedDataAccess``; a retry never succeeds (docs/protocol.md 1.10, G19). The Tunnel Service has no
+    codes for a missing tunnel or table (docs/protocol.md 1.10). A quota error is temporary only if its text is about
+    frequency (docs/data-plane.md 1.10).
     """
     if message.startswith("OTSTrimmedDataAccess"):
         return TunnelExpired(code, message, request_id, http_status)
