@@ -1,4 +1,4 @@
-"""What the writers do to a row, by the number of the change, inside the domain of docs/architecture.md rule 14."""
+"""The changes of a row by their number, inside the domain of docs/architecture.md rule 14."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.chaos.ledger import NUMBER
 
 #: Versions that the tables keep.
 VERSIONS: Final = 3
-#: The changes of a key come round after so many.
+#: Number of changes after which those of a key repeat.
 CYCLE: Final = 8
 
 

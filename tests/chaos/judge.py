@@ -1,15 +1,15 @@
-"""Judges a ledger: was everything delivered, in order, and repeated only where it may be. Pure.
+"""Judges a ledger: everything is delivered, in order, and repeated only where repeats are allowed. Pure.
 
 A delivery session is one client's reading of one channel from a stored checkpoint on, page after page. What a worker
 writes is matched with what it read, entry by entry:
 
 - a session writes the entries of a key in their order and leaves none out; only the last one may come again at once,
   when its answer was lost;
-- it begins at the checkpoint that is durable then, and a checkpoint is stored only when every entry before it has
+- it begins at the durable checkpoint, and a checkpoint is stored only when every entry before it has
   been written (docs/architecture.md rule 1);
 - an entry is written by two sessions only if the worker of the earlier one was struck: killed or paused;
 - a session writes nothing after the channel was reported closed, or another one has begun (docs/architecture.md
-- rules 3 and 4).
+  rules 3 and 4).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Delivery:
 
 @dataclass(slots=True)
 class _Session:
-    """What one client has read of one channel, and how much of it is written."""
+    """The entries that one client has read of one channel, and how many of them are written."""
 
     ordinal: int
     who: str
@@ -83,7 +83,7 @@ class _Session:
             self.entries.setdefault(key, []).append(_Delivery(place, action, change, number))
 
     def drop_last_page(self) -> None:
-        """Forget a page whose answer was lost, since it is read again."""
+        """Forget a page whose answer was lost; it is read again."""
         self.pages.pop()
         self.open_entries.pop()
         for entries in self.entries.values():
@@ -105,11 +105,11 @@ class _Session:
 
 @dataclass
 class Verdict:
-    """What a ledger says."""
+    """The violations and counts of a ledger."""
 
     violations: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    """How often what happened; violations by their kind."""
+    """Name -> how often it happened; violations by their kind."""
 
     def violate(self, kind: str, text: str) -> None:
         self.counts[f"violation: {kind}"] += 1
@@ -142,7 +142,7 @@ class Judge:
         """The verdict over a whole ledger.
 
         Args:
-            acknowledged: per key, the number of its last change that a writer was told of; 1 was there before.
+            acknowledged: key -> number of its last acknowledged change; 1 was there before.
         """
         for entry in entries:
             while self._to_come and self._to_come[-1].t < entry.t:
@@ -166,7 +166,7 @@ class Judge:
         return self.verdict
 
     def _strikes_at(self, strike: Strike) -> None:
-        """Count strikes that come in the middle of something: a worker that holds nothing has nothing to lose."""
+        """Count strikes at workers that hold a channel; others have nothing to lose."""
         under_way = sum(sum(held.open_entries) for held in self._latest.values() if held.who == strike.who)
         self.verdict.counts["strikes with entries read and not written"] += under_way > 0
         self.verdict.counts["entries read and not written at strikes"] += under_way
@@ -174,7 +174,7 @@ class Judge:
     def _reads(self, page: Read) -> None:
         session = self._session_of(page)
         if session is None:
-            # Of one who does not know yet that the channel was taken away: it harms nobody, unless it is written.
+            # The reader does not know yet that the channel was taken away: harmless unless it writes the page.
             self.verdict.counts["pages read by one who does not own the channel"] += 1
             return
         session.add(page)
@@ -184,7 +184,7 @@ class Judge:
             self._read[place] = (key, action, number)
 
     def _session_of(self, page: Read) -> _Session | None:
-        """The session that a page belongs to, which may begin with it; None for a reader without a right to it."""
+        """The session of a page, which may begin with it; None for a reader that does not own the channel."""
         session, place = self._latest.get(page.channel), (page.client, page.channel)
         reopened = place in self._reopened
         self._reopened.discard(place)
@@ -275,7 +275,7 @@ class Judge:
             self.verdict.counts["rows repeated after a strike"] += 1
             if not any(before.begun <= t <= session.begun for t in self._strikes[before.who]):
                 self.verdict.violate(
-                    "repeat", f"{session} writes {entry.place} again after {before}: nobody was struck"
+                    "repeat", f"{session} writes {entry.place} again after {before}: no worker was struck"
                 )
         self._written[entry.place] = session
 
@@ -297,5 +297,5 @@ class Judge:
 
 
 def _around(entries: list[_Delivery], done: int) -> str:
-    told = [f"{entry.action} {entry.number}" for entry in entries[max(0, done - 1) : done + 2]]
-    return f"next to {', '.join(told)} ({done} of {len(entries)} entries of the key are written)"
+    near = [f"{entry.action} {entry.number}" for entry in entries[max(0, done - 1) : done + 2]]
+    return f"next to {', '.join(near)} ({done} of {len(entries)} entries of the key are written)"

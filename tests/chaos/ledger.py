@@ -1,4 +1,4 @@
-"""What the emulator executed, call by call, as the recording emulator writes it down and the judge reads it.
+"""The calls that the emulator executed, as the recording emulator writes them and the judge reads them.
 
 Times are seconds of the machine's monotonic clock. A row change is (key, action, number); a removal has number 0.
 """
@@ -35,7 +35,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Somebody asked for the stored checkpoint."""
+    """A client read the stored checkpoint."""
 
     t: float
     who: str
@@ -78,7 +78,7 @@ Entry = Read | Opened | Stored | Reported | Written
 
 
 def parse(lines: Iterable[str]) -> Iterator[Entry]:
-    """The ledger; writes to another instance than the copy are no part of it."""
+    """The ledger; it has only writes to the instance of the copy."""
     for line in lines:
         entry = _entry(json.loads(line))
         if entry is not None:

@@ -1,4 +1,4 @@
-"""An emulator as a process of its own that writes down, in the order of execution, what workers asked it to do.
+"""An emulator process that records the calls of workers in the order of execution.
 
 A line of JSON per executed call, in the form of `ledger`. Refused calls are not in it; calls whose answers were lost
 are. SIGUSR1 cuts all connections.
@@ -34,14 +34,14 @@ from ots_tunnel.protocol.token import parse_token
 from tests.chaos.ledger import COPY, NUMBER
 
 SECRET = "test-secret"
-#: Who made the call that is under way: every worker process has an AccessKey of its own.
+#: Caller of the call under way: every worker process has its own AccessKey.
 _caller: ContextVar[str] = ContextVar("caller")
 
 Line = dict[str, Any]
 
 
 class Recorder:
-    """Notes executed calls; each method makes the line of one operation from its request and its answer."""
+    """Records executed calls; each method makes the line of one operation from its request and answer."""
 
     def __init__(self, ledger: TextIO) -> None:
         self._ledger = ledger
@@ -54,7 +54,7 @@ class Recorder:
         }
 
     def around(self, operation: str, handler: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
-        """The handler of an operation, which is noted when it has succeeded."""
+        """The handler of an operation that also records the call when it has succeeded."""
         line_of = self.lines[operation]
 
         def handle(call: Call, request: Any) -> Any:
@@ -66,7 +66,7 @@ class Recorder:
         return handle
 
     def read(self, call: Call, request: tunnel_pb2.ReadRecordsRequest, answer: Any) -> Line:
-        """A page: where it starts, what is in it, and who was the channel's owner."""
+        """A page: its start, its records, and the channel's owner."""
         page = read_page(answer if isinstance(answer, bytes) else answer.content)
         return {
             **_channel(request),
@@ -78,7 +78,7 @@ class Recorder:
         }
 
     def opened(self, call: Call, request: tunnel_pb2.GetCheckpointRequest, answer: bytes) -> Line:
-        """The stored checkpoint that somebody asked for."""
+        """The stored checkpoint that a client read."""
         return {**_channel(request), "token": tunnel_pb2.GetCheckpointResponse.FromString(answer).checkpoint}
 
     def stored(self, call: Call, request: tunnel_pb2.CheckpointRequest, answer: bytes) -> Line:
@@ -86,7 +86,7 @@ class Recorder:
         return {**_channel(request), "token": request.checkpoint}
 
     def reported(self, call: Call, request: tunnel_pb2.HeartbeatRequest, answer: bytes) -> Line:
-        """What a client says of its channels."""
+        """The channels in a client's heartbeat."""
         reports = [[channel.channel_id, tunnel_pb2.ChannelStatus.Name(channel.status)] for channel in request.channels]
         return {"client": request.client_id, "reports": reports}
 
@@ -123,7 +123,7 @@ def _change(record: Record) -> list[Any]:
 
 
 def record_into(ledger: TextIO) -> None:
-    """Let the emulator of this process note every executed call of a worker."""
+    """Let the emulator of this process record every executed call of a worker."""
     recorder = Recorder(ledger)
     handlers: Any = app.HANDLERS
     for operation in recorder.lines:

@@ -1,4 +1,4 @@
-"""`ots-tunnel` with one of its safeguards taken out: what the chaos tests have to notice.
+"""`ots-tunnel` without one of its safeguards, which the chaos tests have to notice.
 
 Usage: python -m tests.chaos.sabotage KIND ARGUMENTS OF OTS-TUNNEL
 """
@@ -17,7 +17,7 @@ from ots_tunnel.worker.checkpointer import Checkpointer
 
 
 def without_fence() -> None:
-    """A worker that was paused writes on as if nothing had happened (docs/architecture.md rule 4)."""
+    """A worker that was paused continues to write (docs/architecture.md rule 4)."""
 
     def check(self: object) -> None:
         return None
@@ -27,7 +27,7 @@ def without_fence() -> None:
 
 
 def with_early_checkpoints() -> None:
-    """A page counts as stored when it is handed to the sink (docs/architecture.md rule 1)."""
+    """A page counts as stored before the sink has written it (docs/architecture.md rule 1)."""
     write = pipeline.Pipeline._write
 
     async def confirm_first(self: pipeline.Pipeline, item: Any) -> Any:
@@ -38,7 +38,7 @@ def with_early_checkpoints() -> None:
 
 
 def with_holes() -> None:
-    """Of a page with some records the last one is left out."""
+    """The last record of larger pages is left out."""
     write = TablestoreSink.write
 
     async def leave_out(self: TablestoreSink, batch: Any, guard: Any) -> None:
@@ -52,14 +52,14 @@ def without_order() -> None:
     """The records of a page are written from the last to the first."""
     write = TablestoreSink.write
 
-    async def turn_round(self: TablestoreSink, batch: Any, guard: Any) -> None:
+    async def reverse(self: TablestoreSink, batch: Any, guard: Any) -> None:
         await write(self, replace(batch, records=batch.records[::-1]), guard)
 
-    TablestoreSink.write = turn_round  # type: ignore[method-assign]
+    TablestoreSink.write = reverse  # type: ignore[method-assign]
 
 
 def without_last_checkpoint() -> None:
-    """A channel is handed back, or ended, without storing how far it has come (docs/architecture.md rule 2)."""
+    """A channel is handed back or ended without its last checkpoint (docs/architecture.md rule 2)."""
 
     async def skip(self: Checkpointer, seconds: float) -> None:
         return None

@@ -1,4 +1,4 @@
-"""One run of chaos: two instances of an emulator, a table and its copy, writers, workers, and what befalls them."""
+"""One run of chaos: two instances of an emulator, a table and its copy, writers, workers, and the strikes at them."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from tests.support.waiting import until
 ROOT = Path(__file__).parents[2]
 CHANNELS = 32
 ROWS = 9600
-#: The writers change every so manieth row.
+#: The writers change one of this many rows.
 SPARSE = 20
 WRITERS = 3
 BATCH = 12
 #: Seconds between two batches of a writer.
 PACE = 0.25
-#: Every write takes so long, which leaves a worker that is struck with something half done.
+#: Seconds of every write, so that a strike meets an unfinished one.
 WRITE_SECONDS = 0.05
-#: How long a worker that wakes has to wait for the answer to its first heartbeat.
-LATE_NEWS = 2.0
-#: In a row. A worker asks again at once, so that all of them may be one worker's: with more it would be cut off from
-#: the service until its fence closes, which is a strike that the judge is not told of.
+#: Seconds that a worker waits for the answer to its first heartbeat after a pause.
+LATE_ANSWER = 2.0
+#: Heartbeats that are lost in a row. A worker repeats at once, so they may all be one worker's. With more of them its
+#: fence would close, which is a strike that the judge does not know.
 MAX_LOST_HEARTBEATS = 2
 #: Seconds until the service has given every worker some channels.
 SPREADING = 40.0
@@ -76,7 +76,7 @@ class RecordingEmulator(EmulatorProcess):
 
 
 class Writer:
-    """Changes its keys in turn, and remembers how far each of them has come."""
+    """Changes its keys in turn and keeps the number of the last change of each."""
 
     def __init__(self, table: TableClient, keys: list[str], base_ms: int, chance: random.Random) -> None:
         self._table = table
@@ -85,7 +85,7 @@ class Writer:
         self.numbers = dict.fromkeys(keys, 1)
 
     async def run(self, until: float) -> None:
-        """Write until a time of the monotonic clock; what was begun is finished."""
+        """Write until a time of the monotonic clock; the batch under way is finished."""
         while time.monotonic() < until:
             await self._write(self._chance.sample(sorted(self.numbers), BATCH))
             await asyncio.sleep(self._chance.uniform(0.5, 1.5) * PACE)
@@ -96,7 +96,7 @@ class Writer:
             try:
                 outcomes = await self._table.batch_write(TABLE, changes, timeout=10)
             except (TransportError, ServiceError):
-                await asyncio.sleep(0.1)  # the troubles do not ask whose write it is
+                await asyncio.sleep(0.1)  # faults also hit the writers
                 continue
             for key, outcome in zip(keys, outcomes, strict=True):
                 self.numbers[key] += outcome.code is None
@@ -104,7 +104,7 @@ class Writer:
 
 
 class Run:
-    """What a test does with a running emulator."""
+    """Steps of a test with a running emulator."""
 
     def __init__(self, emulator: RecordingEmulator, folder: Path, ledger: Path, seed: int) -> None:
         credentials = static_credentials(Credentials(WRITER, "test-secret"))
@@ -144,10 +144,10 @@ class Run:
         return (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage != Stage.INIT
 
     async def endure(self, events: tuple[Event, ...], length: float) -> None:
-        """Let workers copy and writers write while everything of a schedule happens."""
+        """Let workers copy and writers write while the events of a schedule happen."""
         assert self.processes is not None
         await asyncio.gather(*(self.processes.start(worker) for worker in range(WORKERS)))
-        await self._until_everybody_has_channels()
+        await self._until_every_worker_has_channels()
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for writer in self._writers:
@@ -157,7 +157,7 @@ class Run:
                 tasks.create_task(self._happen(event), name=str(event))
 
     async def catch_up(self) -> None:
-        """Wait until the workers have consumed everything; no trouble is left by then."""
+        """Wait until the workers have consumed everything; all faults are over by then."""
         await self._post("/faults", clear=True)
         now_ns = time.time_ns()
         async with asyncio.timeout(CATCHING_UP):
@@ -168,7 +168,7 @@ class Run:
                 await asyncio.sleep(0.3)
 
     async def tunnel(self) -> dict[str, Any]:
-        """The tunnel as the emulator sees it."""
+        """The tunnel in the emulator's state."""
         async with self._admin.get("/state") as answer:
             state = await answer.json()
         (found,) = [tunnel for instance in state["instances"] for tunnel in instance["tunnels"]]
@@ -179,7 +179,7 @@ class Run:
         return await compare_tables(self._tables[SOURCE], TABLE, self._tables[COPY], TABLE)
 
     async def judge(self) -> Verdict:
-        """Stop the emulator, which ends its ledger, and judge that."""
+        """Stop the emulator, which completes its ledger, and judge the ledger."""
         assert self.processes is not None
         await self.emulator.stop()
         acknowledged = {key: number for writer in self._writers for key, number in writer.numbers.items()}
@@ -197,8 +197,8 @@ class Run:
         for client in (*self._tables.values(), *self._callers):
             await client.close()
 
-    async def _until_everybody_has_channels(self) -> None:
-        """A worker that holds nothing cannot be struck in the middle of something."""
+    async def _until_every_worker_has_channels(self) -> None:
+        """Wait until every worker holds channels, so that a strike meets work."""
         async with asyncio.timeout(SPREADING):
             while True:
                 owners = {each["owner"] for each in (await self.tunnel())["channels"] if each["status"] == "OPEN"}
@@ -216,13 +216,13 @@ class Run:
             case Blow.PAUSE:
                 self.processes.stop(event.worker)
                 await asyncio.sleep(event.seconds)
-                # It is not told at once that it is no client any more: only its fence can stop it.
+                # It learns late that it is not a client any more: only its fence can stop it.
                 await self._post(
                     "/faults",
                     operation="Heartbeat",
                     access_key_id=self.processes.name(event.worker),
                     count=1,
-                    latency=LATE_NEWS,
+                    latency=LATE_ANSWER,
                 )
                 self.processes.wake(event.worker)
             case Blow.CUT:
@@ -254,7 +254,7 @@ _FAULTS: dict[Blow, Callable[[Event], dict[str, object]]] = {
 
 @asynccontextmanager
 async def chaos(folder: Path, seed: int) -> AsyncIterator[Run]:
-    """An emulator and what belongs to one run; no process outlives the block."""
+    """An emulator and the parts of one run; no process outlives the block."""
     ledger = folder / "ledger.jsonl"
     async with RecordingEmulator(ledger) as emulator:
         run = Run(emulator, folder, ledger, seed)

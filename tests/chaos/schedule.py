@@ -1,4 +1,4 @@
-"""What befalls the workers and when, by a seed: pure, so that a failed run can be repeated.
+"""The schedule of strikes and faults for a seed; pure, so that a failed run can be repeated.
 
 python -m tests.chaos.schedule SEED     prints the schedule of a seed
 """
@@ -12,35 +12,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-#: How long writers write and things happen, seconds.
+#: Seconds in which writers write and events happen.
 LENGTH: Final = 120.0
 #: The workers have shared the channels among them by then.
 FIRST_STRIKE: Final = (11.0, 13.0)
 #: The last worker is struck early enough for its channels to be free again before the writers stop.
 LAST_STRIKE: Final = 102.0
 WORKERS: Final = 4
-#: Seconds between two strikes at workers, between two splits or merges, and between two troubles of the service.
-STRIKES, LEVERS, TROUBLES = (6.0, 9.0), (3.0, 6.0), (3.0, 7.0)
+#: Seconds between two strikes at workers, between two splits or merges, and between two faults of the service.
+STRIKES, LEVERS, FAULTS = (6.0, 9.0), (3.0, 6.0), (3.0, 7.0)
 #: Longer than the heartbeat timeout, by more than the interval at times: the channels may have a new owner, or not yet.
 PAUSE: Final = (15.0, 22.0)
-#: How long a killed worker stays away.
+#: Seconds until a killed worker is started again.
 AWAY: Final = (0.5, 4.0)
-#: A worker is left alone for so long after it is back: it has to hold channels again to be worth a strike.
+#: Seconds after its return in which a worker is not struck: it has to hold channels again first.
 RECOVERY: Final = 8.0
 
 
 class Blow(enum.Enum):
-    """One kind of trouble."""
+    """One kind of strike or fault."""
 
     KILL = "kill -9 worker {worker}, start it again after {seconds:.1f} s"
-    PAUSE = "stop worker {worker}, let it go on after {seconds:.1f} s"
+    PAUSE = "stop worker {worker}, resume it after {seconds:.1f} s"
     SPLIT = "split the largest partition"
     MERGE = "merge the smallest partitions"
     CUT = "cut all connections"
     UNAVAILABLE = "answer 503 for {seconds:.1f} s"
     LOST_CHECKPOINTS = "lose the answers to {count} checkpoints"
     LOST_WRITES = "lose the answers to {count} writes"
-    BUSY_ROWS = "refuse the first row of {count} writes for the moment"
+    BUSY_ROWS = "refuse the first row of {count} writes temporarily"
     SLOW_WRITES = "delay {count} writes by {seconds:.1f} s"
     CUT_PAGES = "break off the answers to {count} reads"
     LOST_HEARTBEATS = "lose the answers to {count} heartbeats"
@@ -67,7 +67,7 @@ def plan(seed: int, length: float = LENGTH, last_strike: float = LAST_STRIKE) ->
     events = [
         *_strikes(chance, last_strike),
         *_steadily(chance, LEVERS, length, _lever),
-        *_steadily(chance, TROUBLES, length, _trouble),
+        *_steadily(chance, FAULTS, length, _trouble),
     ]
     return tuple(sorted(events, key=lambda event: event.at))
 

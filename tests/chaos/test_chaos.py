@@ -1,4 +1,4 @@
-"""Four workers on 32 channels for two minutes of everything at once: nothing is lost, doubled without need, or late."""
+"""Four workers on 32 channels for two minutes of strikes and faults: nothing is lost, repeated needlessly, or late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.chaos.scene import CHANNELS, ROWS, chaos
 from tests.chaos.schedule import LENGTH, WORKERS, Blow, plan
 
-#: Generous: the machine may be busy with other things.
+#: Generous, because the machine may be busy.
 TIMEOUT = 400
 
 
@@ -44,7 +44,7 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     assert after.equal, "something came late"
     assert run.processes.ended == []
     assert codes == [0] * WORKERS
-    # It was no idle exercise.
+    # The schedule met workers with work.
     counts = verdict.counts
     assert len(run.processes.strikes) == blows[Blow.KILL] + blows[Blow.PAUSE]
     assert counts["rows written"] > ROWS + counts["changes acknowledged to writers"]
@@ -55,7 +55,7 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     assert counts["channels"] >= 2 * CHANNELS + blows[Blow.SPLIT] + blows[Blow.MERGE]
 
 
-#: What the judge has to say when a safeguard is missing.
+#: Missing safeguard -> kind of violation that the judge has to find.
 SABOTAGE = {
     "without_fence": "old over new",
     "with_early_checkpoints": "checkpoint",

@@ -1,4 +1,4 @@
-"""The judge finds every kind of violation in a small ledger, and nothing in a right one."""
+"""The judge finds every kind of violation in a small ledger, and none in a correct one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ B1 = ("b", "UPDATE", 2)
 Rows = Sequence[Change]
 
 
-class Told:
-    """A ledger in the making; the channel's tokens are the positions of its log."""
+class LedgerBuilder:
+    """Builds a ledger; the channel's tokens are the positions of its log."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -26,27 +26,29 @@ class Told:
         self.t += 1
         return self.t
 
-    def open(self, who: str, token: str = "0") -> Told:
+    def open(self, who: str, token: str = "0") -> LedgerBuilder:
         self.owner = who
         self.entries.append(Opened(self.at(), who, who, "c", token))
         return self
 
-    def read(self, who: str, start: int, rows: Rows, following: str | None = None, *, base: bool = False) -> Told:
+    def read(
+        self, who: str, start: int, rows: Rows, following: str | None = None, *, base: bool = False
+    ) -> LedgerBuilder:
         following = following or str(start + len(rows))
         position = None if base else start
         page = Read(self.at(), who, who, "c", self.owner, str(start), following, position, tuple(rows))
         self.entries.append(page)
         return self
 
-    def write(self, who: str, *rows: Change) -> Told:
+    def write(self, who: str, *rows: Change) -> LedgerBuilder:
         self.entries.append(Written(self.at(), who, rows))
         return self
 
-    def store(self, who: str, token: str) -> Told:
+    def store(self, who: str, token: str) -> LedgerBuilder:
         self.entries.append(Stored(self.at(), who, who, "c", token))
         return self
 
-    def report(self, who: str, status: str) -> Told:
+    def report(self, who: str, status: str) -> LedgerBuilder:
         self.entries.append(Reported(self.at(), who, who, (("c", status),)))
         return self
 
@@ -58,13 +60,13 @@ def kinds(verdict: Verdict) -> set[str]:
     return {violation.partition(":")[0] for violation in verdict.violations}
 
 
-def first_session() -> Told:
-    return Told().open("w1").read("w1", 0, [A1, B1, A2])
+def first_session() -> LedgerBuilder:
+    return LedgerBuilder().open("w1").read("w1", 0, [A1, B1, A2])
 
 
 def test_a_session_in_order_is_right() -> None:
-    told = first_session().write("w1", A1, B1).write("w1", A2).store("w1", "3").report("w1", "CLOSE")
-    verdict = told.open("w2", "3").read("w2", 3, [A3]).write("w2", A3).store("w2", "4").judged(acknowledged={"a": 4})
+    ledger = first_session().write("w1", A1, B1).write("w1", A2).store("w1", "3").report("w1", "CLOSE")
+    verdict = ledger.open("w2", "3").read("w2", 3, [A3]).write("w2", A3).store("w2", "4").judged(acknowledged={"a": 4})
 
     assert verdict.violations == []
     assert verdict.counts["rows written"] == 4
@@ -72,25 +74,25 @@ def test_a_session_in_order_is_right() -> None:
 
 
 def test_an_answer_that_was_lost_may_bring_the_same_again() -> None:
-    told = first_session().write("w1", A1, B1).write("w1", A1, B1).write("w1", A2)
+    ledger = first_session().write("w1", A1, B1).write("w1", A1, B1).write("w1", A2)
 
-    verdict = told.read("w1", 3, [A3], "lost").read("w1", 3, [A3]).write("w1", A3).judged()
+    verdict = ledger.read("w1", 3, [A3], "lost").read("w1", 3, [A3]).write("w1", A3).judged()
     assert verdict.violations == []
     assert verdict.counts["rows written again at once"] == 2
     assert verdict.counts["pages read again after a lost answer"] == 1
 
 
 def test_a_killed_worker_may_be_repeated_and_no_other() -> None:
-    told = first_session().write("w1", A1, B1).store("w1", "0")
-    told.open("w2", "0").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
+    ledger = first_session().write("w1", A1, B1).store("w1", "0")
+    ledger.open("w2", "0").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
 
-    assert told.judged(Strike("w1", 4.5)).violations == []
-    assert kinds(told.judged()) == {"repeat"}
-    assert kinds(told.judged(Strike("w2", 4.5))) == {"repeat"}
+    assert ledger.judged(Strike("w1", 4.5)).violations == []
+    assert kinds(ledger.judged()) == {"repeat"}
+    assert kinds(ledger.judged(Strike("w2", 4.5))) == {"repeat"}
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("ledger", "kind"),
     [
         (first_session().write("w1", B1, A2), "order"),
         (first_session().write("w1", A1, A2, A1, B1), "order"),
@@ -104,44 +106,44 @@ def test_a_killed_worker_may_be_repeated_and_no_other() -> None:
         (first_session().write("w1", A1, B1, A2).write("w2", A2), "foreign"),
     ],
 )
-def test_what_is_wrong_is_named(told: Told, kind: str) -> None:
-    assert kind in kinds(told.judged())
+def test_each_violation_is_named(ledger: LedgerBuilder, kind: str) -> None:
+    assert kind in kinds(ledger.judged())
 
 
 def test_an_old_write_over_a_new_one_is_seen() -> None:
-    told = first_session().write("w1", A1, B1).open("w2").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
+    ledger = first_session().write("w1", A1, B1).open("w2").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
     struck = Strike("w1", 3.5)
 
-    assert told.judged(struck).violations == []
-    assert "old over new" in kinds(told.write("w1", A2).judged(struck))
+    assert ledger.judged(struck).violations == []
+    assert "old over new" in kinds(ledger.write("w1", A2).judged(struck))
 
 
 def test_a_checkpoint_after_the_hand_over_is_seen() -> None:
-    told = first_session().write("w1", A1, B1, A2).open("w2").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
+    ledger = first_session().write("w1", A1, B1, A2).open("w2").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
 
-    assert "old checkpoint" in kinds(told.store("w1", "3").judged(Strike("w1", 3.5)))
+    assert "old checkpoint" in kinds(ledger.store("w1", "3").judged(Strike("w1", 3.5)))
 
 
 def test_reading_without_owning_is_harmless_and_writing_is_not() -> None:
-    told = first_session().write("w1", A1, B1, A2).store("w1", "3").open("w2", "3").read("w2", 3, [])
-    told.read("w1", 3, [A3]).read("w2", 3, [A3]).write("w2", A3)
+    ledger = first_session().write("w1", A1, B1, A2).store("w1", "3").open("w2", "3").read("w2", 3, [])
+    ledger.read("w1", 3, [A3]).read("w2", 3, [A3]).write("w2", A3)
 
-    assert told.judged().violations == []
-    assert kinds(told.write("w1", A3).judged()) == {"old over new", "order"}
+    assert ledger.judged().violations == []
+    assert kinds(ledger.write("w1", A3).judged()) == {"old over new", "order"}
 
 
 def test_what_was_never_read_is_lost() -> None:
-    told = first_session().write("w1", A1, B1, A2)
+    ledger = first_session().write("w1", A1, B1, A2)
 
-    assert told.judged(acknowledged={"a": 3, "b": 2}).violations == []
-    assert kinds(told.judged(acknowledged={"a": 4})) == {"lost"}
-    assert kinds(told.judged(acknowledged={"b": 8})) == {"lost"}
+    assert ledger.judged(acknowledged={"a": 3, "b": 2}).violations == []
+    assert kinds(ledger.judged(acknowledged={"a": 4})) == {"lost"}
+    assert kinds(ledger.judged(acknowledged={"b": 8})) == {"lost"}
 
 
 def test_a_row_of_base_data_that_was_removed_before_it_was_read_again_is_not_lost() -> None:
-    told = Told().open("w1").read("w1", 0, [A1, B1], base=True).write("w1", A1)
-    told.open("w2").read("w2", 0, [A1], base=True).write("w2", A1).store("w2", "1")
+    ledger = LedgerBuilder().open("w1").read("w1", 0, [A1, B1], base=True).write("w1", A1)
+    ledger.open("w2").read("w2", 0, [A1], base=True).write("w2", A1).store("w2", "1")
 
-    assert told.judged(Strike("w1", 3.5)).violations == []
-    told.open("w1", "1").read("w1", 1, [B1], base=True)
-    assert kinds(told.judged(Strike("w1", 3.5))) == {"lost"}
+    assert ledger.judged(Strike("w1", 3.5)).violations == []
+    ledger.open("w1", "1").read("w1", 1, [B1], base=True)
+    assert kinds(ledger.judged(Strike("w1", 3.5))) == {"lost"}

@@ -1,4 +1,4 @@
-"""The schedule of a seed is always the same, and no seed leaves out a kind of trouble."""
+"""The schedule of a seed is always the same, and every seed has every kind of fault."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_seed_strikes_enough(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_somebody_is_always_up(seed: int) -> None:
+def test_a_worker_is_always_up(seed: int) -> None:
     strikes = [event for event in plan(seed) if event.blow in (Blow.KILL, Blow.PAUSE)]
 
     for event in strikes:

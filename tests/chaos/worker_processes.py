@@ -88,7 +88,7 @@ class WorkerProcesses:
             )
 
     async def kill(self, worker: int) -> None:
-        """Kill a worker in the middle of whatever it does."""
+        """Kill a worker."""
         self._strike(worker)
         process = self._processes[worker]
         if process.returncode is None:
@@ -97,16 +97,16 @@ class WorkerProcesses:
             self.ended.append(f"{self.name(worker)}: {process.returncode}")
 
     def stop(self, worker: int) -> None:
-        """Let a worker sleep."""
+        """Pause a worker with SIGSTOP."""
         self._strike(worker)
         self._send(worker, signal.SIGSTOP)
 
     def wake(self, worker: int) -> None:
-        """Let a worker go on."""
+        """Resume a worker."""
         self._send(worker, signal.SIGCONT)
 
     def complaints(self) -> list[str]:
-        """Why channels and clients were lost, by the workers' own logs; in order of time."""
+        """The workers' log lines about lost channels and clients, in order of time."""
         lines = [
             {**json.loads(text), "who": path.stem}
             for path in self._folder.glob("w*.log")
@@ -130,7 +130,7 @@ class WorkerProcesses:
             return list(await asyncio.gather(*(process.wait() for process in self._processes.values())))
 
     async def dismiss(self) -> None:
-        """End what is left."""
+        """Kill the remaining processes."""
         for process in self._processes.values():
             if process.returncode is None:
                 process.kill()

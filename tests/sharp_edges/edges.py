@@ -1,4 +1,4 @@
-"""Known defects of the vendor's two workers (docs/protocol.md 6.1 and 6.2), and whether they can exist here."""
+"""Known defects of the vendor's two workers (docs/protocol.md 6.1 and 6.2), and whether they are possible here."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Applies:
-    """We could have it; a test named after it shows that we do not.
+    """The defect is possible here; a test named after it shows its absence.
 
     Args:
-        defect: what the vendor's worker does.
+        defect: the behaviour of the vendor's worker.
     """
 
     defect: str
@@ -19,10 +19,10 @@ class Applies:
 
 @dataclass(frozen=True)
 class CannotApply:
-    """There is nothing here that could have it.
+    """The defect is not possible here.
 
     Args:
-        reason: why.
+        reason: the part that is missing here.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""Users' callbacks: each channel its own, and no error of theirs is lost."""
+"""Users' callbacks: each channel has its own processor, and no error of a callback is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ERRORS = [RuntimeError("no"), ProcessorFailed("no"), StopIteration(), asyncio.Ca
 @pytest.mark.looptime
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_j03_a_channel_that_cannot_be_set_up_is_given_back(error: BaseException) -> None:
-    """Java loses an error of a channel's set-up, and the channel does nothing for ever; ours reports CLOSE and why."""
+    """Java loses an error of a channel's set-up, and the channel stays idle; ours reports CLOSE and the error."""
     service = ScriptedService(PAGES)
     sink = EventSink(service.events, begin_error=RuntimeError("no") if isinstance(error, StopIteration) else error)
     scene = ChannelScene(service, sink)
@@ -35,7 +35,7 @@ async def test_j03_a_channel_that_cannot_be_set_up_is_given_back(error: BaseExce
 @pytest.mark.parametrize("callback", ["initialize", "process"])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_j03_whatever_a_function_raises_the_channel_is_given_back(error: BaseException, callback: str) -> None:
-    """Java's channel stays RUNNING after an error nobody sees; ours ends with any, also those asyncio treats apart."""
+    """Java's channel stays RUNNING after a hidden error; ours ends with any error, also with asyncio's special ones."""
 
     def raises(*arguments: object) -> None:
         raise error
@@ -55,7 +55,7 @@ async def test_j03_whatever_a_function_raises_the_channel_is_given_back(error: B
 @pytest.mark.parametrize("callback", ["initialize", "process"])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_j03_whatever_a_coroutine_raises_the_channel_is_given_back(error: BaseException, callback: str) -> None:
-    """The same of coroutines: a cancellation of their own making must not be taken for one of the channel."""
+    """The same for coroutines: a cancellation that they raise is not the cancellation of the channel."""
 
     async def raises(*arguments: object) -> None:
         await asyncio.sleep(0.01)
@@ -74,7 +74,7 @@ async def test_j03_whatever_a_coroutine_raises_the_channel_is_given_back(error: 
 
 
 async def test_j06_a_channels_end_is_no_other_channels_business() -> None:
-    """Java has one processor for all channels, shut down when any closes; ours has one each, ended with its own."""
+    """Java shuts one processor of all channels down when any closes; here each channel has a processor."""
     processor, other = RecordingProcessor(), RecordingProcessor()
     processor.gate.set()
     made: list[str] = []
@@ -109,7 +109,7 @@ async def test_j06_a_channels_end_is_no_other_channels_business() -> None:
 
 
 async def test_j07_what_threads_confirm_changes_a_channel_in_the_loop_alone() -> None:
-    """Java's channel is written by several threads; ours only by the loop's, whoever calls `confirm` and how often."""
+    """Java's channel is written by several threads; ours by the loop's alone, whichever thread calls `confirm`."""
     confirms: list[Confirm] = []
     changed_by: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""What a channel is and where it stands: values that never change, handled in their order, never taken for the end."""
+"""Channels, their events and their positions: immutable values, handled in their order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OPEN, CLOSING, CLOSE = ChannelStatus.OPEN, ChannelStatus.CLOSING, ChannelStatus.
 
 @pytest.mark.parametrize("token", [FINISHED, "", "not a token", at("t0")])
 async def test_g01_a_channel_of_base_data_is_one_wherever_it_is_resumed(token: str) -> None:
-    """Go takes a base channel resumed at `finished` for one of the stream; ours goes by the id first."""
+    """Go takes a base channel resumed at `finished` for a stream channel; ours looks at the id first."""
     service = ScriptedService({}, stored=Checkpoint(token, 3))  # type: ignore[arg-type]
     channel_scene = ChannelScene(service, EventSink(service.events))
     channel_scene.open(ChannelId("BaseData_0"))
@@ -57,7 +57,7 @@ async def test_g01_a_channel_of_base_data_is_one_wherever_it_is_resumed(token: s
 
 
 async def test_g05_a_report_under_way_is_not_changed_by_what_happens_meanwhile() -> None:
-    """Go's heartbeat shares its channels with the machine that changes them; ours are values, replaced as a whole."""
+    """Go's heartbeat and its state machine share mutable channels; ours are immutable values."""
     connection = machine.Connection(Channel(CHANNEL, 4, OPEN), machine.State.RUNNING)
     report, answer = [connection.channel], machine.Notified(Channel(CHANNEL, 5, CLOSING))
 
@@ -83,7 +83,7 @@ async def test_g05_a_report_under_way_is_not_changed_by_what_happens_meanwhile()
 async def test_g13_answers_are_handled_in_the_order_of_their_heartbeats(
     answers: list[tuple[ChannelStatus, int]], ends: Channel
 ) -> None:
-    """Go handles each answer in a goroutine of its own, so that CLOSING and OPEN may swap; ours pass one queue."""
+    """Go handles each answer in a new goroutine, so that CLOSING and OPEN may swap; ours pass one queue."""
     service = ScriptedService({"t0": page(0, "t0", False)}, latency={"get": 5})
     channel_scene = ChannelScene(service, EventSink(service.events))
     channel_scene.prepare()
@@ -97,7 +97,7 @@ async def test_g13_answers_are_handled_in_the_order_of_their_heartbeats(
 
 
 async def test_j12_an_answer_without_a_next_token_is_not_the_end() -> None:
-    """Java takes no answer for the end of the channel, and data is lost; ours is an error, and reads again."""
+    """Java takes a missing answer for the end of the channel and loses data; here it is an error, and is read again."""
     scene = VirtualScene()
     await scene.create_table()
     await scene.put([f"k{number:03}" for number in range(120)])
@@ -118,7 +118,7 @@ async def test_j12_an_answer_without_a_next_token_is_not_the_end() -> None:
 
 @pytest.mark.parametrize("body", [b"", pb.ReadRecordsResponse(next_token="").SerializeToString()])
 async def test_j12_no_position_is_taken_over_that_the_service_did_not_name(body: bytes) -> None:
-    """An empty token would be confirmed and stored, and the channel's place forgotten: ours refuses the answer."""
+    """An empty token would be stored and the channel's position lost; ours refuses the answer."""
 
     async def answer(request: HttpRequest) -> HttpResponse:
         return HttpResponse(200, {}, body)
@@ -130,7 +130,7 @@ async def test_j12_no_position_is_taken_over_that_the_service_did_not_name(body:
 
 
 async def test_j20_the_lag_of_what_has_no_position_is_unknown() -> None:
-    """Java's lag of base channels, and of none, is the time since 1970; ours is None until there is a position."""
+    """Java's lag without a position is the time since 1970; ours is None until there is a position."""
     base, stream = (ChannelProgress(CHANNEL, kind) for kind in ChannelType)
     base.page_confirmed(read_page(page(0, "t1", False), SequenceInfo(0, 1_000_000, 0)))
 

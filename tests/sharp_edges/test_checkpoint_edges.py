@@ -1,4 +1,4 @@
-"""Checkpoints: nothing confirmed is forgotten, and nothing counts as stored that is not."""
+"""Checkpoints: confirmed progress is stored, and progress counts as stored only when it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNAVAILABLE = ServerUnavailable("OTSTunnelServerUnavailable", "later", "", 503)
 
 @pytest.mark.parametrize("arrival", [0.0, 0.0005, 0.001, 0.0015, 1.0, 2.0])
 async def test_g06_the_end_that_arrives_with_the_close_is_stored_before_it_is_reported(arrival: float) -> None:
-    """Go may drop the token `finished` when it arrives with the close, and reports TERMINATED; ours stores it first."""
+    """Go may drop the token `finished` that comes with the close, and reports TERMINATED; ours stores it first."""
     service = ScriptedService({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, latency={"put": 2})
     scene = ChannelScene(service, EventSink(service.events), checkpoint_interval=0.002)
     scene.open()
@@ -39,7 +39,7 @@ async def test_g06_the_end_that_arrives_with_the_close_is_stored_before_it_is_re
 
 
 async def test_g06_an_end_that_cannot_be_stored_is_no_end() -> None:
-    """Go reports TERMINATED whatever became of the token `finished`; ours reports CLOSE when it is not stored."""
+    """Go reports TERMINATED even if the token `finished` is not stored; ours reports CLOSE then."""
     service = ScriptedService({"t0": page(1, FINISHED)}, troubles={"put": [UNAVAILABLE] * 1000})
     scene = ChannelScene(service, EventSink(service.events))
     scene.open()
@@ -51,7 +51,7 @@ async def test_g06_an_end_that_cannot_be_stored_is_no_end() -> None:
 
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), UNAVAILABLE])
 async def test_g07_a_token_stays_pending_until_it_is_acknowledged(error: TunnelError) -> None:
-    """Go forgets a token when it is handed to the flusher; ours is sent again at the next turn without a new one."""
+    """Go forgets a token when its flusher takes it; ours is sent again at the next interval if the call failed."""
     service = ScriptedService({}, troubles={"put": [error, error]})
     checkpointer = Checkpointer(CursorOf(service), START, 5)
     running = asyncio.create_task(checkpointer.run())
@@ -67,7 +67,7 @@ async def test_g07_a_token_stays_pending_until_it_is_acknowledged(error: TunnelE
 
 
 async def test_g11_a_channel_is_finished_when_its_records_are_confirmed_not_when_they_were_handed_over() -> None:
-    """Go's asynchronous factory reports TERMINATED once the last batch was delivered; ours once the user confirmed."""
+    """Go's asynchronous factory reports TERMINATED after the last delivery; ours after the user's confirmation."""
     confirms: list[Confirm] = []
 
     async def process(context: ChannelContext, records: object, confirm: Confirm) -> None:
@@ -93,7 +93,7 @@ async def test_g11_a_channel_is_finished_when_its_records_are_confirmed_not_when
 
 
 async def test_j08_a_checkpoint_error_is_logged_and_sent_again(caplog: pytest.LogCaptureFixture) -> None:
-    """Java swallows the service's errors at checkpoints; ours logs them with their text, and tries again."""
+    """Java swallows the service's errors at checkpoints; ours logs their text and repeats the call."""
     service = ScriptedService({}, troubles={"put": [UNAVAILABLE]})
     checkpointer = Checkpointer(CursorOf(service), START, 5)
     checkpointer.confirmed(at("t1"))
@@ -109,7 +109,7 @@ async def test_j08_a_checkpoint_error_is_logged_and_sent_again(caplog: pytest.Lo
 
 
 async def test_j08_an_error_that_is_final_closes_the_channel_and_is_shown() -> None:
-    """Java goes on reading while no checkpoint can be stored; ours closes the channel and says why."""
+    """Java continues to read while no checkpoint can be stored; ours closes the channel and shows the error."""
     refusal = ServiceError("OTSSomethingNew", "not allowed", "", 400)
     service = ScriptedService(
         {"t0": page(1, "t1", False), "t1": page(0, "t1", False)}, troubles={"put": [refusal] * 99}
@@ -136,7 +136,7 @@ async def test_j08_after_a_mismatch_the_checkpoint_is_sent_again_at_once() -> No
 
 @pytest.mark.parametrize("pages_written", [1, 3])
 async def test_j14_a_close_stores_what_is_confirmed(pages_written: int) -> None:
-    """Java stores nothing when a channel closes, so that seconds of records come twice; ours stores all it wrote."""
+    """Java stores no checkpoint when a channel closes and repeats seconds of records; ours stores its last one."""
     service = ScriptedService({f"t{number}": page(1, f"t{number + 1}", True) for number in range(9)})
     scene = ChannelScene(service, EventSink(service.events, delay=1), checkpoint_interval=60)
     scene.open()
@@ -152,7 +152,7 @@ async def test_j14_a_close_stores_what_is_confirmed(pages_written: int) -> None:
 
 
 async def test_j14_a_channel_that_fails_stores_what_was_confirmed_before() -> None:
-    """Java repeats up to an interval of records after a failure; ours repeats the page that failed and nothing else."""
+    """Java repeats up to an interval of records after a failure; ours repeats only the page that failed."""
 
     class SecondFails(EventSink):
         async def write(self, batch: object, guard: object) -> None:

@@ -1,4 +1,4 @@
-"""A client's life: whatever ends it, it is given up, and one that is gone is replaced at once."""
+"""A client's life: every exit shuts it down, and a client that the service forgot is replaced at once."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_g14_every_exit_gives_the_client_up(end: Callable[..., object]) ->
 
 
 async def test_g16_a_client_that_connects_while_the_worker_is_told_to_stop_is_given_up() -> None:
-    """In Go a shutdown before the connect's answer leaves a client behind; ours waits for it and gives it up."""
+    """In Go a shutdown before the answer to Connect leaves a client behind; ours waits for it and shuts it down."""
     scene = await streaming()
     scene.emulator.faults.add(FaultRule("Connect", latency=20, count=1))
     worker = scene.worker(RecordingSink())
@@ -116,7 +116,7 @@ async def test_g16_a_client_that_connects_while_the_worker_is_told_to_stop_is_gi
 
 
 async def test_g16_after_a_failed_connect_there_is_nothing_to_give_up_and_no_wait() -> None:
-    """In Go a shutdown after a failed connect is no end; ours ends at once, also in the pause before the next try."""
+    """In Go a shutdown after a failed Connect has no effect; ours ends at once, also in the pause before a try."""
     scene = await streaming()
     scene.emulator.faults.add(FaultRule("Connect", code="OTSSomethingNew"))
     worker = scene.worker(RecordingSink(), reconnect=(50, 50))
@@ -133,7 +133,7 @@ async def test_g16_after_a_failed_connect_there_is_nothing_to_give_up_and_no_wai
 
 
 async def test_j09_a_client_that_is_gone_is_replaced_at_the_next_heartbeat() -> None:
-    """Java beats on with a dead client until the timeout, up to 300 s; ours connects anew within its pause."""
+    """Java sends heartbeats of a dead client up to the timeout of 300 s; ours connects again within its pause."""
     scene = await streaming()
     sink = RecordingSink()
     async with scene.running(worker := scene.worker(sink)):
@@ -148,7 +148,7 @@ async def test_j09_a_client_that_is_gone_is_replaced_at_the_next_heartbeat() -> 
 
 @pytest.mark.parametrize("operation", ["Connect", "Heartbeat"])
 async def test_j09_a_denied_permission_is_final(operation: str) -> None:
-    """Java tries a denied permission for ever; ours ends with it."""
+    """Java repeats a call without permission without end; ours ends with the error."""
     scene = await streaming()
     scene.emulator.faults.add(FaultRule(operation, code="OTSPermissionDenied"))
 

@@ -1,4 +1,4 @@
-"""Errors: those that pass are survived, those that do not come out, and somebody can see them."""
+"""Errors: temporary ones are survived, permanent ones are raised, and all of them are visible."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FINAL = {
 async def test_g17_what_ends_the_worker_comes_out_of_it(
     trouble: Callable[[VirtualScene], None], error: type[Exception]
 ) -> None:
-    """Go's Run returns an error for three codes alone, and repeats revoked keys for ever; ours raises what ended it."""
+    """Go's Run returns errors of three codes only and repeats revoked keys without end; ours raises the error."""
     scene = await streaming()
     running = asyncio.create_task(scene.worker(RecordingSink()).run())
     await until(lambda: len(scene.times("heartbeat")) == 2)
@@ -67,7 +67,7 @@ async def test_g17_what_ends_the_worker_comes_out_of_it(
 
 @pytest.mark.looptime
 async def test_g17_the_daemon_raises_what_its_worker_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Go's daemon tries for ever with keys that are refused; ours ends with the error."""
+    """Go's daemon tries refused keys without end; ours ends with the error."""
     scene = await streaming()
     scene.emulator.faults.add(FaultRule("Connect", code="OTSAuthFailed", message="no such key"))
 
@@ -94,7 +94,7 @@ async def test_g17_an_error_that_is_tried_again_can_be_seen_meanwhile() -> None:
 
 @pytest.mark.looptime
 async def test_g19_what_is_trimmed_is_not_read_again_but_ends_the_worker() -> None:
-    """Go and Java repeat a read of trimmed data by its code; ours sees from the text that it cannot heal."""
+    """Go and Java repeat a read of trimmed data because of its code; ours sees from the text that it is permanent."""
     scene = await streaming()
     trimmed = "OTSTrimmedDataAccess: Requested stream data is already trimmed or does not exist."
     worker = scene.worker(RecordingSink())
@@ -113,7 +113,7 @@ async def test_g19_what_is_trimmed_is_not_read_again_but_ends_the_worker() -> No
 @pytest.mark.looptime
 @pytest.mark.parametrize("call", ["connect", "getcheckpoint", "readrecords", "checkpoint", "heartbeat", "shutdown"])
 async def test_g20_an_empty_answer_to_any_call_is_survived(call: str) -> None:
-    """Go's process ends on an empty answer to several calls; ours takes it for a hiccup and loses nothing."""
+    """Go's process ends on an empty answer to several calls; ours repeats the call and loses nothing."""
     scene = await streaming()
     await scene.put(KEYS)
     spoiled = [b"", b"", b""]
@@ -148,7 +148,7 @@ async def test_g20_an_empty_answer_to_any_call_is_survived(call: str) -> None:
     ids=repr,
 )
 def test_g24_a_broken_connection_is_known_by_its_type(error: Exception) -> None:
-    """Go looks for a text in the wrong case and does not repeat resets; ours goes by the type, whatever the text."""
+    """Go looks for a text in the wrong case and does not repeat resets; ours looks at the type of the error."""
     lost = translate(error, "http://service", started=True)
 
     assert is_repeatable(lost, idempotent=True)
@@ -156,7 +156,7 @@ def test_g24_a_broken_connection_is_known_by_its_type(error: Exception) -> None:
 
 
 async def test_g24_a_connection_that_is_reset_is_opened_anew() -> None:
-    """The same against a socket that is really reset: the call is repeated and answered."""
+    """The same with a socket that is reset: the call is repeated and answered."""
     connections = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -191,7 +191,7 @@ async def test_g24_a_connection_that_is_reset_is_opened_anew() -> None:
 
 @pytest.mark.looptime
 async def test_j17_the_end_of_a_worker_is_raised_and_shown() -> None:
-    """Java's worker halts without telling anybody; ours raises, and its status names what ended it."""
+    """Java's worker halts silently; ours raises the error, and its status shows it."""
     scene = await streaming()
     worker = scene.worker(RecordingSink())
     running = asyncio.create_task(worker.run())

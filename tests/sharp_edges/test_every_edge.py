@@ -1,4 +1,4 @@
-"""No edge is forgotten: each has a test named after it, or a reason why there is none."""
+"""Every edge has a test named after it, or a reason why it needs none."""
 
 from __future__ import annotations
 

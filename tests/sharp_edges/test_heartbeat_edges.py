@@ -1,4 +1,4 @@
-"""Heartbeats wait for nothing, hiccups pass, and no channel is given back while it is written."""
+"""Heartbeats wait for nothing, failed ones are repeated, and no channel is handed back during a write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INTERVAL, TIMEOUT = 10, 40
 
 @pytest.mark.parametrize("operation", ["GetCheckpoint", "ReadRecords", "Checkpoint"])
 async def test_g12_heartbeats_wait_for_no_other_call(operation: str) -> None:
-    """In Go and Java heartbeats wait until checkpoints are read, one by one; ours go on whatever call hangs."""
+    """In Go and Java heartbeats wait while checkpoints are read; ours continue, whichever call hangs."""
     scene = await streaming()
     scene.emulator.faults.add(FaultRule(operation=operation, latency=35, count=8))
     sink = RecordingSink()
@@ -50,7 +50,7 @@ async def test_g12_checkpoints_of_new_channels_are_read_side_by_side() -> None:
 
 @pytest.mark.parametrize("code", ["OTSAuthFailed", "OTSSomethingNew", "OTSTunnelServerUnavailable"])
 async def test_g14_a_hiccup_ends_neither_client_nor_worker(code: str) -> None:
-    """In Go any error that is not temporary ends the worker at once; ours beats on with the same client."""
+    """In Go any error that is not temporary ends the worker; ours repeats the heartbeat with the same client."""
     scene = await streaming()
     sink = RecordingSink()
     async with scene.running(worker := scene.worker(sink)):
@@ -66,7 +66,7 @@ async def test_g14_a_hiccup_ends_neither_client_nor_worker(code: str) -> None:
 
 
 async def test_j10_a_channel_is_not_given_back_while_its_records_are_written() -> None:
-    """Java closes by force after three heartbeats in CLOSING, beside the running code; ours stays until it is done."""
+    """Java closes by force after three heartbeats in CLOSING while user code runs; ours waits until it has ended."""
     scene = await streaming()
     sink = RecordingSink(gate=asyncio.Event())
     assert sink.gate is not None
@@ -85,7 +85,7 @@ async def test_j10_a_channel_is_not_given_back_while_its_records_are_written() -
 
 
 async def test_j10_a_write_that_does_not_end_is_left_after_a_bounded_time_and_its_doubt() -> None:
-    """A channel must not stay in CLOSING for ever either: its write is abandoned, and given back when D is over."""
+    """A channel does not stay in CLOSING forever: its write is abandoned, and it is handed back D later."""
     scene = await streaming()
     sink = RecordingSink(gate=asyncio.Event())
     worker = scene.worker(sink, drain=100)

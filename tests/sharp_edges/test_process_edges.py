@@ -1,4 +1,4 @@
-"""What a worker leaves in its process: logs without secrets, no handlers, no hooks."""
+"""Traces of a worker in its process: logs without secrets, no handlers, no hooks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def eventful_life(scene: Listening) -> None:
 
 @pytest.mark.looptime
 async def test_j19_neither_tokens_nor_keys_reach_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Java logs tokens, which hold primary keys; no line of ours has either, at any level and in any trouble."""
+    """Java logs tokens, which hold primary keys; none of our lines has either, at any level and after any failure."""
     scene = Listening()
     scene.tokens = set()
 
@@ -96,7 +96,7 @@ async def test_j19_neither_tokens_nor_keys_reach_the_log(caplog: pytest.LogCaptu
 
 
 def test_j19_what_holds_a_token_does_not_print_it() -> None:
-    """Whatever a log line, a traceback or a debugger prints of our objects, no token is in it."""
+    """No token is in the text of an object that a log line, a traceback or a debugger prints."""
     token = at("t0")
     batch = Batch(CHANNEL, ChannelType.STREAM, page(2, "t1").records, token, at("t1"))
 
@@ -142,7 +142,7 @@ def own_handler() -> Iterator[object]:
 
 
 def test_j18_a_daemon_that_has_ended_leaves_no_hook_behind(own_handler: object) -> None:
-    """Java adds a hook at each start and never takes one back; here signals belong to the caller again after each."""
+    """Java adds a hook at each start and removes none; ours restores the caller's signal handlers at the end."""
     client = SyncTunnelClient("http://127.0.0.1:1", "demo", CREDENTIALS)
     config = TunnelWorkerConfig(SimpleProcessorFactory(lambda context, records: None), reconnect=(0, 0))
     hooks, threads = atexit._ncallbacks(), set(threading.enumerate())  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Reading ahead, pausing, waiting for a turn: what can be interrupted, and what is never held back."""
+"""Reading ahead, pausing and waiting for a slot can be interrupted, and delay no record that was read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def now() -> float:
 
 
 async def test_g09_a_channel_that_waits_for_its_turn_closes_at_once() -> None:
-    """Go's channel hears of CLOSING only when it got its slot; ours gives up waiting and reports CLOSE at once."""
+    """Go's channel handles CLOSING only with a slot; ours stops waiting for one and reports CLOSE at once."""
     service = ScriptedService(ENDLESS)
     scene = ChannelScene(service, EventSink(service.events), slots=asyncio.Semaphore(0))
     scene.open()
@@ -64,7 +64,7 @@ async def test_g10_a_pause_is_interrupted_by_the_close() -> None:
 
 
 async def test_g10_a_call_that_is_repeated_is_interrupted_by_the_close() -> None:
-    """Go repeats a failing read for 75 s, whatever it is told meanwhile; ours ends with the order to close."""
+    """Go repeats a failing read for 75 s and ignores CLOSING meanwhile; ours ends with the order to close."""
 
     class Failing(ScriptedService):
         async def read_records(self, *ids_and_token: object) -> object:  # type: ignore[override]
@@ -114,7 +114,7 @@ def pipeline(service: ScriptedService, sink: EventSink, *, draws: list[float], s
 
 
 async def test_j01_a_pause_is_drawn_once_and_slept_as_drawn() -> None:
-    """Java draws its pause twice, so that it sleeps 50, 1250, 2000 ms; ours is one draw per sleep, rounded up once."""
+    """Java draws its pause twice and sleeps 50, 1250, 2000 ms; ours is one draw per sleep, rounded up once."""
     service, draws, slept = ScriptedService(IDLE), list[float](), list[float]()
     moving = asyncio.create_task((made := pipeline(service, EventSink(service.events), draws=draws, slept=slept)).run())
     await asyncio.sleep(20)
@@ -127,7 +127,7 @@ async def test_j01_a_pause_is_drawn_once_and_slept_as_drawn() -> None:
 
 
 async def test_j01_a_repeated_call_pauses_as_it_says() -> None:
-    """Java logs another pause than it sleeps; a repeated call of ours draws once, and sleeps what it drew."""
+    """Java logs another pause than it sleeps; a repeated call of ours draws once and sleeps that long."""
     draws, slept = list[float](), list[float]()
 
     def entropy() -> float:
@@ -149,7 +149,7 @@ async def test_j01_a_repeated_call_pauses_as_it_says() -> None:
 
 
 async def test_j02_records_are_delivered_before_the_pause() -> None:
-    """Java pauses before it delivers what it has read; ours is confirmed before the pause is over."""
+    """Java pauses before it delivers a page; ours is confirmed before the pause is over."""
     service = ScriptedService({"t0": page(1, "t1", False), "t1": page(0, FINISHED)})
 
     await pipeline(service, EventSink(service.events, delay=0.01), draws=[], slept=[]).run()
@@ -161,7 +161,7 @@ async def test_j02_records_are_delivered_before_the_pause() -> None:
 
 @pytest.mark.parametrize("moment", [0.0, 0.0005, 0.0015, 0.5, 3.0, 60.0])
 async def test_j04_every_permit_that_was_taken_is_given_back_once(moment: float) -> None:
-    """Java gives back a permit it never had; ours are as many as before, wherever the channel was stopped."""
+    """Java releases a permit that it never had; ours are as many as before, wherever the channel was stopped."""
     slots = asyncio.Semaphore(2)
     scenes = [
         ChannelScene(service := ScriptedService(ENDLESS), EventSink(service.events, delay=1), slots=slots)
@@ -201,7 +201,7 @@ async def test_j11_a_failed_read_discards_nothing_that_was_read_before(error: Ex
 
 
 async def test_j11_what_may_be_somebody_elses_is_not_written_to_the_end() -> None:
-    """Pages read before a failure are ours to write, but not when the failure says that the client is gone."""
+    """Pages read before a failure are written, but not when the failure means that the client is gone."""
     gone = ResourceGone("OTSResourceGone", "client not exist")
     service = ScriptedService({"t0": page(1, "t1", True)}, troubles={"read t1": [gone]})
     scene = ChannelScene(service, EventSink(service.events, delay=5))
@@ -215,7 +215,7 @@ async def test_j11_what_may_be_somebody_elses_is_not_written_to_the_end() -> Non
 
 
 async def test_j13_a_slow_sink_holds_reading_back_and_nothing_else() -> None:
-    """Java's full pools run reads on the threads around them; ours stop reading when two pages wait."""
+    """Java's full pools run reads in the callers' threads; ours stop reading when two pages wait."""
     service = ScriptedService(ENDLESS)
     sink = EventSink(service.events, gate=asyncio.Event())
     scene = ChannelScene(service, sink)

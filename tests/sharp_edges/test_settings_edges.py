@@ -1,4 +1,4 @@
-"""Settings: wrong ones are named instead of replaced, and what is shared is nobody's limit but his own."""
+"""Settings: wrong ones are refused by name, not replaced, and workers of one configuration share no limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DOCUMENT: dict[str, Any] = {
 
 @pytest.mark.parametrize(("interval", "timeout"), [(30, 30), (30, 10), (400, 300)])
 def test_g15_a_timeout_that_does_not_exceed_the_interval_is_refused(interval: int, timeout: int) -> None:
-    """Go replaces it by 300 s, which may be below the interval, too; ours names both values and does not start."""
+    """Go replaces it by 300 s, which may also be below the interval; ours names both values and does not start."""
     with pytest.raises(ConfigError, match=f"heartbeat_timeout: found {timeout}"):
         TunnelWorkerConfig(NOTHING, heartbeat_interval=interval, heartbeat_timeout=timeout)
     with pytest.raises(ValidationError, match=f"heartbeatTimeoutSeconds: found {timeout}, allowed is more"):
@@ -43,7 +43,7 @@ def test_g15_a_timeout_that_does_not_exceed_the_interval_is_refused(interval: in
 
 
 def test_g23_a_timeout_with_a_fraction_is_refused() -> None:
-    """Go cuts the fraction off on the wire, so that the service is less patient than the worker; ours takes none."""
+    """Go truncates the fraction on the wire, so that the service's timeout is shorter; ours allows whole seconds."""
     with pytest.raises(ConfigError, match=r"heartbeat_timeout: found 60\.9, allowed are whole seconds"):
         TunnelWorkerConfig(NOTHING, heartbeat_timeout=60.9)  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="heartbeatTimeoutSeconds"):
@@ -51,9 +51,9 @@ def test_g23_a_timeout_with_a_fraction_is_refused() -> None:
 
 
 @pytest.mark.looptime
-@pytest.mark.parametrize(("timeout", "told"), [(0.4, 1), (1.9, 2), (40, 40)])
-async def test_g23_the_service_is_never_less_patient_than_the_worker(timeout: float, told: int) -> None:
-    """Where a fraction is possible, as in tests, the wire's integer is the next greater one, not the next lower."""
+@pytest.mark.parametrize(("timeout", "sent"), [(0.4, 1), (1.9, 2), (40, 40)])
+async def test_g23_the_service_is_never_less_patient_than_the_worker(timeout: float, sent: int) -> None:
+    """Where a fraction is possible, as in tests, it is rounded up on the wire."""
     scene = VirtualScene()
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
@@ -62,12 +62,12 @@ async def test_g23_the_service_is_never_less_patient_than_the_worker(timeout: fl
     async with scene.running(worker):
         await until(lambda: worker.status.is_ready)
 
-    assert [request.client_config.timeout for request in scene.connects] == [told]
+    assert [request.client_config.timeout for request in scene.connects] == [sent]
 
 
 @pytest.mark.looptime
 async def test_j05_workers_of_one_configuration_have_limits_of_their_own() -> None:
-    """Java keeps the limit in the shared configuration; here a worker that is held up takes no turn from another."""
+    """Java keeps the limit in the shared configuration; here a waiting worker takes no turn from another."""
     scene = VirtualScene()
     await scene.create_table(partitions=4)
     await scene.put([f"k{number:03}" for number in range(100)])
@@ -102,7 +102,7 @@ async def test_j05_workers_of_one_configuration_have_limits_of_their_own() -> No
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_j12_a_limit_that_would_read_nothing_is_refused(wrong: dict[str, Any]) -> None:
-    """Java's zero reads per round make a round without an answer, taken for the end; ours does not start with it."""
+    """Java takes a round of zero reads for the channel's end; ours does not start with that setting."""
     ((name, value),) = wrong.items()
 
     with pytest.raises(ConfigError, match=f"{name}: found {value}, allowed is"):
@@ -118,7 +118,7 @@ def test_j12_a_batch_of_nothing_is_refused(name: str) -> None:
 
 @pytest.mark.looptime
 async def test_j16_a_client_carries_the_name_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Java's clients are all called Linux; ours carry the host's name, which is the pod's, behind their prefix."""
+    """Java's clients are all called Linux; ours carry their prefix and the host's name, which is the pod's."""
     monkeypatch.setattr(socket, "gethostname", lambda: "orders-7f9c-2")
     document = WorkerConfig.model_validate({**DOCUMENT, "client": {"tagPrefix": "8c1d"}})
     assert TunnelWorkerConfig(NOTHING).settings(TunnelId("t")).client_tag == "orders-7f9c-2"

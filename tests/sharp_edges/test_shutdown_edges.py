@@ -38,7 +38,7 @@ async def test_g08_shutdown_waits_for_the_records_under_way(end: ChannelStatus |
 
 
 async def test_g08_a_shutdown_that_is_a_coroutine_waits_for_a_function_under_way() -> None:
-    """The same where one runs in the loop and the other in a thread, which cannot be cancelled."""
+    """The same for a coroutine and a function; the function's thread cannot be cancelled."""
     processor = RecordingProcessor()
 
     class Mixed:
@@ -69,7 +69,7 @@ async def test_g08_a_shutdown_that_is_a_coroutine_waits_for_a_function_under_way
 
 
 async def test_g08_a_worker_that_ends_meanwhile_leaves_no_processor_without_its_shutdown() -> None:
-    """Whoever waits for a processor's shutdown may be cancelled, once and again: it comes, and after the records."""
+    """A task that waits for a processor's shutdown may be cancelled twice: shutdown still comes after the records."""
     processor = RecordingProcessor()
     sink = processor.sink()
     scene = ChannelScene(ScriptedService(PAGES), sink, **SHORT)

@@ -1,4 +1,4 @@
-"""What goes over the wire: dates, signatures, rows, answers, errors."""
+"""The wire: dates, signatures, rows, answers, errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_g03_the_epoch_of_a_position_is_kept_and_orders_first(codec: type[Record
 
 @CODECS
 def test_g04_a_cells_version_is_a_copy_and_none_where_there_is_none(codec: type[Record]) -> None:
-    """Go hands out pointers into its decoder, 0 for what is deleted as a whole; ours are values, None for that."""
+    """Go returns pointers into its decoder, and 0 for a column without a version; ours are values, or None."""
     first = codec(
         Action.UPDATE,
         encode_row(KEY, (Column("a", 1, 0), Column("b", None, None, CellOp.DELETE_ALL_VERSIONS))),
@@ -76,14 +76,14 @@ def test_g04_a_cells_version_is_a_copy_and_none_where_there_is_none(codec: type[
 @pytest.mark.parametrize("read", [read_page, read_page_in_python], ids=["chosen", "reference"])
 @pytest.mark.parametrize("body", [b"", b"\x0a\x00", b"<html>maintenance</html>", b"\xff"])
 def test_g20_a_page_without_its_fields_is_an_error(read: object, body: bytes) -> None:
-    """Go's process ends on an empty answer to a read; ours says what is missing."""
+    """Go's process ends on an empty answer to a read; ours names the missing field."""
     with pytest.raises(CodecError):
         read(body)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("name", TUNNEL_OPERATIONS)
 def test_g20_an_empty_answer_is_an_empty_message_or_an_error(name: str) -> None:
-    """Go's process ends on an empty answer to many calls; ours names the field that is missing."""
+    """Go's process ends on an empty answer to many calls; ours names the missing field."""
     operation = TUNNEL_OPERATIONS[name]
     required = operation.response_type().FindInitializationErrors()
 
@@ -98,7 +98,7 @@ def test_g20_an_empty_answer_is_an_empty_message_or_an_error(name: str) -> None:
 @pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])
 @pytest.mark.parametrize("look", ["primary_key", "columns"])
 def test_g21_a_damaged_row_is_always_an_error(codec: type[Record], flip: int, look: str) -> None:
-    """Go swallows what a damaged row raises and looks at no checksum; here every damaged byte of a row is found."""
+    """Go ignores checksums and errors of a damaged row; ours detects every damaged byte of a row."""
     body = encode_row(KEY, (Column("n", 12, 1), Column("s", "text", 2)))
     intact = codec(Action.PUT, body)
     assert (intact.primary_key, len(intact.columns)) == (KEY, 2)
@@ -112,7 +112,7 @@ def test_g21_a_damaged_row_is_always_an_error(codec: type[Record], flip: int, lo
 @pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])
 @pytest.mark.parametrize("name", ["n", "s", "absent"])
 def test_g21_a_column_of_a_damaged_row_is_right_or_an_error(codec: type[Record], flip: int, name: str) -> None:
-    """A single column is looked at without the others; it is never another one than was written, nor missing."""
+    """A single column is decoded without the others; it is never a wrong one, nor missing."""
     body = encode_row(KEY, (Column("n", 12, 1), Column("s", "text", 2)))
     written = codec(Action.PUT, body).column(name)
 
@@ -130,7 +130,7 @@ def damages(body: bytes, flip: int) -> Iterator[bytes]:
 
 
 def test_g22_a_header_it_does_not_know_is_signed_like_any_other() -> None:
-    """Go's table of signed headers is spoilt by one it does not know; ours signs whatever the request carries."""
+    """Go's table of signed headers fails with an unknown header; ours signs every header of the request."""
     known = {"x-ots-date": "d", "x-ots-instancename": "i"}
     text = string_to_sign("/tunnel/list", known)
 
@@ -154,7 +154,7 @@ def test_g22_a_header_it_does_not_know_is_signed_like_any_other() -> None:
     ids=["tunnel id", "empty", "not UTF-8", "message"],
 )
 def test_j15_a_third_field_does_not_hide_an_errors_code(third_field: bytes) -> None:
-    """Java cannot read an error with a tunnel id and takes it for a broken network; here its code is what counts."""
+    """Java takes an error with a tunnel id for a network failure; ours looks at its code."""
     body = pb.Error(code="OTSTunnelExpired", message="gone").SerializeToString() + third_field
 
     with pytest.raises(Exception, match="gone") as raised:

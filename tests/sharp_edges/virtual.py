@@ -32,7 +32,7 @@ class LoopClock:
 
 
 class VirtualScene(EmulatorScene):
-    """A scene in the loop's time, with a record of every call; to be made inside the test, where that time is."""
+    """A scene in the loop's time, with a record of every call. Make it inside the test, where that time runs."""
 
     patience = 100_000
 

@@ -50,12 +50,12 @@ class LateTransport(InProcessTransport):
 
     async def _later(self, request: HttpRequest, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        with suppress(ConnectionLost):  # a fault that loses this answer, too, changes nothing: nobody waits for it
+        with suppress(ConnectionLost):  # a fault may lose this answer too; no caller waits for it
             await self._handle(request)
 
 
 class Chaos:
-    """A scene with two workers, and what can befall them."""
+    """A scene with two workers and the faults injected into it."""
 
     def __init__(self, scene: EmulatorScene, seed: int) -> None:
         self.scene = scene

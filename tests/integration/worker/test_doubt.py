@@ -1,4 +1,4 @@
-"""A write that was abandoned may still take effect: until D is over nobody may be told that its channel is free."""
+"""An abandoned write may still take effect: its channel is not reported as free until D is over."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ async def test_what_is_later_is_not_written_and_not_checkpointed(scene: Emulator
     check_order(sink.written)
     assert worker.status.completed
     assert scene.owners() == []
-    # The rest is still there for whoever goes on without an end.
+    # The rest is still there for a worker without an end time.
     second = RecordingSink()
     async with scene.running(scene.worker(second)):
         await until(lambda: {number for _, number in second.written} >= {4, 5} and len(second.written) >= 200)

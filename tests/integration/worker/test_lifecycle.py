@@ -171,7 +171,7 @@ async def test_closing_at_once_does_not_wait_for_the_sink(scene: EmulatorScene) 
     assert scene.owners()  # the write may still take effect: the service's timeout frees the channel
 
 
-async def test_a_worker_whose_sink_does_not_open_ends_when_told(scene: EmulatorScene) -> None:
+async def test_a_worker_whose_sink_does_not_open_can_be_drained(scene: EmulatorScene) -> None:
     class Closed(RecordingSink):
         async def open(self) -> None:
             self.arrived.set()
@@ -188,7 +188,7 @@ async def test_a_worker_whose_sink_does_not_open_ends_when_told(scene: EmulatorS
     assert sink.closed
 
 
-async def test_a_worker_that_cannot_connect_ends_when_told_twice(scene: EmulatorScene) -> None:
+async def test_a_worker_that_cannot_connect_ends_at_the_second_order(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule("Connect", latency=30, count=1))
