@@ -240,7 +240,7 @@ async def test_caught_up_is_the_time_of_the_last_read_that_reached_the_end() -> 
     )
     stand = Stand(script)
     running = asyncio.create_task(stand.run())
-    await until(lambda: "t2" in stand.confirmed)
+    await until(lambda: "t2" in stand.confirmed, pause=0.001)
 
     progress = stand.progress
     assert (progress.caught_up, progress.caught_up_time, progress.consumed_up_to) == (True, 2000.0, 2000.0)
