@@ -18,11 +18,14 @@ from tests.docs.object_fields import fields_of, refusals
 from tests.docs.pages import ROOT
 from tests.docs.tables import (
     codes,
+    emulator_settings,
     go_edges,
     java_edges,
     operator_actions,
     operator_metrics,
+    operator_settings,
     other_reasons,
+    schedules,
     settings,
     worker_actions,
     worker_metrics,
@@ -42,7 +45,9 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
         "operator metrics": operator_metrics,
     },
     "docs/worker.md": {"settings": settings, "channel machine": picture, "client machine": client_picture},
-    "docs/protocol.md": {"sharp edges go": go_edges, "sharp edges java": java_edges},
+    "docs/protocol.md": {"schedules": schedules, "sharp edges go": go_edges, "sharp edges java": java_edges},
+    "docs/architecture.md": {"operator settings": operator_settings},
+    "docs/emulator.md": {"settings": emulator_settings},
     "docs/performance.md": {"speed": speed},
 }
 

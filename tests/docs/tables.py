@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
+import math
 import textwrap
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from prometheus_client import CollectorRegistry
 
+from ots_emulator.settings import Settings as EmulatorSettings
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
 from ots_tunnel.console.exit_codes import exit_code_table
 from ots_tunnel.log_actions import LogAction
+from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
+from ots_tunnel.protocol.idle_read import IDLE_READ, TRICKLE_READ
 from ots_tunnel.sinks.tally import Tally, TallyCollector
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.status import StatusCollector, WorkerStatus
 from ots_tunnel_operator.log_actions import LogAction as OperatorAction
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.settings import Settings as OperatorSettings
 from tests.docs.pages import page
 from tests.sharp_edges.edges import EDGES, Applies
 
@@ -52,6 +58,40 @@ def settings() -> str:
                 shown = f"`{field.default}`" if field.default != "" else '`""`'
                 rows.append((f"`{section}.{field.alias}`", shown, texts.get(name, "")))
     return table(("setting", "default", "meaning"), rows)
+
+
+def emulator_settings() -> str:
+    """Settings of an emulator."""
+    return _fields(EmulatorSettings)
+
+
+def operator_settings() -> str:
+    """Numbers of the operator's process."""
+    return _fields(OperatorSettings)
+
+
+def schedules() -> str:
+    """Pauses between attempts, and between reads of a stream channel."""
+    uses = {
+        "a read (`READ_RETRY`)": READ_RETRY,
+        "any other call (`CALL_RETRY`)": CALL_RETRY,
+        "an empty read of a stream channel (`IDLE_READ`)": IDLE_READ,
+        "a read of a channel in which records trickle (`TRICKLE_READ`)": TRICKLE_READ,
+    }
+    return table(
+        ("between two tries of", "first", "factor", "cap", "jitter", "gives up after"),
+        (
+            (
+                use,
+                _seconds(each.initial),
+                f"{each.factor:g}",
+                _seconds(each.cap),
+                f"{each.jitter:.0%}",
+                "never" if math.isinf(each.total) else _seconds(each.total),
+            )
+            for use, each in uses.items()
+        ),
+    )
 
 
 def worker_actions() -> str:
@@ -110,6 +150,22 @@ def _metrics(registry: CollectorRegistry) -> str:
             for family in registry.collect()
         ),
     )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms"
+
+
+def _fields(settings: type[EmulatorSettings] | type[OperatorSettings]) -> str:
+    texts = attribute_docstrings(settings)
+    rows = (
+        (f"`{each.name}`", f"`{_default(each.default)}`", texts[each.name]) for each in dataclasses.fields(settings)
+    )
+    return table(("setting", "default", "meaning"), rows)
+
+
+def _default(value: object) -> str:
+    return "None" if value is None else str(value) or '""'
 
 
 def _edges(worker: str) -> str:
