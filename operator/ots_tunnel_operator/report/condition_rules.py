@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ots_tunnel.model import Credentials
+from ots_tunnel.model import Credentials, Stage
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
 from ots_tunnel_operator.plan.actions import Plan
@@ -77,7 +77,7 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
     """Ready, while workers run as wanted."""
     if not isinstance(world.tunnel, Tunnel):
         return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
-    if world.tunnel.description.tunnel.stage == "ProcessBaseData":
+    if world.tunnel.description.tunnel.stage == Stage.BASE:
         return ConditionValue(False, Reason.BASE_DATA_RUNNING, "existing rows are being copied")
     if degraded.status:
         return ConditionValue(False, degraded.reason, degraded.message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ots_tunnel.model import Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.assess.assessment import Assessment
@@ -72,7 +73,7 @@ def phase(world: World, assessment: Assessment, plan: Plan) -> str:
         return str(before) if before in ("BaseData", "Streaming") else "Preparing"
     if not is_initialised(world.tunnel.description):
         return "Preparing"
-    return "BaseData" if world.tunnel.description.tunnel.stage == "ProcessBaseData" else "Streaming"
+    return "BaseData" if world.tunnel.description.tunnel.stage == Stage.BASE else "Streaming"
 
 
 def _tunnel(world: World) -> Status | None:
