@@ -23,7 +23,7 @@ from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.read_page import ReadPage
 from tests.support.guards import open_fence
-from tests.support.records import page
+from tests.support.records import PAGE_SECONDS, page
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime
@@ -383,3 +383,17 @@ async def test_a_page_that_cannot_be_cut_at_the_end_time_gives_its_room_back() -
         await stand.run()
 
     assert stand.budget.used_bytes == 0
+
+
+@pytest.mark.parametrize("keep", [1, 9])
+async def test_a_channel_that_reaches_the_end_time_is_confirmed_up_to_it_and_read_no_further(keep: int) -> None:
+    keeper = Keeper({"t0": page(1, "t1", True), "t1": page(3, "t2", True), "t2": page(1, "t3", True)}, keep=keep)
+    stand = Stand(keeper, end_us=(PAGE_SECONDS + 1) * 1_000_000)
+
+    assert await stand.run() is PipelineEnd.END_TIME
+
+    assert stand.confirmed == ["t1", "t1"]  # the second page was cut: a resume reads it again
+    assert stand.progress.rows == 3
+    assert stand.fence.in_doubt == 0
+    assert "read t2" not in keeper.names()
+    assert keeper.names()[-1] != "end abandoned=True"
