@@ -1,7 +1,7 @@
 """A real broker: Apache Kafka as one process that is its own controller, on loopback.
 
-Its ports are held by bound sockets that do not listen, from the choice to the end: nobody else is given them, also not
-between a kill and the next start. Java binds them beside ours, as both set SO_REUSEADDR.
+Bound sockets that do not listen hold its ports until the end, so that no other process gets them between a kill and the
+next start. Java can bind the same ports because both sides set SO_REUSEADDR.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 )
 
 BUILD = Path(__file__).parent / "build_kafka.sh"
-#: Status of the script when the machine is to blame.
+#: Exit code of the script where the machine lacks Java or the network.
 UNAVAILABLE = 1
 STARTING = 60.0
 ENDING = 20.0
@@ -48,15 +48,15 @@ USER, PASSWORD = "writer", "correct-horse"
 
 
 class BrokerUnavailable(Exception):
-    """This machine has no Java, or does not reach the artifact repository."""
+    """This machine has no Java, or cannot reach the artifact repository."""
 
 
 def class_path() -> str:
-    """Where the broker's jars are.
+    """Class path of the broker's jars, which are downloaded once.
 
     Raises:
-        BrokerUnavailable: they cannot be had here; the text says why.
-        RuntimeError: they are not what they should be.
+        BrokerUnavailable: they cannot be downloaded here; the text gives the reason.
+        RuntimeError: a jar has a wrong checksum.
     """
     built = subprocess.run([BUILD], capture_output=True, text=True, check=False)
     if built.returncode == UNAVAILABLE:
@@ -67,7 +67,7 @@ def class_path() -> str:
 
 
 class Broker:
-    """One broker; `start` and `stop` as often as need be.
+    """One broker, which can be started and killed repeatedly.
 
     Args:
         jars: its class path.
@@ -128,13 +128,13 @@ class Broker:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Kill it in the middle of whatever it does."""
+        """Kill it without a warning."""
         self.send(signal.SIGKILL)
         assert self._process is not None
         self._process.wait(ENDING)
 
     def close(self) -> None:
-        """End it for good and let go of its ports."""
+        """Kill it and release its ports."""
         if self._process is not None and self._process.poll() is None:
             self.send(signal.SIGCONT)
             self.kill()
@@ -149,7 +149,7 @@ class Broker:
         return name
 
     def delete_topic(self, name: str) -> None:
-        """Remove a topic with all that is in it."""
+        """Delete a topic and its messages."""
         admin = self._admin()
         admin.delete_topics([name])[name].result(STARTING)
 
@@ -158,7 +158,7 @@ class Broker:
         return set(self._admin().list_topics(timeout=STARTING).topics)
 
     def allow_only(self, topic: str, operation: AclOperation) -> None:
-        """Let the user do one thing with a topic and nothing else."""
+        """Allow the user one operation on a topic and no other."""
         rule = AclBinding(
             ResourceType.TOPIC,
             topic,
@@ -186,7 +186,7 @@ class Broker:
             time.sleep(0.02)
 
     def set_password(self, password: str) -> None:
-        """Change what SCRAM-SHA-256 asks for."""
+        """Change the password of SCRAM-SHA-256."""
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
         change = UserScramCredentialUpsertion(USER, info, password.encode())
         admin = self._admin()

@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that signed itself, in PEM form; `key.pem` beside it has its key, too."""
+    """A self-signed certificate for 127.0.0.1 in PEM form; `key.pem` beside it also has the key."""
     folder = tmp_path_factory.mktemp("certificate")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")])
@@ -45,7 +45,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory, certificate: Path) -> Iterator[Broker]:
-    """It runs at the begin of every test; one that ends it starts it again."""
+    """The broker, which runs at the start of every test; a test that kills it starts it again."""
     try:
         jars = class_path()
     except BrokerUnavailable as reason:

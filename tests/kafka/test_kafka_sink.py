@@ -77,7 +77,7 @@ async def test_a_message_says_everything(broker: Broker, topic: str) -> None:
     (read,) = await in_topic(broker, topic)
     assert read.key == b"[7]"
     assert read.value["key"] == {"id": 7}
-    assert read.value["columns"] == [{"name": "n", "op": "PUT", "value": 1}]
+    assert read.value["columns"] == [{"name": "n", "op": "PUT", "value": 1, "version": 5}]
     assert read.headers == {
         "content-type": "application/json",
         "ots-instance": "shop",
@@ -121,7 +121,7 @@ async def restart(broker: Broker, seconds: float) -> None:
 async def test_a_broker_that_is_gone_for_seconds_costs_neither_record_nor_order(
     broker: Broker, topic: str, trouble: Callable[[Broker, float], Any]
 ) -> None:
-    """With a deadline that passes several times meanwhile: what librdkafka gave up comes again before what follows."""
+    """The deadline passes several times: messages that librdkafka gave up are sent again before later ones."""
     async with opened(broker, topic, deadline=1.2) as sink:
 
         async def write(keys: range) -> None:
@@ -203,7 +203,7 @@ async def test_a_topic_that_is_deleted_meanwhile_is_refused(broker: Broker) -> N
 async def test_who_may_not_write_is_refused(
     broker: Broker, topic: str, tmp_path: Path, allowed: AclOperation, keys: list[str]
 ) -> None:
-    """Where looking is allowed, the first record shows it."""
+    """Where describing the topic is allowed, the first record shows that writing is not."""
     broker.allow_only(topic, allowed)
     sasl = {"mechanism": "PLAIN", "directory": login(tmp_path)}
     with pytest.raises(SinkRejected, match=f"topic '{topic}'") as refusal:

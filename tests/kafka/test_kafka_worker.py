@@ -39,7 +39,7 @@ async def scene() -> AsyncIterator[EmulatorScene]:
 
 
 async def messages_when(broker: Broker, topic: str, enough: Callable[[list[Read]], bool]) -> list[Read]:
-    """What is in the topic once it is enough."""
+    """The messages of the topic once there are enough."""
     give_up = time.monotonic() + 60
     while not enough(found := await asyncio.to_thread(read_topic, broker.address(), topic)):
         assert time.monotonic() < give_up, f"{len(found)} messages"
@@ -48,7 +48,7 @@ async def messages_when(broker: Broker, topic: str, enough: Callable[[list[Read]
 
 
 def reaches(number: int) -> Callable[[list[Read]], bool]:
-    """Whether every key has come to a number."""
+    """Whether every key has reached a number."""
 
     def enough(messages: list[Read]) -> bool:
         by_key = numbers_by_key(messages)

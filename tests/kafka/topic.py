@@ -1,4 +1,4 @@
-"""What a topic holds, as a consumer of its own sees it."""
+"""The messages of a topic, read by a separate consumer."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def numbers_by_key(messages: list[Read]) -> dict[bytes, list[int]]:
 
 
 def java_partition(key: bytes, partitions: int) -> int:
-    """Where Java's producer puts a key: murmur2 with its seed, without the sign."""
+    """The partition that Java's producer chooses for a key: murmur2 with its seed, without the sign."""
     mask, mixed = 0xFFFFFFFF, 0x9747B28C ^ len(key)
     for start in range(0, len(key) - 3, 4):
         part = int.from_bytes(key[start : start + 4], "little") * 0x5BD1E995 & mask

@@ -1,4 +1,4 @@
-"""Sinks as a document stacks them: what one wrapper does must not break what another promises."""
+"""The choice of a sink and its middleware: no wrapper breaks what another one promises."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ NOW = 1_700_000_000.0
 
 
 class Service:
-    """Takes batches; `answer` decides the status by the events, and the headers."""
+    """Accepts batches; `answer` decides status and headers by the events."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[dict[str, str], bytes]] = []

@@ -1,4 +1,4 @@
-"""Requests in flight: how many at a time, and that none is left behind."""
+"""Requests in flight: their number, and that none is in flight afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LANES = pytest.mark.parametrize("lanes", [1, 3])
 
 
 class Requests:
-    """Numbered requests that take a turn of the loop each, and what became of them."""
+    """Numbered requests that each take one round of the event loop; records their outcomes."""
 
     def __init__(self, count: int, failing: int | None = None) -> None:
         self._numbers: Iterator[int] = iter(range(count))

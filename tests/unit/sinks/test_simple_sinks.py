@@ -1,4 +1,4 @@
-"""The sinks for looking and counting, and the choice between sinks."""
+"""The sinks that print and count, and the choice of a sink."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channels of a files sink over a folder, and records to put into them."""
+"""Channels of a files sink over a folder, and records for them."""
 
 from __future__ import annotations
 

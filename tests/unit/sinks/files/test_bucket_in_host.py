@@ -1,4 +1,4 @@
-"""A store that wants the bucket in the host's name, as OSS does, or in the path, as most others do."""
+"""The bucket's name in the host, as OSS needs it, or in the path, as most other stores do."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.support.guards import OpenGuard
 
 
 class Proxy:
-    """Stands before every host, whose names need not be known; takes whatever comes and keeps where it should go."""
+    """A proxy for every host, so that no name is resolved; records the address of each request."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str]] = []
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request, after which the connection is closed."""
+        """Answer one request and close the connection."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
         await reader.readexactly(int(headers.get("content-length", 0)))

@@ -1,4 +1,4 @@
-"""Files of one channel: when they appear, what a replay replaces, and what a failure leaves."""
+"""Files of one channel: when they appear, which ones a replay replaces, and what a failure leaves."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_only_one_file_is_ahead_of_the_checkpoint(open_channel: Opener, tm
     assert contents(tmp_path) == [[1], [2], [3]]
 
 
-async def test_a_file_whose_time_is_over_follows_the_one_before(open_channel: Opener, tmp_path: Path) -> None:
+async def test_a_file_that_is_old_enough_follows_the_former_one(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=100, max_seconds=0.05)
     await channel.open(START)
     first = await put(channel, changes(1), OpenGuard())
@@ -281,11 +281,11 @@ async def test_one_failure_is_told_once(open_channel: Opener) -> None:
         await asyncio.wait_for(first, 10)
     with pytest.raises(OwnershipLost):
         await channel.end(abandoned=False)
-    # Whoever waits looks at the first one only: an exception in another would never be retrieved.
+    # The pipeline awaits the first one only: an exception in another one would never be retrieved.
     assert all(confirmation.cancelled() for confirmation in later)
 
 
-async def test_a_page_that_comes_again_begins_a_file(open_channel: Opener, tmp_path: Path) -> None:
+async def test_a_page_that_is_read_again_begins_a_file(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=1_000_000)
     await channel.open(START)
     first = await put(channel, changes(1, 2), OpenGuard())

@@ -1,4 +1,4 @@
-"""What is in the files, and what is read back of them."""
+"""Contents of the files, and their first keys."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_first_key_is_read_back(form: FileFormat[Record], tmp_path: Path) ->
 
 @pytest.mark.parametrize("form", [JsonLines(json_form), JsonLines(json_form, "gzip"), Parquet()])
 @pytest.mark.parametrize("bytes_", [b"", b"{}", b"[1]\n", b"\xff" * 100])
-def test_a_file_of_somebody_else_is_told(form: FileFormat[Record], bytes_: bytes) -> None:
+def test_a_file_of_another_format_is_refused(form: FileFormat[Record], bytes_: bytes) -> None:
     with pytest.raises(CodecError, match=r"not a .*file of"):
         form.first_key(io.BytesIO(bytes_))
 

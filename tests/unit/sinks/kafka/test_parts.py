@@ -1,4 +1,4 @@
-"""What the Kafka sink decides without a broker: keys, settings, failures, order of sending."""
+"""Decisions of the Kafka sink without a broker: keys, settings, failures, order of sending."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_login_is_read_again_when_it_changes(tmp_path: Path) -> None:
     assert files.changed() is None
     (tmp_path / "new").write_text("other")
     os.replace(tmp_path / "new", tmp_path / "password")
-    assert files.changed() is None, "one look a second"
+    assert files.changed() is None, "files are read at most once a second"
     now[0] = 4
     assert files.changed() == Login("writer", "other")
     assert "other" not in repr(files.read())
@@ -198,7 +198,7 @@ def test_a_login_is_read_again_when_it_changes(tmp_path: Path) -> None:
         (Failure("_AUTHENTICATION", ""), Verdict.REJECTED),
     ],
 )
-def test_failures_are_told_apart(failure: Failure, expected: Verdict) -> None:
+def test_every_failure_has_its_verdict(failure: Failure, expected: Verdict) -> None:
     assert verdict(failure) is expected
 
 
@@ -226,7 +226,7 @@ def take_all(shipment: Shipment) -> list[Parcel]:
     return taken
 
 
-def test_the_next_record_of_a_key_waits_for_the_one_before() -> None:
+def test_the_next_record_of_a_key_waits_for_the_former_one() -> None:
     shipment = Shipment([keyed("a", number=1), keyed("b", number=1), keyed("a", number=2)])
 
     first = take_all(shipment)

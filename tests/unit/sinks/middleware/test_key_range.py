@@ -1,4 +1,4 @@
-"""A part of a table by its key's order."""
+"""Ranges of keys as a filter."""
 
 from __future__ import annotations
 

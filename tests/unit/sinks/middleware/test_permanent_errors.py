@@ -1,4 +1,4 @@
-"""Refused records are skipped or stored elsewhere, never dropped unseen."""
+"""Refused records are skipped or become dead letters, and are always counted."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from ots_tunnel.sinks.python.callbacks import CallbackThread
 
 
 class Argument:
-    """Something whose end can be seen."""
+    """An object that a weak reference can watch."""
 
 
 async def test_what_a_function_was_given_is_not_held_until_the_next_call() -> None:

@@ -1,4 +1,4 @@
-"""Settlement of one request: per-row outcomes, retries, halving, final refusals."""
+"""One batch write: outcomes per row, retries, halving, final refusals."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_pauses_grow_to_the_cap_until_something_is_stored() -> None:
         (ReadTimeout("late"), True),
         (CodecError("garbage"), True),
         (service_error("OTSServerUnavailable", "", http_status=502), True),
-        (ConnectError("nobody listens"), False),
+        (ConnectError("connection refused"), False),
         (service_error("OTSServerBusy", ""), False),
     ],
 )

@@ -1,4 +1,4 @@
-"""Records as row changes: bytes pass through, exceptions of docs/architecture.md rule 13."""
+"""Records as row changes: bytes pass through, with the exceptions of docs/architecture.md rule 13."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both writers against a table in memory that fails in every way a service can."""
+"""Both writers against a table in memory that fails in every way of the service."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def expected(changes: Sequence[RowChange]) -> dict[object, list[int]]:
 
 
 def without_repeats(applied: dict[object, list[int]]) -> dict[object, list[int]]:
-    """Applied changes with re-sent ones removed; fails where a repeat is not the last change of its key."""
+    """Applied changes without repeated ones; fails where a repeated change is not the last one of its key."""
     result: dict[object, list[int]] = {}
     for key, numbers in applied.items():
         kept: list[int] = []
