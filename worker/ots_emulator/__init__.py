@@ -1,4 +1,4 @@
-"""An emulator of Tablestore and its Tunnel Service that unmodified clients can talk to.
+"""An emulator of Tablestore and its Tunnel Service for unmodified clients.
 
 async with Emulator() as emulator:
     ...  # emulator.endpoint, emulator.handle(request)

@@ -20,11 +20,13 @@ from ots_emulator.eventloop import new_event_loop
 from ots_emulator.settings import Settings
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
 
-#: A batch of rows makes thousands of objects that live as long as it, and tables are full of objects that stay:
-#: looking for cycles among them as often as Python does by itself takes a tenth of the time.
+#: Thresholds of the garbage collector. A batch of rows makes thousands of objects, and those of tables stay: with
+#: Python's defaults the collector takes a tenth of the time.
 _COLLECT_AFTER: Final = (20_000, 20, 50)
 
+#: Wrong options, or a directory or port that cannot be used.
 EXIT_USAGE = 2
+#: Second signal: ends without waiting for calls under way, like an interrupt in a shell (128 + SIGINT).
 EXIT_AT_ONCE = 130
 
 
@@ -36,10 +38,16 @@ def main() -> None:
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the data port.")
 @click.option("--port", default=8300, show_default=True, help="Data port; 0 chooses a free one.")
-@click.option("--admin-host", default=None, help="Address of the admin port.  [default: that of --host]")
+@click.option("--admin-host", default=None, help="Address of the admin port.  [default: value of --host]")
 @click.option("--admin-port", default=8301, show_default=True, help="Admin port; 0 chooses a free one.")
-@click.option("--instance", "names", multiple=True, help="Instance name; may be repeated.  [default: demo]")
-@click.option("--access-key", "keys", multiple=True, metavar="ID:SECRET", help="Key pair of every instance.")
+@click.option("--instance", "names", multiple=True, help="Name of an instance; may be repeated.  [default: demo]")
+@click.option(
+    "--access-key",
+    "keys",
+    multiple=True,
+    metavar="ID:SECRET",
+    help="Key pair of every instance; may be repeated.  [default: test-id:test-secret]",
+)
 @click.option("--partitions", default=1, show_default=True, type=click.IntRange(1), help="Partitions of a new table.")
 @click.option(
     "--base-split-bytes",
@@ -48,18 +56,29 @@ def main() -> None:
     type=click.IntRange(1),
     help="Size of one base channel.",
 )
-@click.option("--init-delay", default=0.05, show_default=True, help="Seconds a tunnel takes to initialise.")
-@click.option("--idle-advance/--no-idle-advance", default=True, help="Whether idle reads move consume points.")
+@click.option("--init-delay", default=0.05, show_default=True, help="Seconds a new tunnel takes to initialise.")
+@click.option(
+    "--idle-advance/--no-idle-advance",
+    default=True,
+    help="Whether idle reads move consume points.  [default: idle-advance]",
+)
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Directory to keep everything in that was acknowledged.  [default: memory only]",
+    help="Directory that stores everything acknowledged.  [default: memory only]",
 )
 @click.option(
-    "--fsync", is_flag=True, help="With --data: answer only when the disk has it, so that a power loss costs nothing."
+    "--fsync",
+    is_flag=True,
+    help="With --data: wait for the disk before every answer, so that a power loss loses nothing.",
 )
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How the addresses are printed."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the printed addresses.",
 )
 def serve(  # noqa: PLR0913 - one parameter per flag
     host: str,
@@ -126,7 +145,7 @@ async def _serve(emulator: Emulator, pair: tuple[str, str], instance: str, outpu
 
     def interrupt() -> None:
         if stop.is_set():
-            os._exit(EXIT_AT_ONCE)  # the second signal: whoever sends it does not want to wait for calls under way
+            os._exit(EXIT_AT_ONCE)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -140,7 +159,7 @@ async def _serve(emulator: Emulator, pair: tuple[str, str], instance: str, outpu
 
 
 def announcement(emulator: Emulator, to: Connection) -> str:
-    """Return what a program needs to connect as one line of JSON."""
+    """Return the addresses for a program, as one line of JSON."""
     document = {
         "endpoint": to.endpoint,
         "admin": emulator.admin_url,
@@ -151,14 +170,14 @@ def announcement(emulator: Emulator, to: Connection) -> str:
 
 
 def greeting(emulator: Emulator, to: Connection) -> str:
-    """Return what a person needs to connect; a secret that is not the well-known one stays out."""
+    """Return addresses and example programs for a person; a secret that is not the default one is not printed."""
     rule = "-" * 72
     return f"""\
 ots-emulator is ready
   endpoint   {to.endpoint}
   instances  {", ".join(sorted(emulator.instances))}
   access key {to.key_id}
-  admin      {emulator.admin_url}   a page to look at; GET /state, POST /split, /merge, /faults, ...
+  admin      {emulator.admin_url}   a page with the state; GET /state, POST /split, /merge, /faults, ...
 
 Python {rule[7:]}
 {python_snippet(to)}

@@ -1,4 +1,4 @@
-"""Where the emulator gets its time from; tests inject one they can move."""
+"""Clocks of the emulated service; tests inject one they can move."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that a test moves."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self._now = now

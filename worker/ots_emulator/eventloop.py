@@ -1,4 +1,4 @@
-"""The fastest event loop there is."""
+"""Choice of the event loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop of uvloop where it is installed."""
+    """Return a loop of uvloop if it is installed, which is the fastest one."""
     try:
         import uvloop
     except ImportError:

@@ -1,4 +1,4 @@
-"""One instance of the service: its keys, tables and tunnels, and the ways they depend on each other."""
+"""One instance of the service: its keys, tables and tunnels, and the dependencies between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
 _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")
-#: How near to the end of the retention a tunnel may start (docs/protocol.md 4.2).
+#: A tunnel starts at least this long after the first retained entry (docs/protocol.md 4.2).
 _START_MARGIN_NS: Final = 300 * 1_000_000_000
 _HOUR_NS: Final = 3_600_000_000_000
 
@@ -48,7 +48,7 @@ class Instance:
     # Tables
 
     def count_table_operation(self, now: float) -> None:
-        """Refuse table calls that come too fast, where there is a limit.
+        """Refuse table calls above the limit per second, where there is one.
 
         Raises:
             Refusal: OTSQuotaExhausted.
@@ -78,7 +78,7 @@ class Instance:
         """Add a table.
 
         Raises:
-            Refusal: it exists, or the quota is used up.
+            Refusal: it exists, or the quota of tables is used up.
         """
         if table.name in self.tables:
             raise Refusal("OTSObjectAlreadyExist", "Requested table already exists.")
@@ -100,7 +100,7 @@ class Instance:
             del self.tunnels[tunnel.id]
 
     def disable_stream(self, table: Table) -> None:
-        """Drop a table's change log; tunnels that read it expire."""
+        """Delete a table's change log; tunnels that read it expire."""
         table.disable_stream()
         for tunnel in self.tunnels_of(table.name):
             tunnel.expired = tunnel.expired or tunnel.type is not TunnelType.BaseData
@@ -120,10 +120,10 @@ class Instance:
         return table.split(partition, now_us, at=key)
 
     def merge(self, table_name: str, now_us: int, *, partition_id: str | None = None) -> list[Partition]:
-        """Merge a partition with the one behind it; return both parents and the child.
+        """Merge a partition with its successor; return both parents and the child.
 
         Raises:
-            Refusal: no such table or partition, or there is none behind it.
+            Refusal: no such table or partition, or it has no successor.
         """
         table = self.table(table_name)
         return table.merge(_partition(table, partition_id), now_us)
@@ -140,10 +140,10 @@ class Instance:
     def create_tunnel(
         self, table_name: str, name: str, tunnel_type: TunnelType, config: StreamConfig | None, now: float
     ) -> Tunnel:
-        """Create a tunnel; its stream part starts at this moment of the log unless the configuration says otherwise.
+        """Create a tunnel; its stream part starts at the log's end unless the configuration names an earlier start.
 
         Raises:
-            Refusal: no such table, the name is taken or bad, or the configuration contradicts itself.
+            Refusal: no such table, the name is taken or invalid, or the configuration contradicts itself.
         """
         table = self.tables.get(table_name)
         if table is None:
@@ -178,7 +178,7 @@ class Instance:
         """Return a tunnel.
 
         Raises:
-            Refusal: there is none of this id.
+            Refusal: no tunnel has this id.
         """
         tunnel = self.tunnels.get(TunnelId(tunnel_id))
         if tunnel is None:
@@ -187,10 +187,10 @@ class Instance:
         return tunnel
 
     def channel(self, tunnel_id: str, channel_id: str) -> tuple[Tunnel, TunnelChannel]:
-        """Return a channel and its tunnel, of which nothing else will be changed.
+        """Return a channel and its tunnel; the caller changes nothing else of the tunnel.
 
         Raises:
-            Refusal: there is none of these ids.
+            Refusal: no tunnel or channel has these ids.
         """
         tunnel = self.tunnels.get(TunnelId(tunnel_id))
         if tunnel is None:
@@ -200,7 +200,7 @@ class Instance:
         return tunnel, channel
 
     def find_tunnel(self, table_name: str, name: str, tunnel_id: str) -> Tunnel:
-        """Return a tunnel by id where one is given, else by table and name.
+        """Return a tunnel by id, or by table and name if the id is empty.
 
         Raises:
             Refusal: there is none.

@@ -1,7 +1,7 @@
-"""Finished pages, kept for whoever reads them next.
+"""Cache of finished pages.
 
-Only pages that can no longer change are kept, each under a key that says everything it depends on: a page whose rows
-change is not removed, it is never asked for again, and leaves when others need its place.
+A page is cached under a key with everything it depends on. When its rows change, its key is never used again, and the
+page leaves the cache when others need its place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ots_tunnel.protocol.http.signing import content_md5
 
 
 class Body:
-    """The body of an answer, with what has been computed from it: both cost more than to join a page."""
+    """The body of an answer with its digest and its compressed form, which cost more than joining a page."""
 
     __slots__ = ("_deflated", "_digest", "content")
 
@@ -35,14 +35,14 @@ class Body:
 
     @property
     def deflated(self) -> bytes:
-        """It compressed."""
+        """The compressed body."""
         if not self._deflated:
             self._deflated = zlib.compress(self.content)
         return self._deflated
 
 
 class PageCache:
-    """The pages that were used last."""
+    """The pages that were used last, up to a number of bytes."""
 
     def __init__(self) -> None:
         self._pages: OrderedDict[Hashable, Body] = OrderedDict()
@@ -55,17 +55,17 @@ class PageCache:
         return len(self._pages)
 
     def get(self, key: Hashable) -> Body | None:
-        """Return a page, None when it is not there."""
+        """Return a page, None if it is not cached."""
         page = self._pages.get(key)
         if page is not None:
             self._pages.move_to_end(key)
         return page
 
     def put(self, key: Hashable, page: Body, limit: int) -> None:
-        """Keep a page that is not there; those that were not used for longest make room.
+        """Add a page that is not cached; those unused for longest are removed to make room.
 
         Args:
-            limit: most bytes of pages to keep, without their compressed forms, which are smaller.
+            limit: most bytes of all pages, without their compressed forms, which are smaller.
         """
         self._pages[key] = page
         self._size += len(page.content)

@@ -1,12 +1,12 @@
-"""Fixtures for tests of your own programs: `pytest_plugins = ["ots_emulator.pytest_plugin"]` in a conftest.py.
+"""Fixtures for tests of your programs: `pytest_plugins = ["ots_emulator.pytest_plugin"]` in a conftest.py.
 
     def test_my_program(ots_emulator):
         client = tablestore.OTSClient(
             ots_emulator.endpoint, ots_emulator.access_key_id, ots_emulator.access_key_secret, ots_emulator.instance
         )
 
-One emulator serves the whole run; every test gets an instance of its own, empty, under a name of its own, and leaves
-no fault rules behind.
+One emulator serves the whole run. Every test gets an empty instance with its own name, and its fault rules are removed
+after it.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class EmulatedInstance:
 
     @property
     def admin_url(self) -> str:
-        """URL of the page to look at."""
+        """URL of the admin page."""
         return self.server.admin_url
 
     def add_fault(self, **rule: Any) -> None:
-        """Put a rule into force until the test ends; fields as in `ots_emulator.server.faults.FaultRule`."""
+        """Add a fault rule until the test ends; fields as in `ots_emulator.server.faults.FaultRule`."""
         self.server.call("add_fault", FaultRule(**rule))
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
@@ -66,7 +66,7 @@ def ots_emulator_server() -> Iterator[Emulator]:
 
 @pytest.fixture
 def ots_emulator(ots_emulator_server: Emulator) -> Iterator[EmulatedInstance]:
-    """An empty instance of its own for every test."""
+    """An empty instance for every test."""
     key_id, secret = ACCESS_KEY
     name = f"test-{next(_numbers)}"
     ots_emulator_server.call("add_instance", name, {key_id: secret})

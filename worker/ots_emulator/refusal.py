@@ -1,10 +1,10 @@
-"""The errors the emulator answers with, in the service's words (docs/data-plane.md 1.11, docs/protocol.md 1.10)."""
+"""Error answers of the emulator, in the service's words (docs/data-plane.md 1.11, docs/protocol.md 1.10)."""
 
 from __future__ import annotations
 
 import re
 
-#: Code -> HTTP status; anything else is 400.
+#: Code -> HTTP status; other codes have 400.
 STATUS = {
     "OTSAuthFailed": 403,
     "OTSPermissionDenied": 403,
@@ -33,12 +33,12 @@ STATUS = {
 }
 
 _TABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
-#: Messages repeat what was wrong with a request, which may be megabytes of it.
+#: Characters of a message. Messages quote a part of the request, which may have megabytes.
 _MESSAGE_LIMIT = 2000
 
 
 class Refusal(Exception):
-    """The service's "no": becomes an error body, or the error of one row.
+    """A refused call or row; becomes an error body, or the error of one row.
 
     Args:
         code: the service's error code.
@@ -65,15 +65,15 @@ def parameter_invalid(message: str) -> Refusal:
 
 
 def request_invalid(message: str) -> RequestRefusal:
-    """Build the refusal of an argument that can be judged without the table."""
+    """Build the refusal of an argument that is wrong whatever the table is."""
     return RequestRefusal("OTSParameterInvalid", message)
 
 
 def check_table_name(name: str) -> None:
-    """Refuse what is no name of a table (docs/data-plane.md 2.2).
+    """Refuse an invalid table name (docs/data-plane.md 2.2).
 
     Raises:
-        RequestRefusal: also for one row of a batch the request as a whole is refused.
+        RequestRefusal: it refuses the whole request, also for one row of a batch.
     """
     if not _TABLE_NAME.fullmatch(name):
         raise request_invalid(f"Invalid table name: '{name}'.")

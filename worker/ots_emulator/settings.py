@@ -1,4 +1,4 @@
-"""Everything that can be set on an emulator, with the real service's value as default where it is known."""
+"""Settings of an emulator; defaults are the real service's values where they are known."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Settings:
     """Behaviour of one emulator; durations are seconds."""
 
     partitions: int = 1
-    """Partitions a new table aims at; it splits itself at quantiles of its keys."""
+    """Partitions of a new table; it splits itself at quantiles of its keys."""
 
     partition_rows: int = 64
     """Rows the largest partition must hold before a table with a stream splits itself towards its aim."""
 
     base_split_bytes: int = 32 << 20
-    """Size of one base channel; there are never fewer of them than partitions (as far as rows suffice)."""
+    """Size of one base channel; a table has at least one per partition, if it has enough rows."""
 
     init_delay: float = 0.05
     """How long a new tunnel stays in its first stage, without channels (docs/protocol.md 4.1)."""
@@ -35,7 +35,7 @@ class Settings:
     """An answer to ReadRecords ends with the record that reaches this size."""
 
     page_cache_bytes: int = 64 << 20
-    """Most memory for finished pages of ReadRecords, which cost a third when they are read again."""
+    """Most memory for finished pages of ReadRecords; a cached page costs a third of a new one."""
 
     range_rows: int = 5000
     """Most rows in one answer to GetRange (docs/data-plane.md 2.2)."""
@@ -44,50 +44,50 @@ class Settings:
     """An answer to GetRange ends with the row that reaches this size."""
 
     client_timeout: float = 300.0
-    """Timeout of a client that names none (docs/protocol.md 4.4)."""
+    """Timeout of a client without one (docs/protocol.md 4.4)."""
 
     idle_advance: bool = True
-    """Whether a read that reached the log's end moves the consume point to the time of that read."""
+    """Whether a read that reaches the log's end moves the consume point to the time of the read."""
 
     tunnel_retention_hours: int = 168
-    """Retention of a stream that CreateTunnel switches on (docs/protocol.md 4.1)."""
+    """Retention of a stream that CreateTunnel enables (docs/protocol.md 4.1)."""
 
     date_skew: float | None = 900.0
     """Largest difference between x-ots-date and the clock; None switches the check off."""
 
     strict_owner: bool = False
-    """Whether data calls of a client that does not own the channel get 410 (docs/protocol.md 4.6)."""
+    """Whether data calls of a client that does not own the channel are answered with 410 (docs/protocol.md 4.6)."""
 
     table_quota: int = 64
     """Tables per instance (docs/data-plane.md 2.2)."""
 
     fsync: bool = False
-    """With a data directory: whether an answer waits for the disk, so that it outlives a power loss, too."""
+    """With a data directory: whether an answer waits for the disk, so that it survives a power loss."""
 
     body_limit: int = 5 << 20
     """Largest request body (docs/data-plane.md 2.2)."""
 
     transaction_lifetime: float = 60.0
-    """How long a local transaction may stay open (vendor's documentation)."""
+    """How long a local transaction stays open before it is aborted (vendor's documentation)."""
 
     table_operations_per_second: int | None = None
-    """Table calls an instance may make in a second; the service allows 10, None any (docs/data-plane.md 2.2)."""
+    """Table calls per second and instance; the service allows 10, None is no limit (docs/data-plane.md 2.2)."""
 
     table_ready_delay: float = 0.0
-    """How long row calls on a new table are refused; the service needs up to a minute (docs/data-plane.md 2.4)."""
+    """How long a new table refuses row calls; the service needs up to a minute (docs/data-plane.md 2.4)."""
 
     refuse_repeated_rows: bool = False
     """Whether a batch with two rows of one key is refused, as older servers do (docs/data-plane.md 2.5)."""
 
     throughput_interval: float = 0.0
-    """Seconds between two changes of a table's reserved throughput; the service has 120 (docs/data-plane.md 2.4)."""
+    """Least time between two changes of a table's reserved throughput; the service has 120 (docs/data-plane.md 2.4)."""
 
 
 def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """Return settings with some values changed.
 
     Raises:
-        Refusal: there is no such setting, or the value is of another type; names it.
+        Refusal: names a setting that does not exist or whose value has another type.
     """
     names = [field.name for field in fields(Settings)]
     unknown = sorted(set(changes) - set(names))

@@ -1,17 +1,17 @@
-"""Programs to paste that connect to an emulator: each is complete and lists the tables of the instance."""
+"""Complete programs that connect to an emulator and list the tables of an instance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: The pair that everybody knows; any other secret stays out of what is printed.
+#: The default key pair, which is public; any other secret is not printed.
 WELL_KNOWN = ("test-id", "test-secret")
 SECRET_VARIABLE = "OTS_ACCESS_KEY_SECRET"
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where to connect, and as whom."""
+    """Endpoint, instance and key pair of a client."""
 
     endpoint: str
     instance: str

@@ -1,4 +1,4 @@
-"""The admin port: state to look at, and levers for tests; never offered by the data port."""
+"""The admin port: a page and its state, and the controls for tests; the data port has neither."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ots_emulator.server.faults import FaultRule
 from ots_emulator.service import Service
 
 _PAGE = files("ots_emulator.admin") / "page.html"
-#: Nothing of the page comes from elsewhere, and it shows what clients named: no script but its own may run in it.
+#: The page loads nothing from elsewhere, and it shows names chosen by clients: only its own script may run.
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'; img-src data:",
@@ -29,7 +29,7 @@ _RULE_FIELDS = frozenset(field.name for field in fields(FaultRule))
 
 
 def admin_application(service: Service) -> web.Application:
-    """Return the application behind the admin port; every lever is a method of the service."""
+    """Return the application behind the admin port; every control is a method of the service."""
 
     async def healthz(request: web.Request) -> web.Response:
         return web.Response(text="ok\n")

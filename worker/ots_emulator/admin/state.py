@@ -1,4 +1,4 @@
-"""What the emulator shows of itself, as JSON values; consume points are Unix nanoseconds."""
+"""The state of the service as JSON values; consume points are Unix nanoseconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Document = dict[str, Any]
 
 
 def state_of(service: Service) -> Document:
-    """Return everything there is to see, as JSON values."""
+    """Return the whole state as JSON values."""
     now = service.clock.now()
     return {
         "time": now,

@@ -25,6 +25,7 @@ from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.rpc import check_text
 
+#: Rows in one request (docs/data-plane.md 2.2).
 BATCH_ROWS: Final = 200
 
 

@@ -1,4 +1,4 @@
-"""What every call knows: the instance it is for, and when it runs."""
+"""Context of a call: its instance, its time, its injected fault."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Call:
     instance: Instance
     now: float
     row_refusal: Refusal | None = None
-    """What befalls the first row of a batch on purpose."""
+    """Injected refusal of the first row of a batch."""
 
     @property
     def settings(self) -> Settings:
@@ -28,14 +28,14 @@ class Call:
         """Return the table of a row call.
 
         Raises:
-            Refusal: there is none, or it is not ready yet.
+            Refusal: there is none of this name, or it is not ready yet.
         """
         table = self.instance.table(name)
         self.check_ready(table)
         return table
 
     def check_ready(self, table: Table) -> None:
-        """Refuse row calls on a table that was created a moment ago (docs/data-plane.md 2.4).
+        """Refuse row calls on a new table until its ready delay has passed (docs/data-plane.md 2.4).
 
         Raises:
             Refusal: OTSTableNotReady.

@@ -20,15 +20,17 @@ from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 
+#: Rows in one BatchGetRow (docs/data-plane.md 2.2).
 GET_ROWS: Final = 100
+#: Default and least unit of split sizes, in bytes (docs/data-plane.md 2.7).
 _SPLIT_UNIT: Final = 100 << 20
 _SPLIT_UNIT_MIN: Final = 1 << 20
-#: Where all parts are; the service's are as long.
+#: Location of every split; the service's have the same length.
 _LOCATION: Final = "0" * 32
 
 
 def get_row(call: Call, request: pb.GetRowRequest) -> bytes:
-    """Read one row; a missing one is empty."""
+    """Read one row; the answer for a missing row is empty."""
     projection = projection_of(request)
     table = call.row_table(request.table_name)
     scope = call.instance.transactions.scope(table, request.transaction_id, call.now)
@@ -38,7 +40,7 @@ def get_row(call: Call, request: pb.GetRowRequest) -> bytes:
 
 
 def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
-    """Read rows by key; what needs the table fails the row, everything else the request."""
+    """Read rows by key; a mistake that needs the table refuses its row, any other refuses the request."""
     if sum(len(table.primary_key) for table in request.tables) > GET_ROWS:
         raise request_invalid(f"Rows count exceeds the upper limit: {GET_ROWS}.")
     if not request.tables:
@@ -93,7 +95,7 @@ def _read(call: Call, scope: Scope, primary_key: PrimaryKey, projection: Project
 
 
 def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
-    """Read rows between two keys, in either direction, one page of them."""
+    """Read one page of the rows between two keys, in either direction."""
     projection = projection_of(request)
     if request.HasField("limit") and request.limit <= 0:
         raise request_invalid("The limit must be greater than 0.")
@@ -129,7 +131,7 @@ def _bounds(table: Table, request: pb.GetRangeRequest) -> tuple[Key, Key]:
 
 
 def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest) -> bytes:
-    """Cut the table into parts of about the given size; N points make N + 1 splits."""
+    """Return points that cut the table into splits of about the given size; N points make N + 1 splits."""
     unit = request.split_size_unit_in_byte if request.HasField("split_size_unit_in_byte") else _SPLIT_UNIT
     if unit < _SPLIT_UNIT_MIN:
         raise parameter_invalid(f"The split_size_unit_in_byte should be greater equal than: {_SPLIT_UNIT_MIN}")
@@ -144,13 +146,13 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
         consumed=consumed(1, 0),
         schema=key_schema_message(table),
         split_points=[encode_primary_key(table.schema.primary_key(point)[:1]) for point in points],
-        # The vendor's Java client wants one location for each part.
+        # The vendor's Java client expects one location per split.
         locations=[pb.ComputeSplitPointsBySizeResponse.SplitLocation(location=_LOCATION, repeat=len(points) + 1)],
     ).SerializeToString()
 
 
 def _partition_keys(call: Call, table: Table, parts: int) -> list[Key]:
-    """Return the partition keys at which to cut: rows of one stay together, the other columns count as INF_MIN."""
+    """Return the partition keys at which to cut; rows of one partition key stay together."""
     lowest = next((key[:1] for key, _ in table.scan(BOTTOM_KEY, TOP_KEY, call.now_ms)), None)
     return [cut for cut in dict.fromkeys(key[:1] for key in table.quantiles(parts)) if cut != lowest]
 

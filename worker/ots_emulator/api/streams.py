@@ -1,7 +1,7 @@
 """The table stream: shards, iterators and records of a table's change log (docs/data-plane.md 2.8).
 
-A shard is a partition, an iterator its id and a position: both stay valid as long as the position is retained. An
-answer's records are the very bytes that tunnels deliver, because the two messages agree.
+A shard is a partition. An iterator is a shard id and a position, valid while the position is retained. Records are
+the same bytes that tunnels deliver, because both messages have the same fields.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ots_emulator.tables.partition import Partition
 from ots_emulator.tables.table import Table
 from ots_tunnel.protocol import table_pb2 as pb
 
+#: Defaults of the two limits (docs/data-plane.md 2.8).
 SHARDS: Final = 100
 RECORDS: Final = 1000
 #: Longer names make stream ids that the service cannot read (docs/data-plane.md 2.2).
@@ -24,7 +25,7 @@ TABLE_NAME_BYTES: Final = 238
 
 
 def list_stream(call: Call, request: pb.ListStreamRequest) -> bytes:
-    """List the streams of a table, of the whole instance without a name; a table without one has none."""
+    """List the streams of a table, or of the whole instance if no table is named."""
     tables = [call.instance.table(request.table_name)] if request.table_name else call.instance.tables.values()
     streams = [
         pb.Stream(stream_id=table.log.stream_id, table_name=table.name, creation_time=table.log.enabled_us)
@@ -35,7 +36,7 @@ def list_stream(call: Call, request: pb.ListStreamRequest) -> bytes:
 
 
 def describe_stream(call: Call, request: pb.DescribeStreamRequest) -> bytes:
-    """List the shards of a stream with their parents, in the order they came to be, so many at a time."""
+    """List shards of a stream with their parents in the order of their creation, up to the limit."""
     table, log = _stream(call, request.stream_id)
     log.expire(call.now_us)
     shards = list(log.partitions.values())
@@ -58,7 +59,7 @@ def describe_stream(call: Call, request: pb.DescribeStreamRequest) -> bytes:
 
 
 def get_shard_iterator(call: Call, request: pb.GetShardIteratorRequest) -> bytes:
-    """Return where a shard's records begin: the oldest retained one, or the first at or after a time."""
+    """Return the iterator of a shard's oldest retained record, or of the first at or after a time."""
     _, log = _stream(call, request.stream_id)
     shard = _shard(log, request.shard_id)
     position = log.first_position(shard, call.now_us)
@@ -68,7 +69,7 @@ def get_shard_iterator(call: Call, request: pb.GetShardIteratorRequest) -> bytes
 
 
 def get_stream_record(call: Call, request: pb.GetStreamRecordRequest) -> bytes:
-    """Return records behind an iterator and the next one; none when drained and closed, the same when caught up."""
+    """Return records from an iterator on, and the next iterator; a closed shard that is read has none."""
     shard_id, _, text = request.shard_iterator.rpartition(":")
     if not shard_id or not text.isdecimal():
         raise _invalid_iterator(request.shard_iterator)

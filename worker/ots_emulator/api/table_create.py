@@ -1,4 +1,4 @@
-"""What a CreateTable request says of keys, columns, partitions and encryption; pure (docs/data-plane.md 2.2, 2.4)."""
+"""Parsing of CreateTable: keys, columns, partitions and encryption; pure (docs/data-plane.md 2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import decode_value
 
+#: Limits of docs/data-plane.md 2.2.
 _DEFINED_LIMIT: Final = 32
 _PARTITION_LIMIT: Final = 10
 _PARTITION_VALUE_BYTES: Final = 64
@@ -22,7 +23,7 @@ def key_columns_of(meta: pb.TableMeta) -> list[KeyColumn]:
     """Read the key columns.
 
     Raises:
-        Refusal: their number, a name, or an auto-increment column where none can be.
+        Refusal: their number, a name, or a misplaced auto-increment column.
     """
     columns: list[KeyColumn] = []
     if not 1 <= len(meta.primary_key) <= 4:
@@ -43,7 +44,7 @@ def key_columns_of(meta: pb.TableMeta) -> list[KeyColumn]:
 
 
 def fixed_options_of(request: pb.CreateTableRequest, columns: Sequence[KeyColumn]) -> FixedOptions:
-    """Read what cannot be changed later.
+    """Read the options that cannot be changed later.
 
     Raises:
         Refusal: a contradiction, or a value that is not allowed.
@@ -77,7 +78,7 @@ def _defined_columns(meta: pb.TableMeta, key: Sequence[KeyColumn]) -> tuple[Defi
 
 
 def _cuts(ranges: Sequence[pb.PartitionRange], column: KeyColumn) -> tuple[str, ...]:
-    """Return the partition key values between the ranges a table is split into in advance."""
+    """Return the partition key values between the ranges of a table that is split in advance."""
     if len(ranges) > _PARTITION_LIMIT:
         raise parameter_invalid(f"The count of partitions cannot be greater than {_PARTITION_LIMIT}")
     begins = [_partition_value(part.begin, column) for part in ranges[1:]]

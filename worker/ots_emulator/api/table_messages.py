@@ -62,7 +62,7 @@ def options_message(table: Table) -> pb.TableOptions:
 
 
 def stream_message(table: Table) -> pb.StreamDetails:
-    """Describe the stream, also when there is none."""
+    """Describe the stream; a table without one has it disabled."""
     log = table.log
     if log is None:
         return pb.StreamDetails(enable_stream=False)

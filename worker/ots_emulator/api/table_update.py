@@ -1,6 +1,6 @@
 """Changes of a table's options, throughput and stream; pure (docs/data-plane.md 2.4).
 
-What a request leaves out stays as it is.
+Absent fields stay unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _RETENTION_HOURS: Final = range(1, 169)
 
 
 def merged_options(options: TableOptions, given: pb.TableOptions) -> TableOptions:
-    """Return the options with the given ones put over them.
+    """Return the options with the given ones applied.
 
     Raises:
         Refusal: a value is out of its range.
@@ -44,14 +44,14 @@ def merged_options(options: TableOptions, given: pb.TableOptions) -> TableOption
 def merged_throughput(
     options: TableOptions, given: pb.CapacityUnit, now_us: int, *, changed_us: int, interval: float
 ) -> TableOptions:
-    """Return the options with the given reserved throughput put over theirs.
+    """Return the options with the given reserved throughput applied.
 
     Args:
         options: the options so far.
         given: read and write units, either may be absent.
         now_us: the service's time.
         changed_us: when it was last changed.
-        interval: seconds that must lie between two changes.
+        interval: least seconds between two changes.
 
     Raises:
         Refusal: a value is negative, or the change comes too soon.
@@ -72,7 +72,7 @@ def merged_throughput(
 
 
 def stream_hours(spec: pb.StreamSpecification) -> int | None:
-    """Return the retention of a stream to switch on, None for one to switch off.
+    """Return the retention of a stream to enable, None for a stream to disable.
 
     Raises:
         Refusal: a contradiction, or a retention out of its range.

@@ -62,7 +62,7 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
 
 
 def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
-    """Change options, throughput or stream of a table; what is absent stays as it is."""
+    """Change options, throughput or stream of a table; absent fields stay unchanged."""
     table = call.instance.table(request.table_name)
     has_options = request.HasField("table_options")
     if not (has_options or request.HasField("stream_spec") or request.HasField("reserved_throughput")):
@@ -96,7 +96,7 @@ def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
 
 
 def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
-    """Describe a table; the stream's details are there also when it has none (docs/data-plane.md 2.4)."""
+    """Describe a table; the answer has stream details also for a table without a stream (docs/data-plane.md 2.4)."""
     table = call.instance.table(request.table_name)
     return pb.DescribeTableResponse(
         table_meta=meta_message(table),

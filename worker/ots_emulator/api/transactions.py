@@ -1,4 +1,4 @@
-"""Local transactions: messages in, messages out (docs/data-plane.md 2.5)."""
+"""Calls on local transactions (docs/data-plane.md 2.5)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def start_local_transaction(call: Call, request: pb.StartLocalTransactionRequest
 
 
 def commit_transaction(call: Call, request: pb.CommitTransactionRequest) -> bytes:
-    """Let a transaction take effect."""
+    """Execute the changes of a transaction."""
     call.instance.transactions.commit(request.transaction_id, call.now)
     return b""
 
 
 def abort_transaction(call: Call, request: pb.AbortTransactionRequest) -> bytes:
-    """Forget a transaction."""
+    """Discard a transaction."""
     call.instance.transactions.abort(request.transaction_id, call.now)
     return b""
 

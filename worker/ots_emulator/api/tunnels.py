@@ -1,4 +1,4 @@
-"""Tunnel calls: messages in, messages out (docs/protocol.md 2.2, 4.2, 4.4 to 4.7)."""
+"""Tunnel calls (docs/protocol.md 2.2, 4.2, 4.4 to 4.7)."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def create_tunnel(call: Call, request: pb.CreateTunnelRequest) -> bytes:
 
 
 def delete_tunnel(call: Call, request: pb.DeleteTunnelRequest) -> bytes:
-    """Delete a tunnel; its clients learn it at their next call."""
+    """Delete a tunnel; the next call of each client is refused."""
     tunnel = call.instance.find_tunnel(request.table_name, request.tunnel_name, request.tunnel_id)
     del call.instance.tunnels[tunnel.id]
     return b""
 
 
 def list_tunnel(call: Call, request: pb.ListTunnelRequest) -> bytes:
-    """List the tunnels of a table, of the whole instance without a table name."""
+    """List the tunnels of a table, or of the whole instance if no table is named."""
     tunnels = [_info(call, tunnel) for tunnel in call.instance.tunnels_of(request.table_name)]
     return pb.ListTunnelResponse(tunnels=tunnels).SerializeToString()
 
 
 def describe_tunnel(call: Call, request: pb.DescribeTunnelRequest) -> bytes:
-    """Describe a tunnel; it shows no channels while it is being initialised."""
+    """Describe a tunnel; it has no channels during its first stage."""
     tunnel = call.instance.find_tunnel(request.table_name, request.tunnel_name, request.tunnel_id)
     tunnel.expire_clients(call.now)
     channels = tunnel.channels.values() if tunnel.is_ready(call.now) else ()
@@ -104,7 +104,7 @@ def connect(call: Call, request: pb.ConnectRequest) -> bytes:
 
 
 def heartbeat(call: Call, request: pb.HeartbeatRequest) -> bytes:
-    """Take a client's report and answer with the channels it holds."""
+    """Accept a client's report and return the channels it holds."""
     tunnel = call.instance.tunnel(request.tunnel_id)
     reports = [
         Channel(ChannelId(channel.channel_id), channel.version, ChannelStatus(channel.status))
@@ -145,12 +145,12 @@ def read_records(call: Call, request: pb.ReadRecordsRequest) -> Body:
 
 
 def checkpoint(call: Call, request: pb.CheckpointRequest) -> bytes:
-    """Store the cursor of a channel; what it says of time moves the consume point."""
+    """Store the cursor of a channel; the time in its token moves the consume point."""
     tunnel, channel = _channel(call, request)
     token = Token(request.checkpoint)
     table = _table(call, tunnel)
     rows, point_ns = channel.rows, channel.consume_point_ns
-    # Reading the token first: a token that is none must not use up a sequence number.
+    # The token is read first: a malformed one must not use up a sequence number.
     record_checkpoint(tunnel, channel, token, table)
     try:
         tunnel.checkpoint(channel, token, request.sequence_number)
@@ -161,7 +161,7 @@ def checkpoint(call: Call, request: pb.CheckpointRequest) -> bytes:
 
 
 def get_rpo(call: Call, request: pb.GetRpoRequest) -> bytes:
-    """Return consume points as JSON in the vendor's Go names, times in ns (docs/protocol.md 2.5)."""
+    """Return consume points as JSON with the field names of the vendor's Go client, in ns (docs/protocol.md 2.5)."""
     tunnel = call.instance.tunnel(request.tunnel_id)
     channels: dict[str, dict[str, dict[str, object]]] = {}
     for channel in tunnel.channels.values():

@@ -1,8 +1,8 @@
-"""Calls on what no table has here: search and secondary indexes, delivery tasks, time series.
+"""Calls on features that no table has here: search and secondary indexes, delivery tasks, time series.
 
-They answer as the service answers for a table without them: lists are empty, what is named does not exist. Calls that
-would create one, and SQL, are unsupported operations like any unknown name. Only the code of these answers is certain,
-the texts are guesses.
+Answers are those of the service for a table without the feature: lists are empty, a named index does not exist. Calls
+that create one, and SQL, are unsupported operations like any unknown name. The codes of these answers are certain, the
+texts are guesses.
 
 Source: docs/data-plane.md 1.5, 1.11; the names are those of the vendor's SDKs.
 """
@@ -17,9 +17,9 @@ from ots_emulator.refusal import Refusal, table_missing
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
 
-#: Calls that list what a table has.
+#: Calls that list indexes or tasks.
 _LISTS: Final = ("ListSearchIndex", "ListDeliveryTask")
-#: Calls that name an index of a table, or a task.
+#: Calls that name an index or a task of a table.
 _PARTS: Final = {
     **dict.fromkeys(
         ("DescribeSearchIndex", "UpdateSearchIndex", "DeleteSearchIndex", "Search", "ParallelScan", "ComputeSplits"),
@@ -48,7 +48,7 @@ _SERIES: Final = (
 
 
 def list_nothing(call: Call, request: pb.ListStreamRequest) -> bytes:
-    """List what a table has, or all tables where none is named: nothing.
+    """Return an empty list.
 
     Raises:
         Refusal: the table does not exist.
@@ -70,7 +70,7 @@ def no_series(call: Call, request: pb.ListStreamRequest) -> bytes:
     """Refuse a call on a time series table.
 
     Raises:
-        Refusal: always; a table of this name would be none of time series.
+        Refusal: always; no table has time series.
     """
     raise table_missing(request.table_name)
 
@@ -82,7 +82,7 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     **dict.fromkeys(_SERIES, no_series),
 }
 
-# All of them name their table in field 1, the rest of the messages does not matter here.
+# All of them name their table in field 1, as ListStreamRequest does; other fields are not read.
 OPERATIONS_BY_PATH: Final[Mapping[str, Operation]] = {
     f"/{name}": Operation(
         name, f"/{name}", pb.ListStreamRequest, pb.ListStreamResponse, idempotent=True, api_version=TABLE_API_VERSION

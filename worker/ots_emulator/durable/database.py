@@ -1,23 +1,22 @@
-"""The store of a data directory: a SQLite database that knows numbers and bytes, and nothing of tables or tunnels.
+"""Storage of a data directory: a SQLite database of numbers and bytes, which knows neither tables nor tunnels.
 
     document(number, kind, owner, body)      tables, partitions, tunnels, channels, clients as JSON
     image(place, row, versioned)             rows; place = table number << 36 | number within the table
     entry(place, time_us, record)            log entries; place = partition number << 36 | position
 
-New rows are added at the end, in whatever order their keys are: a batch of random keys writes a few pages instead of
-one page per row.
+New rows are appended, whatever their keys are: a batch of random keys writes a few pages instead of one page per row.
 
-One commit is one transaction in SQLite's write-ahead log. The death of the process costs nothing that was committed:
-the pages are the kernel's by then. A power loss never breaks the database, but without `fsync` it may cost the last
+One commit is one transaction in SQLite's write-ahead log. A killed process loses nothing that was committed, because
+the pages are in the kernel by then. A power loss never breaks the database, but without `fsync` it may lose the last
 commits.
 
-Kept is what clients were told: rows, logs, tables, tunnels, channels with owner, version and checkpoint, connected
-clients and when they were last heard of. Not kept are open transactions (a crash aborts them), fault rules, changed
-settings and a shifted clock. Instances that are not served stay as they are.
+Stored is everything that clients have seen in answers: rows, logs, tables, tunnels, channels with owner, version and
+checkpoint, connected clients and the time of their last heartbeat. Not stored are open transactions (a crash aborts
+them), fault rules, changed settings and a shifted clock. Instances that are not served stay unchanged.
 
-Every call commits by itself: that costs some 15 us, less than sharing one with others would take to arrange.
+Every call has its own commit, which costs about 15 us; grouping commits of several calls would cost more.
 
-Numbers are never used twice, so what belonged to something deleted can be swept away later, in pieces.
+Numbers are never used twice, so rows and entries of something deleted can be removed later, in pieces.
 """
 
 from __future__ import annotations
@@ -34,15 +33,16 @@ from ots_emulator.durable.datadir import DATABASE_NAME, DataError, lock_director
 
 _log = logging.getLogger(__name__)
 
+#: 36 of 63 bits: 64 billion rows or entries in each of 128 million tables and partitions.
 _POSITION_BITS: Final = 36
 _POSITIONS: Final = 1 << _POSITION_BITS
-#: How much of what was deleted one commit sweeps away.
+#: Deleted rows or entries that one commit removes.
 _SWEEP_STEP: Final = 500
 
 
 @dataclass(slots=True)
 class Batch:
-    """What one commit writes."""
+    """The content of one commit."""
 
     documents: list[tuple[int, str, int, str]] = field(default_factory=list)
     """Number, kind, owner's number, body."""
@@ -63,16 +63,16 @@ class Storage:
     """An open data directory.
 
     Args:
-        directory: made if it is missing.
+        directory: created if it is missing.
         fsync: whether every commit waits for the disk.
 
     Raises:
-        DataError: it cannot be used.
+        DataError: the directory cannot be used.
     """
 
     def __init__(self, directory: Path, *, fsync: bool = False) -> None:
         self.directory = directory
-        #: Why nothing can be committed any more.
+        #: Why no commit is possible any more.
         self.failure: str | None = None
         self._lock = lock_directory(directory)
         try:
@@ -94,7 +94,7 @@ class Storage:
         self.close()
 
     def new_number(self) -> int:
-        """Return a number that was never used."""
+        """Return an unused number."""
         self._next_number += 1
         return self._next_number - 1
 
@@ -102,14 +102,14 @@ class Storage:
 
     @property
     def is_swept(self) -> bool:
-        """Whether nothing deleted is left."""
+        """Whether all deleted rows and entries have been removed."""
         return not self._unswept
 
     def commit(self, batch: Batch) -> None:
-        """Write a batch whole or not at all, and sweep a piece of what was deleted.
+        """Write a batch completely or not at all, and remove some deleted rows.
 
         Raises:
-            DataError: it could not be written; from now on nothing can.
+            DataError: it could not be written; all further commits are refused.
         """
         if self.failure is not None:
             raise DataError(self.failure)
@@ -134,16 +134,16 @@ class Storage:
             raise DataError(str(self.failure)) from error
 
     def fail(self, reason: str) -> None:
-        """Take no more commits: what is in memory is ahead of what is kept."""
+        """Refuse all further commits, because the state in memory is ahead of the database."""
         self.failure = reason
         _log.critical("no more calls are taken: %s", reason, extra={"action": "data_failed"})
 
     def forget_rows(self, table: int) -> None:
-        """Sweep the rows of a table away with the next commits."""
+        """Remove the rows of a table with the next commits."""
         self._unswept.append(("image", place_of(table, 0), place_of(table, _POSITIONS - 1)))
 
     def forget_entries(self, partition: int, first: int = 0, last: int = _POSITIONS - 1) -> None:
-        """Sweep the entries of a partition from one position to another (inclusive) away with the next commits."""
+        """Remove the entries of a partition between two positions (inclusive) with the next commits."""
         self._unswept.append(("entry", place_of(partition, first), place_of(partition, last)))
 
     def _sweep(self) -> None:
@@ -159,7 +159,7 @@ class Storage:
     # Reading
 
     def documents(self) -> Iterator[tuple[int, str, int, str]]:
-        """Yield number, kind, owner and body of all documents in the order they came to be."""
+        """Yield number, kind, owner and body of all documents in the order of their creation."""
         yield from self._db.execute("SELECT number, kind, owner, body FROM document ORDER BY number")
 
     def rows(self, table: int) -> Iterator[tuple[int, bytes, int]]:
@@ -198,7 +198,7 @@ class Storage:
     # Ending
 
     def close(self) -> None:
-        """Write the database whole, without a write-ahead log beside it, and let others use the directory."""
+        """Merge the write-ahead log into the database and release the directory."""
         if self.failure is None:
             self.failure = f"{self.directory}: has been closed"
         try:
@@ -208,5 +208,5 @@ class Storage:
 
 
 def place_of(partition: int, position: int) -> int:
-    """Return where an entry is in the order of all entries."""
+    """Return the place of a row or entry, which orders all of them."""
     return partition << _POSITION_BITS | position

@@ -1,4 +1,4 @@
-"""Taking and opening a data directory: its lock, its database, the format of the database."""
+"""Opening a data directory: its lock, its database, the format of the database."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FORMAT: Final = 1
 APPLICATION: Final = 0x6F747365
 DATABASE_NAME: Final = "emulator.db"
 LOCK_NAME: Final = "lock"
-#: A row that is written again costs a page, so pages are small; rows at the end cost little more for it.
+#: A rewritten row costs a page, so pages are small; appended rows cost little more with small pages.
 _PAGE_BYTES: Final = 2048
-#: The write-ahead log is brought into the database when it has grown to this size.
+#: Size at which the write-ahead log is merged into the database.
 _LOG_BYTES: Final = 32 << 20
 _SCHEMA: Final = (
     "CREATE TABLE document(number INTEGER PRIMARY KEY, kind TEXT NOT NULL, owner INTEGER NOT NULL, body TEXT NOT NULL)",
@@ -33,14 +33,14 @@ _PRAGMAS: Final = (
 
 
 class DataError(Exception):
-    """The data directory cannot be used; the text is one line that says why."""
+    """The data directory cannot be used; the text has the reason in one line."""
 
 
 def lock_directory(directory: Path) -> IO[bytes]:
-    """Make a directory if it is missing, and take it for this process until the returned file is closed.
+    """Create a directory if it is missing, and lock it for this process until the returned file is closed.
 
     Raises:
-        DataError: it is taken, or cannot be made.
+        DataError: it is locked by another process, or cannot be created.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def lock_directory(directory: Path) -> IO[bytes]:
     except OSError as error:
         raise unusable(directory, error) from error
     try:
-        # Ends with the process, however it ends.
+        # The kernel releases the lock when the process ends, also by a kill.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         lock.close()
@@ -58,11 +58,11 @@ def lock_directory(directory: Path) -> IO[bytes]:
 
 
 def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
-    """Open a database, or make it.
+    """Open a database, or create it.
 
     Raises:
-        DataError: it is some other program's, or of a newer format.
-        sqlite3.Error: it is none.
+        DataError: it belongs to another program, or has a newer format.
+        sqlite3.Error: the file is not a database.
     """
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
@@ -76,7 +76,7 @@ def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
             raise DataError(f"is of format {version}, this version reads formats up to {FORMAT}")
         for pragma in _PRAGMAS:
             db.execute(f"PRAGMA {pragma}").fetchone()
-        # Without: the disk is waited for when the write-ahead log is brought in, which keeps the database whole.
+        # NORMAL waits for the disk only when the write-ahead log is merged, which keeps the database consistent.
         db.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
         if is_new:
             for statement in ("BEGIN", *_SCHEMA, "COMMIT"):
@@ -88,6 +88,6 @@ def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
 
 
 def unusable(directory: Path, error: Exception) -> DataError:
-    """Say in one line why a directory cannot be used."""
+    """Build the error with the reason in one line."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return DataError(f"data directory {directory}: {reason}")

@@ -1,7 +1,7 @@
 """Tables, partitions, tunnels, channels and clients as documents: JSON values out and back in; pure.
 
-What is not listed by name is kept by the fields of its class, so that a field that is added is kept, too. A document
-that lacks a field (it is older) leaves that field at its default.
+Tunnels, channels and clients are stored with all fields of their classes, so a new field is stored as well. A field
+that is missing in an older document gets its default.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _client_values: Callable[[Client], tuple[Any, ...]] = attrgetter(*CLIENT_FIELDS)
 
 
 def facts_of(kept: Kept) -> tuple[Any, ...]:
-    """Return what may change of something kept; as long as it is equal, its document is, too."""
+    """Return everything that can change about an object; equal facts mean an equal document."""
     match kept:
         case TunnelChannel():
             return _channel_values(kept), getattr(kept.source, "closed_us", None)
@@ -156,12 +156,12 @@ def partition_of(document: Document, schema: KeySchema) -> Partition:
 
 
 def key_text(schema: KeySchema, key: Key) -> str:
-    """Write a key or bound as text."""
+    """Encode a key or bound as text."""
     return schema.encode(key).hex()
 
 
 def key_of(schema: KeySchema, text: str) -> Key:
-    """Read a key or bound back."""
+    """Decode a key or bound."""
     return schema.bound(read_primary_key(bytes.fromhex(text)))
 
 
@@ -191,7 +191,7 @@ def channel_document(channel: TunnelChannel, schema: KeySchema) -> Document:
 
 
 def channel_of(document: Document, schema: KeySchema, partitions: Mapping[str, Partition]) -> TunnelChannel:
-    """Build a channel; a partition that is no longer in the log is known from the channel alone."""
+    """Build a channel; a partition that has left the log is restored from the channel's document."""
     values = {**document, "status": ChannelStatus(document["status"])}
     if "slice" in values:
         start, end = values.pop("slice")

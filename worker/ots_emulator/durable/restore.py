@@ -1,4 +1,4 @@
-"""From a data directory back to instances, and journals that keep them from then on."""
+"""Restoring instances from a data directory, each with the journal that stores its further changes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _DAMAGE = (sqlite3.Error, struct.error, CodecError, Refusal, LookupError, TypeEr
 
 
 def restore(storage: Storage, instances: Iterable[Instance], now_us: int) -> None:
-    """Fill empty instances with what is stored of them, and keep them from now on.
+    """Load empty instances from the database and store their further changes.
 
-    What is stored of other instances stays as it is. What was deleted and not yet swept away is noted for it.
+    Documents of other instances stay unchanged. Deleted rows and entries that are still stored are removed later.
 
     Args:
-        now_us: log entries that are beyond the retention by then are left out.
+        now_us: the service's time; log entries beyond the retention are not loaded.
 
     Raises:
         DataError: the database is damaged, or cannot be written.
@@ -50,7 +50,7 @@ def restore(storage: Storage, instances: Iterable[Instance], now_us: int) -> Non
 
 
 class _Reader:
-    """The documents of a database by kind and owner, and how instances are made of them."""
+    """The documents of a database by kind and owner, and the instances built from them."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -124,7 +124,7 @@ class _Reader:
         return tunnel
 
     def sweep(self) -> None:
-        """Note rows and entries that belong to nothing any more, also in instances that are not served."""
+        """Schedule the removal of rows and entries without an owner, also of instances that are not served."""
         tables = {number for (kind, _), found in self._documents.items() if kind == "table" for number, _ in found}
         for table in self._storage.tables_with_rows():
             if table not in tables:

@@ -71,7 +71,7 @@ class _Received(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """What a request came to; `now` is the service's time of the call, `caller` the one whose key signs the answer."""
+    """The result of a request; `now` is the service's time of the call, `caller` signs the answer."""
 
     status: int
     code: str
@@ -190,7 +190,7 @@ class Application:
 
 
 def _received(request: HttpRequest) -> _Received:
-    # Asked here as well, because a call for each header of each request would cost more than the answer.
+    # `isascii` is tested here as well to save a function call per header.
     headers = {name.lower(): value if value.isascii() else readable(value) for name, value in request.headers.items()}
     return _Received(readable(route(request.path)), headers, request.body)
 
@@ -203,7 +203,7 @@ def route(path: str) -> str:
 
 
 def readable(text: str) -> str:
-    """Return text that can be encoded: bytes of a header that are no UTF-8 arrive as lone surrogates."""
+    """Return text that can be encoded: header bytes that are not UTF-8 arrive as lone surrogates."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
@@ -211,13 +211,13 @@ def parse(operation: Operation, body: bytes) -> Any:
     """Parse the message of a request.
 
     Raises:
-        Refusal: it is none, or lacks a required field.
+        Refusal: it is malformed, or lacks a required field.
     """
     try:
         message = operation.request_type.FromString(body)
         if not message.IsInitialized():
             raise CodecError(f"{operation.request_type.__name__} lacks a required field")
-        # Looking into every row of a batch would cost more than executing it; its table names are looked at there.
+        # Checking every row of a batch here would cost more than its execution, which checks the texts itself.
         if operation.name != "BatchWriteRow":
             check_text(message)
     except (DecodeError, CodecError) as error:

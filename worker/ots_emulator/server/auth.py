@@ -1,4 +1,4 @@
-"""Who calls: headers, date, key, signature, digest; and the signature of the answer.
+"""Authentication: headers, date, key, signature and digest of a request; signature of the answer.
 
 Source: docs/data-plane.md 1.2 to 1.6, docs/protocol.md 1.2 to 1.7.
 """
@@ -33,7 +33,7 @@ _REQUIRED: Final = (
     "x-ots-contentmd5",
     "x-ots-instancename",
 )
-#: What an instance can be called (docs/data-plane.md 2.2); those that are served may be called otherwise.
+#: Instance names (docs/data-plane.md 2.2); served instances may have other names.
 _INSTANCE_NAME: Final = re.compile(r"[A-Za-z0-9-]{3,16}")
 _API_VERSIONS: Final = ("2015-12-31", "2018-04-01")
 
@@ -56,12 +56,12 @@ def authenticate(
     now: float,
     skew: float | None,
 ) -> Caller:
-    """Check a request and return who sent it.
+    """Check a request and return its caller.
 
     Args:
         path: as the client signed it.
         headers: lower-case names.
-        body: the bytes as sent.
+        body: the bytes as they were sent.
         instances: every instance of the server.
         now: the service's time, seconds.
         skew: largest difference to the client's date; None accepts every date.
@@ -115,9 +115,9 @@ def _check_signature(path: str, headers: Mapping[str, str], secret: str) -> str:
 
 
 def claimed_caller(headers: Mapping[str, str], instances: Mapping[str, Instance]) -> Caller | None:
-    """Return who a refused request says it is from, None when that is nobody we know.
+    """Return the caller that a refused request claims, None for an unknown instance or key.
 
-    Clients check the signature of every answer but OTSAuthFailed; without one they never see the error's code
+    Clients check the signature of every answer but OTSAuthFailed; without one they do not see the error's code
     (docs/data-plane.md 1.7).
 
     Args:
@@ -132,7 +132,7 @@ def claimed_caller(headers: Mapping[str, str], instances: Mapping[str, Instance]
 
 
 def _signing_key(headers: Mapping[str, str], secret: str) -> str:
-    """Return the key that signs answers, which is the one of the request's kind of signature."""
+    """Return the key that signs the answer, which depends on the signature version of the request."""
     if "x-ots-signaturev4" not in headers:
         return secret
     date, region = (headers.get(name, "").strip() for name in ("x-ots-signdate", "x-ots-signregion"))
@@ -140,7 +140,7 @@ def _signing_key(headers: Mapping[str, str], secret: str) -> str:
 
 
 def inflate(headers: Mapping[str, str], body: bytes, limit: int) -> bytes:
-    """Undo the request's compression, if any (docs/protocol.md 1.8).
+    """Decompress a request body, if it is compressed (docs/protocol.md 1.8).
 
     Raises:
         Refusal: unknown compression, broken data, or more than `limit` bytes.
@@ -170,14 +170,14 @@ def body_too_large() -> Refusal:
 def answer_headers(
     path: str, body: Body, request_id: str, now: float, caller: Caller | None, *, compressed: bool = False
 ) -> dict[str, str]:
-    """Return the headers every answer carries, signed where the caller is known (docs/data-plane.md 1.6).
+    """Return the headers of an answer, signed if the caller is known (docs/data-plane.md 1.6).
 
     Args:
         path: as the client signed it.
-        body: as it is before it is compressed: the MD5 is that of it, as the vendor's Java client checks.
+        body: the body before compression; its MD5 is sent, as the vendor's Java client checks.
         request_id: a fresh id.
         now: the service's time, seconds.
-        caller: None when the request was refused before it was known.
+        caller: None if the request was refused before its caller was known.
         compressed: whether the body is sent compressed.
     """
     headers = {

@@ -13,11 +13,11 @@ class FaultRule:
     """Faults for matching calls; every call takes one from `count`."""
 
     operation: str = "*"
-    """Name of the call, such as ``ReadRecords``; ``*`` is every call."""
+    """Name of the call, such as ``ReadRecords``; ``*`` matches every call."""
     access_key_id: str | None = None
-    """Only calls signed with this key; None is every caller."""
+    """Only calls signed with this key; None matches every caller."""
     count: int | None = None
-    """How many calls; None is without end."""
+    """Number of calls; None is unlimited."""
     until: float | None = None
     """Service time at which the rule ends."""
     latency: float = 0.0
@@ -32,7 +32,7 @@ class FaultRule:
     cut_response: bool = False
     """Execute the call, then close the connection in the middle of the answer's body."""
     row_code: str | None = None
-    """Error code for the first row of a batch instead of executing it."""
+    """Error code for the first row of a batch, which is not executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Faults:
         self._rules.append(rule)
 
     def clear(self) -> None:
-        """Forget all rules."""
+        """Remove all rules."""
         self._rules.clear()
 
     def unavailable(self, seconds: float, now: float) -> None:
-        """Answer every call with 503 for a while."""
+        """Answer every call with 503 for a number of seconds."""
         self.add(FaultRule(until=now + seconds, code="OTSServerUnavailable", message="Server is not available."))
 
     def take(self, operation: str, access_key_id: str, now: float) -> InjectedFaults:

@@ -1,11 +1,11 @@
-"""The last calls, as the admin page shows them: never keys, secrets or row contents."""
+"""History of calls for the admin page; it never contains keys, secrets or rows."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
 
-#: Calls that are remembered.
+#: Length of the history, which fills the admin page.
 KEPT = 200
 
 
@@ -24,15 +24,15 @@ class CallRecord:
 
 
 class CallHistory:
-    """The newest calls."""
+    """The newest calls, up to a number."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._calls: deque[CallRecord] = deque(maxlen=kept)
 
     def add(self, call: CallRecord) -> None:
-        """Remember a call, forget the oldest one."""
+        """Add a call; the oldest one is dropped when the history is full."""
         self._calls.append(call)
 
     def newest_first(self) -> list[CallRecord]:
-        """Return what is remembered."""
+        """Return the calls, newest first."""
         return list(reversed(self._calls))

@@ -1,4 +1,4 @@
-"""The two ports: data for clients, admin for tests and operators of the emulator."""
+"""HTTP listeners: the data port for clients, the admin port for tests and for the person who runs the emulator."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
 _log = logging.getLogger(__name__)
 
-#: How long a stop waits for calls under way.
+#: Seconds that a stop waits for calls under way.
 _STOP_SECONDS = 2.0
+#: Seconds an idle connection stays open; own design, longer than the 30 s between two heartbeats.
+_KEEPALIVE = 75.0
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ async def listen(runner: web.ServerRunner | web.AppRunner, host: str, port: int)
     except OSError:
         await runner.cleanup()
         raise
-    # A wildcard address is no address to connect to.
+    # Clients cannot connect to a wildcard address.
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     return Listener(runner, shown, runner.addresses[0][1])
 
@@ -68,15 +70,15 @@ async def serve_data(application: Application, host: str, port: int, body_limit:
 
 class _DataServer(web.Server):
     def __init__(self, application: Application, body_limit: int) -> None:
-        super().__init__(data_handler(application, body_limit), keepalive_timeout=75.0)
+        super().__init__(data_handler(application, body_limit), keepalive_timeout=_KEEPALIVE)
         self.application = application
 
     def __call__(self) -> web.RequestHandler:
-        return _Connection(self, self.application, keepalive_timeout=75.0)
+        return _Connection(self, self.application, keepalive_timeout=_KEEPALIVE)
 
 
 class _Connection(web.RequestHandler):
-    """Answers in the service's form also where there is no request to speak of."""
+    """Answers in the service's format also where the request is not valid HTTP."""
 
     __slots__ = ("_application",)
 
@@ -91,7 +93,7 @@ class _Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Refuse what is no HTTP, without a traceback; a mistake of our own gets both."""
+        """Refuse malformed HTTP without a traceback; an error of the emulator is logged with one."""
         if status < 500:
             first, *_ = (message or "unreadable").splitlines() or [""]
             _log.info("malformed request", extra={"action": "malformed_request", "reason": first})
@@ -104,7 +106,7 @@ class _Connection(web.RequestHandler):
         return response
 
     def log_exception(self, *texts: Any, **options: Any) -> None:
-        """Log a mistake; that a broken body has a rest which cannot be read is none."""
+        """Log unexpected errors; the unread rest of a broken body is expected."""
         if not isinstance(options.get("exc_info"), web.RequestPayloadError):
             super().log_exception(*texts, **options)
 
@@ -129,7 +131,7 @@ def data_handler(
                 await _send_half(request, cut.answer)
                 raise asyncio.CancelledError from None
             except (ConnectionLost, ConnectionError):
-                # Ours to drop, or gone already: nobody is there to read an answer.
+                # A fault rule drops the answer, or the client has closed the connection.
                 if request.transport is not None:
                     request.transport.abort()
                 raise asyncio.CancelledError from None
@@ -143,7 +145,7 @@ def _response(answer: HttpResponse) -> web.Response:
 
 
 async def _send_half(request: web.BaseRequest, answer: HttpResponse) -> None:
-    """Send an answer's headers and the first half of its body, then break the connection."""
+    """Send the headers and the first half of the body, then break the connection."""
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
     response.content_length = len(answer.body)
     await response.prepare(request)
@@ -156,8 +158,8 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
     """Read the body.
 
     Raises:
-        Refusal: it is longer than any request may be, whatever its headers say, or its encoding is broken.
-        ConnectionError: the client went away before its end.
+        Refusal: it exceeds the limit, also where its headers do not, or its encoding is broken.
+        ConnectionError: the client closed the connection before its end.
     """
     if (request.content_length or 0) > limit:
         raise body_too_large()

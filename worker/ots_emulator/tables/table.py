@@ -1,7 +1,7 @@
-"""Tables: rows in key order, with their versions, and the change log of each.
+"""Tables: rows in key order, with their versions, and the change log of each; requests and messages are unknown here.
 
-Rows are kept as the bytes they are read as (see `cells`). Versions beyond the maximum and expired cells are gone for
-every reader at once. Nothing here knows requests or messages.
+Rows are stored as the bytes that reads return (see `cells`). Versions beyond the maximum and expired cells disappear
+for all readers at once.
 
 Source: docs/data-plane.md 2.4 to 2.7.
 """
@@ -79,12 +79,12 @@ class Table:
 
     @property
     def size_bytes(self) -> int:
-        """Size of all rows."""
+        """Bytes of all rows."""
         return self._rows.size_bytes
 
     @property
     def revision(self) -> int:
-        """A number that stands for the rows as they are now; no other rows, of no other table, ever have it."""
+        """A number for the current content of the rows; no other content, of any table, ever has it."""
         return self._rows.revision
 
     def get(self, key: Key, now_ms: int) -> bytes | None:
@@ -108,16 +108,16 @@ class Table:
     # Writing
 
     def put(self, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
-        """Replace a row; `row` is header and row as they came."""
+        """Replace a row; `row` is header and row as they were sent."""
         image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
         self._rows.store(key, image, versioned=versioned)
-        self._logged(key, Action.PUT, image, now_us)
+        self._append_to_log(key, Action.PUT, image, now_us)
 
     def update(self, key: Key, span: RowSpan, now_us: int) -> bytes:
-        """Change single columns of a row, creating it if it is missing; return the row of touched cells.
+        """Change single columns of a row, which is created if it is missing; return the row of touched cells.
 
         Raises:
-            Refusal: an increment met a value that is no integer.
+            Refusal: an increment of a value that is not an integer.
         """
         now_ms = now_us // 1000
         image = self.get(key, now_ms)
@@ -125,13 +125,13 @@ class Table:
         touched, after = apply_update(before, span, now_ms, self.options.max_versions)
         self._rows.store(key, build_image(span, after), versioned=has_versions(after))
         change = touched_row(span, touched)
-        self._logged(key, Action.UPDATE, change, now_us)
+        self._append_to_log(key, Action.UPDATE, change, now_us)
         return change
 
     def delete(self, key: Key, span: RowSpan, now_us: int) -> None:
-        """Remove a row; that it is missing is no error."""
+        """Remove a row; a missing one is only logged."""
         self._rows.remove(key)
-        self._logged(key, Action.DELETE, build_image(span, (), delete=True), now_us)
+        self._append_to_log(key, Action.DELETE, build_image(span, (), delete=True), now_us)
 
     def next_auto_increment(self, now_us: int) -> int:
         """Return a value for an auto-increment key column, greater than all before it."""
@@ -139,7 +139,7 @@ class Table:
         return self.last_auto_increment
 
     def fork(self, partition_key: Any) -> Table:
-        """Return a table of its own with the rows of one partition key, without log and listener."""
+        """Return a separate table with the rows of one partition key, without log and listener."""
         copy = Table(self.name, self.schema, self.options, now_us=self.created_us, fixed=self.fixed)
         self._rows.copy_to(copy._rows, (partition_key,), self.schema.after((partition_key,)))
         return copy
@@ -156,18 +156,18 @@ class Table:
         if options.time_to_live > 0:
             low = max(low, now - options.time_to_live)
         low_ms, high_ms = low * 1000, (now + options.max_deviation) * 1000
-        # The cells of a row are usually of one time, so one look is enough.
+        # The cells of a row usually have one time, so one comparison is enough.
         times = {cell.timestamp_ms for cell in span.cells if cell.timestamp_ms is not None}
         if all(low_ms <= timestamp_ms < high_ms for timestamp_ms in times):
             return
         for cell in span.cells:
             timestamp_ms = cell.timestamp_ms
-            # Removing a version writes none.
+            # A deletion of a version writes no version.
             if timestamp_ms is not None and not cell.op and not low_ms <= timestamp_ms < high_ms:
                 raise parameter_invalid(f"Invalid timestamp. Cell:{cell.name.decode()}.")
 
     def change_options(self, options: TableOptions, now_us: int) -> None:
-        """Apply new options; versions beyond a lower maximum are gone at once, what has expired does not come back."""
+        """Apply new options; versions beyond a lower maximum are removed at once, expired cells stay removed."""
         self._rows.expire(now_us // 1000)
         lowered = options.max_versions < self.options.max_versions
         self.options = options
@@ -176,7 +176,7 @@ class Table:
         if lowered:
             self._rows.keep_newest(options.max_versions)
 
-    def _logged(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
+    def _append_to_log(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
         if self.log is None:
             return
         self.log.append(key, action, row, now_us)
@@ -186,13 +186,13 @@ class Table:
             self._approach_aim(now_us)
 
     def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
-        """Take rows as they were stored, in any order, each with whether some column has several versions."""
+        """Load stored rows in any order, each with whether some column has several versions."""
         self._rows.load(rows)
 
     # Partitions
 
     def enable_stream(self, retention_hours: int, now_us: int) -> ChangeLog:
-        """Start a new change log; the table is cut into its partitions now."""
+        """Start a new change log; the table is cut into its partitions at this moment."""
         starts = self.partition_starts()
         self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, starts, self._listener)
         return self.log
@@ -203,7 +203,7 @@ class Table:
         self._listener.table_touched(self.name)
 
     def partition_starts(self) -> list[Key]:
-        """Return where the partitions start, in key order; without a log they are quantiles of the rows."""
+        """Return the starts of the partitions in key order; without a log they are quantiles of the rows."""
         if self.log is not None:
             return [partition.start for partition in self.log.open_partitions]
         if self.fixed.cuts:
@@ -241,7 +241,7 @@ class Table:
         return [partition, *children]
 
     def merge(self, left: Partition | None, now_us: int) -> list[Partition]:
-        """Merge a partition with the next one, by default the neighbours with fewest rows; return parents and child.
+        """Merge a partition with its successor, by default the neighbours with fewest rows; return parents and child.
 
         Raises:
             Refusal: no log, or the partition is closed or the last one.
@@ -277,5 +277,5 @@ class Table:
         largest = max(self.log.open_partitions, key=self.rows_of)
         if self.rows_of(largest) >= self._partition_rows:
             self.split(largest, now_us)
-        # Doubling would leave small tables behind their aim, every row would cost; one look per some rows it is.
+        # Checked once per quarter of a partition: for every row it would cost too much, per doubling it would lag.
         self._next_split = len(self._rows) + max(1, self._partition_rows // 4)

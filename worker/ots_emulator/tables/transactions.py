@@ -1,10 +1,10 @@
-"""Local transactions: a partition key's rows belong to one transaction, which sees its own writes and nobody else's.
+"""Local transactions: each locks one partition key and sees its own writes before the commit.
 
-Writes of a transaction are executed on a copy of the rows of its partition key, and once more, for everybody, when it
-is committed. Until then other writers of that partition key are refused: the locks are pessimistic.
+Writes of a transaction are executed on a copy of the rows of its partition key, and once more on the table when it is
+committed. Until then other writers of that partition key are refused: the locks are pessimistic.
 
-Source: docs/data-plane.md 2.5; codes and texts as the vendor's Java tests expect them. Guesses, because no source says
-them: the text for a row beyond the transaction's partition key, and for too much data in one.
+Source: docs/data-plane.md 2.5; codes and texts as the vendor's Java tests expect them. Two texts are guesses, because
+no source has them: for a row beyond the transaction's partition key, and for too much data in one transaction.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 
 #: The first element of a key.
 PartitionKey = Any
-#: Bytes of rows one transaction may write.
+#: Bytes of rows one transaction may write (docs/data-plane.md 2.2).
 TRANSACTION_BYTES: Final = 4_194_304
 
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A row change that is executed for everybody when its transaction is committed."""
+    """A row change that is executed on the table when its transaction is committed."""
 
     action: Action
     key: Key
@@ -37,7 +37,7 @@ class PendingChange:
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """One transaction; `expires_at` in seconds of the service's clock."""
+    """One transaction; `copy` holds the rows it sees, `expires_at` is in seconds of the service's clock."""
 
     id: str
     table: Table
@@ -49,11 +49,11 @@ class Transaction:
 
 
 class Scope:
-    """What a call sees and changes: a table, or what a transaction sees of it.
+    """The rows that a call reads and writes: a table, or a transaction's copy of it.
 
     Args:
         table: where rows are read and written.
-        transaction: whose copy that is; None is the table itself.
+        transaction: the transaction that `table` is a copy for; None is the table itself.
         locked: partition keys of the table that belong to transactions.
     """
 
@@ -70,10 +70,10 @@ class Scope:
         self._locked = locked
 
     def check(self, key: Key) -> None:
-        """Refuse keys that are not the caller's to write.
+        """Refuse a key that the caller may not write.
 
         Raises:
-            Refusal: OTSRowOperationConflict, or OTSDataOutOfRange inside of a transaction.
+            Refusal: OTSRowOperationConflict, or OTSDataOutOfRange inside a transaction.
         """
         transaction = self._transaction
         if transaction is not None:
@@ -100,7 +100,7 @@ class Scope:
         """Execute a row change.
 
         Raises:
-            Refusal: it cannot be executed, or is more than the transaction may write.
+            Refusal: it cannot be executed, or exceeds the data limit of the transaction.
         """
         transaction = self._transaction
         if transaction is not None:
@@ -116,7 +116,7 @@ class Scope:
             transaction.changes.append(PendingChange(action, key, row, span))
 
     def trial(self, partition_key: PartitionKey) -> Scope:
-        """A scope of one partition key whose changes are only tried; `take` makes them real.
+        """Return a scope of one partition key whose changes are tried on a copy; `take` executes them here.
 
         Raises:
             Refusal: the partition key belongs to another transaction.
@@ -145,7 +145,7 @@ class Transactions:
         """Lock a partition key and return the id of the transaction, which is aborted after `lifetime` seconds.
 
         Raises:
-            Refusal: the table is without transactions, or the partition key is locked.
+            Refusal: the table has no transactions, or the partition key is locked.
         """
         if not table.fixed.local_transactions:
             raise parameter_invalid(
@@ -159,10 +159,10 @@ class Transactions:
         return transaction.id
 
     def scope(self, table: Table, transaction_id: str, now: float) -> Scope:
-        """Return what a call sees of a table.
+        """Return the scope of a call on a table.
 
         Raises:
-            Refusal: there is no such transaction, or it is of another table.
+            Refusal: there is no such transaction, or it belongs to another table.
         """
         if not transaction_id and not self._open:
             return Scope(table)
@@ -178,7 +178,7 @@ class Transactions:
         return Scope(transaction.copy, transaction)
 
     def commit(self, transaction_id: str, now: float) -> None:
-        """Execute the changes of a transaction for everybody, in their order and at this moment.
+        """Execute the changes of a transaction on its table, in their order and with the time of the commit.
 
         Raises:
             Refusal: there is no such transaction.
@@ -190,7 +190,7 @@ class Transactions:
             _execute(transaction.table, change.action, change.key, change.row, change.span, int(now * 1_000_000))
 
     def abort(self, transaction_id: str, now: float) -> None:
-        """Forget a transaction and its changes.
+        """Discard a transaction and its changes.
 
         Raises:
             Refusal: there is no such transaction.
@@ -228,15 +228,15 @@ def _out_of_range(partition_key: PartitionKey, other: PartitionKey) -> Refusal:
 
 
 def out_of_scope(what: str, partition_key: PartitionKey, other: PartitionKey) -> Refusal:
-    """Build the refusal of a row with another partition key than that of a transaction or an atomic batch."""
+    """Build the refusal of a row whose partition key is not that of the transaction or atomic batch."""
     return Refusal(
         "OTSDataOutOfRange",
-        f"Data out of scope of {what}. {what.capitalize()} PartKey:{_shown(partition_key)}. "
-        f"Data PartKey:{_shown(other)}",
+        f"Data out of scope of {what}. {what.capitalize()} PartKey:{_printed(partition_key)}. "
+        f"Data PartKey:{_printed(other)}",
     )
 
 
-def _shown(partition_key: PartitionKey) -> str:
+def _printed(partition_key: PartitionKey) -> str:
     if isinstance(partition_key, bytes):
         return partition_key.decode(errors="replace")
     return "INF" if partition_key is None else str(partition_key)

@@ -1,4 +1,4 @@
-"""The channels of a tunnel and its clients, as the service keeps them.
+"""The channels of a tunnel and its clients, as the service stores them.
 
 Source: docs/protocol.md 4.2 to 4.5.
 """
@@ -22,7 +22,7 @@ class BaseSlice:
 
 @dataclass(slots=True, eq=False)
 class TunnelChannel:
-    """One channel; `source` is what it delivers, `token` and `sequence` are its checkpoint."""
+    """One channel; it delivers `source`, and `token` and `sequence` are its checkpoint."""
 
     id: ChannelId
     source: BaseSlice | Partition
@@ -33,11 +33,11 @@ class TunnelChannel:
     sequence: int = 0
     rows: int = 0
     total_rows: int = 0
-    """Rows of a channel that has been read to its end; its final token cannot carry them."""
+    """Rows of a channel that was read to its end; the token ``finished`` cannot carry them."""
     consume_point_ns: int = 0
     suspended: bool = False
     forced: bool = False
-    """Made eligible by hand, whatever its parents are."""
+    """Made eligible by hand, also while its parents are not done."""
 
     @property
     def type(self) -> ChannelType:
@@ -51,13 +51,13 @@ class TunnelChannel:
 
     @property
     def shown_status(self) -> ChannelStatus:
-        """What DescribeTunnel says: suspended channels look as if they were closing (docs/protocol.md 4.5)."""
+        """The status in DescribeTunnel, which shows a suspended channel as CLOSING (docs/protocol.md 4.5)."""
         if self.suspended and self.status is ChannelStatus.CLOSE:
             return ChannelStatus.CLOSING
         return self.status
 
     def turn(self, status: ChannelStatus, owner: ClientId | None, *, version: int | None = None) -> None:
-        """Change status and owner; the version grows by one unless the client has grown it."""
+        """Change status and owner; the version grows by one unless `version` is the one a client has reported."""
         self.status = status
         self.owner = owner
         self.version = self.version + 1 if version is None else version

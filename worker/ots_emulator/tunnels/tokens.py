@@ -1,7 +1,7 @@
-"""Tokens the emulator hands out: what they hold, and reading them back (docs/protocol.md 2.4).
+"""Tokens of the emulator: encoding and decoding (docs/protocol.md 2.4).
 
-A base token holds the key the next page starts at. A stream token holds a position in a partition's log and the
-time up to which everything has been read once the page before it is done.
+A base token holds the key at which the next page starts. A stream token holds a position in a partition's log, and
+the time until which everything has been read when the page before it is consumed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ots_tunnel.model import Token
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
 
-#: Longer numbers than any log has entries.
+#: 18 digits: more entries than any log has.
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
-#: What is read is added to a token's count, and the sum must still be a number of the wire.
+#: Records of a page are added to a token's count, and the sum must still fit into int64.
 _NUMBER_LIMIT: Final = 1 << 62
 
 
@@ -55,7 +55,7 @@ def read_base_token(token: str, schema: KeySchema) -> BaseCursor:
     """Decode a base token.
 
     Raises:
-        Refusal: it is none of this table.
+        Refusal: it is malformed or belongs to another table.
     """
     content = _read(token)
     try:
@@ -70,7 +70,7 @@ def read_stream_token(token: str, partition_id: str) -> StreamCursor:
     """Decode a stream token.
 
     Raises:
-        Refusal: it is none of this partition.
+        Refusal: it is malformed or belongs to another partition.
     """
     content = _read(token)
     owner, _, position = (content.iterator or "").rpartition(":")

@@ -1,6 +1,6 @@
 """Tunnels: channels and their states, clients, checkpoints.
 
-All changes of a channel's status live here. Which rows a channel delivers is in `delivery`.
+All changes of a channel's status happen here. `delivery` reads its records, `scheduler` decides which client gets it.
 
 Source: docs/protocol.md 4.1 to 4.6; docs/architecture.md 3.5.
 """
@@ -28,13 +28,13 @@ from ots_tunnel.model import (
     TunnelType,
 )
 
-#: Versions only grow, and must stay numbers of the wire.
+#: Versions only grow, and must fit into int64.
 VERSION_LIMIT: Final = 1 << 62
 
 
 @dataclass(slots=True, eq=False)
 class Tunnel:
-    """One tunnel with everything the service knows of it."""
+    """One tunnel with its channels and clients."""
 
     id: TunnelId
     name: str
@@ -51,14 +51,14 @@ class Tunnel:
     def __repr__(self) -> str:
         return f"Tunnel({self.name}, {self.type.name}, {len(self.channels)} channels, {len(self.clients)} clients)"
 
-    # What it looks like
+    # Description
 
     def is_ready(self, now: float) -> bool:
         """Whether channels can be seen and consumed."""
         return now >= self.ready_at
 
     def stage(self, now: float) -> Stage:
-        """Return how far the tunnel is; a base tunnel that is done reads like a stream (docs/protocol.md 4.1)."""
+        """Return the stage; a base tunnel that is done is in stage STREAM (docs/protocol.md 4.1)."""
         if not self.is_ready(now):
             return Stage.INIT
         return Stage.BASE if self._base_unfinished() else Stage.STREAM
@@ -77,7 +77,7 @@ class Tunnel:
     def consume_point_ns(self) -> int:
         """Return the consume point of the slowest stream channel, 0 when nothing has been consumed.
 
-        Channels that are done, and children whose parents are not, are spoken for by others.
+        Finished channels, and children whose parents are not finished, do not count: other channels stand for them.
         """
         streams = [channel for channel in self.channels.values() if channel.type is ChannelType.STREAM]
         active = [
@@ -105,7 +105,7 @@ class Tunnel:
         return client
 
     def heartbeat(self, client_id: str, reports: Iterable[Channel], now: float) -> list[Channel]:
-        """Take a client's report and return the channels it holds now; all scheduling happens here.
+        """Accept a client's report and return the channels it holds now; all scheduling happens here.
 
         Raises:
             Refusal: the client is unknown or timed out, or the tunnel has expired.
@@ -127,13 +127,13 @@ class Tunnel:
         ]
 
     def shutdown(self, client_id: str) -> None:
-        """Forget a client and free its channels; an unknown one is no error."""
+        """Remove a client and free its channels; an unknown one is ignored."""
         client = self.clients.pop(ClientId(client_id), None)
         if client is not None:
             self._free(client.id)
 
     def expire_clients(self, now: float) -> None:
-        """Forget clients that have not been heard of within their timeout."""
+        """Remove clients that sent no heartbeat within their timeout."""
         for client in list(self.clients.values()):
             if now - client.last_seen > client.timeout:
                 self.shutdown(client.id)
@@ -159,7 +159,7 @@ class Tunnel:
         self.channels[channel.id] = channel
 
     def checkpoint(self, channel: TunnelChannel, token: Token, sequence: int) -> None:
-        """Store a checkpoint; 0 is unchecked and does not lower the number (docs/protocol.md 4.6).
+        """Store a checkpoint; sequence number 0 is not checked and not stored (docs/protocol.md 4.6).
 
         Raises:
             Refusal: the sequence number is not newer than the stored one.
@@ -182,7 +182,7 @@ class Tunnel:
         self.take_back(channel)
 
     def resume(self, channel: TunnelChannel) -> None:
-        """Let a channel be given away, also one that waits for its parents."""
+        """Assign a channel again, also one that waits for its parents."""
         channel.suspended = False
         channel.forced = channel.status is ChannelStatus.WAIT
 
@@ -197,7 +197,7 @@ class Tunnel:
         if report.version > VERSION_LIMIT:
             raise parameter_invalid(f"[tunnelservice] version {report.version} of channel {channel.id} is too high")
         ends = report.status in (ChannelStatus.CLOSE, ChannelStatus.TERMINATED)
-        # Both sides may have counted up at once: the client's end is the later truth (docs/protocol.md 4.4).
+        # Both sides may have raised the version at once: the client's end of the channel counts (docs/protocol.md 4.4).
         tied = report.version == channel.version and channel.status is ChannelStatus.CLOSING
         if report.version > channel.version or (tied and ends):
             channel.turn(report.status, None if ends else client_id, version=report.version)
@@ -221,7 +221,7 @@ class Tunnel:
         return not base_unfinished and self._parents_done(channel)
 
     def _parents_done(self, channel: TunnelChannel) -> bool:
-        # A parent that is not there was complete before the tunnel began.
+        # A parent without a channel was complete before the tunnel was created.
         parents = (self.channels.get(ChannelId(parent)) for parent in channel.parents)
         return all(parent is None or parent.status is ChannelStatus.TERMINATED for parent in parents)
 

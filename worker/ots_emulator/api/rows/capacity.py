@@ -1,7 +1,7 @@
-"""What rows weigh and what calls cost, as the service counts; pure (docs/data-plane.md 2.2).
+"""Sizes of rows and capacity units of calls, as the service counts them; pure (docs/data-plane.md 2.2).
 
-Sizes of reads are those of the rows as they are returned, and of what a filter left out as it is stored: a guess from
-the vendor's documentation, which charges what was read.
+A read costs the size of the returned rows, plus the stored size of rows that a filter left out: a guess from the
+vendor's documentation, which charges what was read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from ots_tunnel.model import KeyValue
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 
+#: Bytes of one capacity unit.
 UNIT_BYTES: Final = 4096
+#: Bytes of a value by its type byte: integer, double, boolean; other types count their payload.
 _DATA_BYTES: Final = {0x00: 8, 0x01: 8, 0x02: 1}
 
 
@@ -29,8 +31,8 @@ def read_bytes(wire_bytes: int, sample: bytes) -> int:
     """Return the size of rows that were read.
 
     Args:
-        wire_bytes: their size on the wire, which is never less.
-        sample: one of them; the size of many is estimated from it, of one it is exact.
+        wire_bytes: their size on the wire, which is an upper bound.
+        sample: one of the rows; the size of all is estimated from it.
     """
     if wire_bytes <= UNIT_BYTES:
         return wire_bytes
@@ -38,18 +40,18 @@ def read_bytes(wire_bytes: int, sample: bytes) -> int:
 
 
 def write_units(span: RowSpan, wire_bytes: int) -> int:
-    """Return the cost of a write; rows that are small on the wire need no counting."""
+    """Return the cost of a write; a row of at most one unit on the wire is not counted in detail."""
     return 1 if wire_bytes <= UNIT_BYTES else capacity_units(data_bytes(span))
 
 
 def capacity_units(size_bytes: int) -> int:
-    """Return what reading or writing this much costs."""
+    """Return the capacity units of a number of bytes."""
     return max(1, -(-size_bytes // UNIT_BYTES))
 
 
 @lru_cache(maxsize=64)
 def consumed(read: int, write: int) -> pb.ConsumedCapacity:
-    """Say what a call has cost; not to be changed."""
+    """Return the message of a cost; shared, so callers must not change it."""
     return pb.ConsumedCapacity(capacity_unit=pb.CapacityUnit(read=read, write=write))
 
 

@@ -1,6 +1,6 @@
-"""What can be said against a row change without looking at its table; pure (docs/data-plane.md 2.2, 2.3, 2.5).
+"""Checks of a row change that need no table; pure (docs/data-plane.md 2.2, 2.3, 2.5).
 
-Everything here refuses the whole request, also when one row of a batch is the cause.
+Each of them refuses the whole request, also for one row of a batch.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ _U32 = struct.Struct("<I")
 _F64 = struct.Struct("<d")
 _I63_MAX: Final = (1 << 63) - 1
 TIMESTAMP_LIMIT_MS: Final = _I63_MAX // 1000
+#: Limits of docs/data-plane.md 2.2.
 NAME_BYTES: Final = 255
 VALUE_BYTES: Final = 2_097_152
 COLUMNS_PER_ROW: Final = 1024
 
-#: Types whose length is all there is to check.
+#: Bytes of a value by type byte, for types with no other check than the length: integer.
 _FIXED_BYTES = {0x00: 9}
 
 
 def read_change(buffer: bytes, action: Action) -> RowSpan:
-    """Take a row change apart and check it.
+    """Parse a row change and check it.
 
     Raises:
         RequestRefusal: malformed, or wrong whatever the table looks like.
@@ -67,7 +68,7 @@ def _scan(buffer: bytes) -> RowSpan:
 
 
 def check_row_key(span: RowSpan) -> None:
-    """Refuse keys no table can have; needed only where the key did not fit its table or there is none.
+    """Refuse a key that no table can have; needed only where the table does not check the key.
 
     Raises:
         RequestRefusal: a marker or an over-long value.
@@ -76,7 +77,7 @@ def check_row_key(span: RowSpan) -> None:
 
 
 def _check_cells(span: RowSpan, action: Action) -> None:
-    # Most of a load's time per cell is spent here and in the scan, so nothing is called that need not be.
+    # Runs for every cell of a load, so common cells cause no function call.
     cells = span.cells
     _check_names(tuple([cell.name for cell in cells]))
     fixed_bytes = _FIXED_BYTES
@@ -98,10 +99,10 @@ def _check_names(names: tuple[bytes, ...]) -> None:
 
 
 def check_name(name: bytes) -> None:
-    """Refuse what is no name of a column.
+    """Refuse an invalid column name.
 
     Raises:
-        RequestRefusal: it is too long, begins with ``#`` or is no text.
+        RequestRefusal: it is too long, begins with ``#`` or is not UTF-8.
     """
     if not 1 <= len(name) <= NAME_BYTES or name.startswith(b"#"):
         raise request_invalid(f"Invalid column name: '{name.decode(errors='replace')}'.")

@@ -1,7 +1,7 @@
-"""Filters of reads and column conditions of writes: which rows pass, and which columns of them are left; pure.
+"""Filters of reads and column conditions of writes; pure.
 
-A filter sees what the read selects: a column that is not asked for, or of which no version is, counts as missing;
-key columns are always seen. A column condition sees the whole row.
+A filter applies to the columns and versions that the read selects; any other column counts as missing. Key columns are
+always present. A column condition applies to the whole row.
 
 Source: docs/data-plane.md 2.1; the vendor's documentation of filters.
 """
@@ -51,7 +51,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-#: What parts of a text can become (the vendor's documentation of filters).
+#: Types of a matched part (the vendor's documentation of filters).
 _CASTS: Final[Mapping[int, Callable[[str], Value]]] = {
     pb.VT_INTEGER: _integer,
     pb.VT_DOUBLE: _double,
@@ -65,7 +65,7 @@ KeyValues = Mapping[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class TransferRule:
-    """Takes a part of a text and gives it a type; a guess: what it cannot be applied to counts as missing."""
+    """Takes a part of a text and converts it; a value it cannot be applied to counts as missing, which is a guess."""
 
     pattern: Pattern
     cast: Callable[[str], Value]
@@ -84,7 +84,7 @@ class TransferRule:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTest:
-    """Compares the versions of one column with a value; `wanted` is None for the tests of existence."""
+    """Compares the versions of one column with a value; `wanted` is None for tests of existence."""
 
     comparator: int
     name: bytes
@@ -94,7 +94,7 @@ class ColumnTest:
     rule: TransferRule | None = None
 
     def passes(self, cells: Sequence[Cell], key: KeyValues) -> bool:
-        """Whether a row passes; one that does not exist has no cells and no key."""
+        """Whether a row passes; a row that does not exist has no cells and no key."""
         name = self.name
         values = [key[name]] if name in key else [cell.value for cell in cells if cell.name == name]
         if self.comparator in _EXISTENCE:
@@ -141,13 +141,13 @@ class Composite:
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """Lets every row pass and leaves a window of its columns."""
+    """Passes every row and selects a window of its columns."""
 
     offset: int
     limit: int
 
     def passes(self, cells: Sequence[Cell], key: KeyValues) -> bool:
-        """Whether a row passes: it does."""
+        """Return True: every row passes."""
         return True
 
     def paginate(self, cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -160,7 +160,7 @@ Filter = ColumnTest | Composite | Pagination
 
 
 def key_values(key: bytes) -> dict[bytes, bytes]:
-    """Return the key columns of a row as filters see them."""
+    """Return the key columns of a row, by name."""
     return {name.encode(): encode_value(value) for name, value in key_columns(key)}
 
 
@@ -168,7 +168,7 @@ def read_filter(encoded: bytes) -> Filter:
     """Read a filter or column condition.
 
     Raises:
-        RequestRefusal: it is malformed, or there are too many in it.
+        RequestRefusal: it is malformed, or has too many parts.
     """
     try:
         return _filter_of(pb.Filter.FromString(encoded), Counter())
@@ -177,7 +177,7 @@ def read_filter(encoded: bytes) -> Filter:
 
 
 def _filter_of(message: pb.Filter, seen: Counter[bool]) -> Filter:
-    # Composites count apart from what they are made of; both together bound the depth.
+    # Composites and their parts are counted separately; both limits together bound the depth.
     seen[message.type == pb.FT_COMPOSITE_COLUMN_VALUE] += 1
     if max(seen.values()) > FILTER_LIMIT:
         raise request_invalid(f"The count of filter exceeds the max: {FILTER_LIMIT}.")

@@ -1,4 +1,4 @@
-"""Regular expressions of filters, in time proportional to the text: no request can stop the service (RE2)."""
+"""Regular expressions of filters; RE2 matches in linear time, so no request can block the service."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any, Final
 
 import re2
 
+#: Characters of an expression ; own design.
 _EXPRESSION: Final = 256
-#: Most characters of a text that are looked at.
+#: Characters of a text that are searched; own design.
 _TEXT: Final = 1 << 14
-#: Bytes that the states of one expression may take.
+#: Bytes of the states of one expression; own design.
 _MEMORY: Final = 1 << 20
 
 
 class PatternError(ValueError):
-    """An expression cannot be used; the text says why."""
+    """An expression cannot be used; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression that is ready for use."""
+    """A compiled regular expression."""
 
     compiled: Any
 
     def find(self, text: str) -> str | None:
-        """Return what the first group matches, of an expression without groups what all of it matches; else None."""
+        """Return the match of the first group, or of the whole expression if it has no groups; None without a match."""
         found = self.compiled.search(text[:_TEXT])
         if found is None:
             return None
@@ -36,10 +37,10 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def pattern_of(expression: str) -> Pattern:
-    """Make an expression ready for use.
+    """Compile an expression.
 
     Raises:
-        PatternError: it is malformed, too long, or asks for what RE2 has not, such as looking back.
+        PatternError: it is malformed, too long, or uses a feature that RE2 does not have, such as look-behind.
     """
     if len(expression) > _EXPRESSION:
         raise PatternError(f"longer than {_EXPRESSION} characters")

@@ -1,4 +1,4 @@
-"""Which columns and versions of a row a read returns; pure.
+"""Selection of columns and versions that a read returns; pure.
 
 Source: docs/data-plane.md 2.6.
 """
@@ -20,10 +20,7 @@ COLUMN_LIMIT: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What a read wants of each row; `None` and empty mean everything.
-
-    `start_ms` and `end_ms` are half-open.
-    """
+    """The selection of a read; None and empty select everything, `start_ms` to `end_ms` is half-open."""
 
     names: frozenset[bytes] = frozenset()
     max_versions: int | None = None
@@ -34,7 +31,7 @@ class Projection:
     filter: Filter | None = None
 
     def is_whole(self, stored_versions: int, single: bool) -> bool:
-        """Whether a stored row can be returned as it is."""
+        """Whether a stored row can be returned unchanged."""
         return (
             not self.names
             and self.start_ms is None
@@ -45,9 +42,9 @@ class Projection:
         )
 
     def apply(self, image: bytes, key_names: frozenset[bytes]) -> bytes | None:
-        """Cut a stored row down to what is wanted; None when nothing of it is."""
+        """Return the selected part of a stored row, None if nothing is selected."""
         span = scan_image(image)
-        cells = [cell for cell in cells_of(span) if self._wants(cell)]
+        cells = [cell for cell in cells_of(span) if self._selects(cell)]
         if self.max_versions is not None:
             cells = [
                 cell
@@ -55,16 +52,16 @@ class Projection:
                 for cell in list(versions)[: self.max_versions]
             ]
         if self.filter is not None:
-            # It sees what is selected, not what is stored.
+            # A filter applies to the selected cells, not the stored ones.
             if not self.filter.passes(cells, key_values(span.key)):
                 return None
             cells = list(self.filter.paginate(cells))
         if not cells:
-            # A row without attributes is found unless only attributes were asked for (docs/data-plane.md 2.6).
+            # A row is returned without attributes unless only attributes were requested (docs/data-plane.md 2.6).
             return key_image(span) if not self.names or self.names & key_names else None
         return build_image(span, cells)
 
-    def _wants(self, cell: Cell) -> bool:
+    def _selects(self, cell: Cell) -> bool:
         if self.names and cell.name not in self.names:
             return False
         if self.start_column is not None and cell.name < self.start_column:
@@ -80,7 +77,7 @@ ReadRequest = pb.GetRowRequest | pb.GetRangeRequest | pb.TableInBatchGetRowReque
 
 
 def projection_of(request: ReadRequest, *, missing: str = "No version condition is specified.") -> Projection:
-    """Read what a request wants of each row.
+    """Read the selection of a request.
 
     Raises:
         RequestRefusal: no version condition, or one that contradicts itself.

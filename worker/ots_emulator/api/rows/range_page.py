@@ -13,7 +13,7 @@ from ots_emulator.tables.table import Table
 
 
 class Span(NamedTuple):
-    """Where a page begins (inclusive) and where its range ends (exclusive)."""
+    """Start of a page (inclusive) and end of its range (exclusive)."""
 
     start: Key
     end: Key
@@ -21,7 +21,7 @@ class Span(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Rows of one answer; the next one begins at `following`, inside of that row where there is a `token`."""
+    """Rows of one answer; the next one starts at `following`, inside that row if there is a `token`."""
 
     rows: list[bytes]
     size_bytes: int
@@ -35,12 +35,12 @@ def read_page(
     """Return one page of rows without header.
 
     Args:
-        table: where they are.
-        span: between which keys.
-        projection: what is wanted of each.
+        table: the table or a transaction's copy.
+        span: range of keys.
+        projection: selection of each row.
         limit: most rows, None for as many as fit; rows that a filter leaves out do not count.
-        token: where to go on inside of the first row.
-        settings: how much fits.
+        token: start inside the first row, empty for its beginning.
+        settings: limits of an answer.
         now_ms: the service's time.
     """
     stored = table.options.max_versions
@@ -61,11 +61,11 @@ def read_page(
             if behind is not None:
                 return Page([*rows, row], read_bytes(read + len(row), sample), key, behind)
         token = b""
-        # A row that a filter leaves out has been read all the same.
+        # A row that a filter leaves out was read as well.
         read += len(image if row is None else row)
         if row is not None:
             rows.append(row)
-        # Scanning costs what is stored, not what is left of it.
+        # A scan costs the stored size, not the selected one.
         size += len(image)
         if scanned >= most_rows or size >= most_bytes or len(rows) == limit:
             return Page(rows, read_bytes(read, sample), next((following for following, _ in scan), None))

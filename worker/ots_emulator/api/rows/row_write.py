@@ -30,7 +30,7 @@ WriteRequest = pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowReq
 
 
 class RowWrite(NamedTuple):
-    """One row of a write as it was sent; `span` is `row` taken apart."""
+    """One row of a write as it was sent; `span` is `row` parsed."""
 
     action: Action
     row: bytes
@@ -46,7 +46,7 @@ class KeyedWrite(NamedTuple):
 
 
 def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
-    """Take a row of a write apart.
+    """Parse one row of a write.
 
     Raises:
         RequestRefusal: malformed, or wrong whatever the table looks like.

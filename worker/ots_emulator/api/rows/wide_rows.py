@@ -1,6 +1,6 @@
-"""Rows that are wider than an answer: cut behind a cell, and where the next answer goes on (docs/data-plane.md 2.6).
+"""Rows that are wider than an answer: each answer ends after a cell, the next one continues (docs/data-plane.md 2.6).
 
-A token is the name and the version of the last cell that was handed out.
+A token is the name and the version of the last returned cell.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ from typing import NamedTuple
 from ots_emulator.refusal import request_invalid
 from ots_emulator.tables.cells import build_image, cells_of, scan_image
 
+#: Mark, version and length of the name, before the name.
 _HEAD = struct.Struct("<cqH")
 _MARK = b"W"
 
 
 class Cut(NamedTuple):
-    """A part of a row; `token` is where the next part begins, None after the last."""
+    """A part of a row; `token` is the start of the next part, None after the last one."""
 
     image: bytes
     token: bytes | None
 
 
 def cut_row(image: bytes, limit: int, token: bytes) -> Cut:
-    """Return the part of a row behind `token` (empty: from its start) that ends with the cell that reaches `limit`.
+    """Return the part of a row after `token` (empty: from its start) that ends with the cell that reaches `limit`.
 
     Args:
         limit: bytes of cells.
 
     Raises:
-        RequestRefusal: the token is none.
+        RequestRefusal: the token is malformed.
     """
     if not token and len(image) <= limit:
         return Cut(image, None)

@@ -10,7 +10,7 @@ from ots_emulator.api.rows.row_write import RowWrite
 from ots_emulator.refusal import request_invalid
 from ots_tunnel.protocol import table_pb2 as pb
 
-#: Bytes of rows in one request.
+#: Bytes of rows in one request (docs/data-plane.md 2.2).
 REQUEST_BYTES: Final = 4_194_304
 
 
@@ -31,10 +31,10 @@ def check_size(operation: str, writes: Sequence[RowWrite]) -> None:
 
 
 def read_units(condition: pb.Condition) -> int:
-    """Return what checking a condition costs."""
+    """Return the read units of a condition."""
     return 0 if condition.row_existence == pb.IGNORE and not condition.column_condition else 1
 
 
 def write_cost(write: RowWrite) -> pb.ConsumedCapacity:
-    """Return what a write has cost; not to be changed."""
+    """Return the cost of a write; shared, so callers must not change it."""
     return consumed(read_units(write.request.condition), write_units(write.span, len(write.row)))
