@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +13,12 @@ import pytest
 
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.config.base import ConfigModel, NonEmptyPath
-from ots_tunnel.errors import OwnershipLost, SinkRejected
-from ots_tunnel.model import ChannelId, ChannelType
+from ots_tunnel.errors import SinkRejected
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
 from ots_tunnel.sinks.choice import IMPLEMENTATIONS, Implementation
+from ots_tunnel.sinks.json_record import json_form
 from tests.docs.pages import ROOT, Page, page
-from tests.support.guards import ClosedGuard, OpenGuard
-from tests.support.records import numbered_record
+from tests.support.sink_kit import NewSink, SinkConformance, Stored, stored_in_json
 
 CONTRIBUTING = page("CONTRIBUTING.md")
 PACKAGES = ("worker/ots_tunnel", "worker/ots_emulator", "operator/ots_tunnel_operator")
@@ -74,14 +74,12 @@ def test_every_target_of_make_is_mentioned() -> None:
         assert f"make {target}" in CONTRIBUTING.text, target
 
 
-BATCH = Batch(ChannelId("c"), ChannelType.STREAM, [numbered_record("a", 1), numbered_record("b", 2)])
-
-
-def sink_of_the_page(path: Path) -> Sink:
-    """The sink of the walk-through, made from its section as a worker makes it."""
-    blocks = Page(CONTRIBUTING.path, CONTRIBUTING.section("How do I add a sink?")).blocks
+def names_of_the_walk_through() -> dict[str, Any]:
+    """What the blocks of the walk-through define, run one after the other."""
     names: dict[str, Any] = {
         "asyncio": asyncio,
+        "json": json,
+        "pytest": pytest,
         "Path": Path,
         "Self": Self,
         "ConfigModel": ConfigModel,
@@ -92,34 +90,33 @@ def sink_of_the_page(path: Path) -> Sink:
         "Guard": Guard,
         "Immediate": Immediate,
         "Implementation": Implementation,
+        "SinkConformance": SinkConformance,
+        "Stored": Stored,
+        "json_form": json_form,
+        "stored_in_json": stored_in_json,
     }
-    for block in blocks:
+    for block in Page(CONTRIBUTING.path, CONTRIBUTING.section("How do I add a sink?")).blocks:
         exec(compile(block.text, str(CONTRIBUTING), "exec", dont_inherit=True), names)
-    assert names["IMPLEMENTATIONS"].keys().isdisjoint(IMPLEMENTATIONS)
-    sink: Sink = names["LinesSink"].from_config(None, names["LinesSinkConfig"](path=path))
+    return names
+
+
+WALK_THROUGH = names_of_the_walk_through()
+
+
+def sink_of_the_page(path: Path) -> Sink:
+    """The sink of the walk-through, made from its section as a worker makes it."""
+    sink: Sink = WALK_THROUGH["LinesSink"].from_config(None, WALK_THROUGH["LinesSinkConfig"](path=path))
     return sink
 
 
-async def test_the_sink_of_the_walk_through_stores_records(tmp_path: Path) -> None:
-    sink = sink_of_the_page(tmp_path / "lines")
-
-    await sink.open()
-    await sink.begin(BATCH.channel_id, BATCH.channel_type, BATCH.start)
-    assert await sink.write(BATCH, OpenGuard()) is None
-    await sink.end(BATCH.channel_id, abandoned=False)
-    await sink.close()
-
-    assert len((tmp_path / "lines").read_text().splitlines()) == len(BATCH.records)
+class TestTheSinkOfTheWalkThrough(WALK_THROUGH["TestLinesSink"]):  # type: ignore[misc]  # a class of the page
+    @pytest.fixture
+    def new_sink(self, destination: Any) -> NewSink:
+        return lambda: sink_of_the_page(Path(destination.section["lines"]["path"]))
 
 
-async def test_the_sink_of_the_walk_through_writes_nothing_for_another_client(tmp_path: Path) -> None:
-    sink = sink_of_the_page(tmp_path / "lines")
-    await sink.open()
-
-    with pytest.raises(OwnershipLost):
-        await sink.write(BATCH, ClosedGuard())
-
-    assert (tmp_path / "lines").read_text() == ""
+def test_the_entry_of_the_walk_through_is_new() -> None:
+    assert WALK_THROUGH["IMPLEMENTATIONS"].keys().isdisjoint(IMPLEMENTATIONS)
 
 
 async def test_the_sink_of_the_walk_through_says_what_it_cannot_write(tmp_path: Path) -> None:

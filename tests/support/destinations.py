@@ -25,7 +25,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport.inprocess import InProcessTransport
 from tests.support.s3_store import S3Store
-from tests.support.sink_kit import Stored, change
+from tests.support.sink_kit import Stored, change, stored_in_json
 
 #: Retries of one call inside obstore, which the sink sets; only what is left reaches the sink.
 RETRIES_OF_OBSTORE = 3
@@ -82,7 +82,7 @@ class WebService:
             return web.Response(status=503)
         if self._refused_keys & {event["data"]["key"]["id"] for event in events}:
             return web.Response(status=422)
-        self._stored += [_of_json(event["data"]) for event in events]
+        self._stored += [stored_in_json(event["data"]) for event in events]
         return web.Response(status=204)
 
 
@@ -160,7 +160,7 @@ class Folder:
             if file.suffix == ".parquet":
                 found += map(_of_arrow, await asyncio.to_thread(_parquet_rows, file))
             else:
-                found += [_of_json(json.loads(line)) for line in file.read_text().splitlines()]
+                found += [stored_in_json(json.loads(line)) for line in file.read_text().splitlines()]
         return found
 
 
@@ -179,7 +179,7 @@ class Bucket:
         """See `Destination.stored`."""
         objects = await asyncio.to_thread(self._store.records)
         mine = sorted(name for name in objects if name.startswith(self._prefix))
-        return [_of_json(record) for name in mine for record in objects[name]]
+        return [stored_in_json(record) for name in mine for record in objects[name]]
 
     def fail(self, times: int) -> None:
         """See `Unreliable.fail`."""
@@ -198,7 +198,7 @@ class Printed:
     async def stored(self) -> list[Stored]:
         """See `Destination.stored`."""
         self._text += self._capture.readouterr().out
-        return [_of_json(json.loads(line)) for line in self._text.splitlines()]
+        return [stored_in_json(json.loads(line)) for line in self._text.splitlines()]
 
 
 @asynccontextmanager
@@ -239,10 +239,6 @@ def _of_row(body: bytes) -> Stored:
     assert isinstance(key, int)
     assert isinstance(number, int)
     return key, number
-
-
-def _of_json(record: Mapping[str, Any]) -> Stored:
-    return record["key"]["id"], next(column["value"] for column in record["columns"] if column["name"] == "n")
 
 
 def _of_arrow(row: Mapping[str, Any]) -> Stored:

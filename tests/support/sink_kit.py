@@ -13,9 +13,10 @@ A sink's tests provide a `Destination` in a fixture of that name and inherit the
 | `RetryConformance`   | transient failures are retried in order, and counted                                       |
 | `RefusalConformance` | a refused record fails the batch or reaches the handler, the others are stored              |
 
-The sink is opened from the document (`sink: {...}`) as a worker opens it, so its configuration and its entry in the
-choice are tested, too. `Delivery` plays the worker: it hands over pages of one channel, knows which of them are
-confirmed without a gap, and begins again at the last confirmed page, as a restarted worker begins at its checkpoint.
+The sink is made from a worker's document (`sink: {...}`), so its section and its entry in the choice are tested, too;
+the fixture `new_sink` may be replaced. `Delivery` plays the worker: it hands over pages of one channel, knows which of
+them are confirmed without a gap, and begins again at the last confirmed page, as a restarted worker begins at its
+checkpoint.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import asyncio
 import random
 import tracemalloc
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -56,6 +57,9 @@ SEEDS = range(5)
 
 #: A key and the number that a change gave it; numbers of a key grow in commit order.
 Stored = tuple[int, int]
+
+#: Makes the sink, not opened, as a restarted worker makes it.
+NewSink = Callable[[], Sink]
 
 
 class Destination(Protocol):
@@ -140,6 +144,11 @@ def by_key(stored: Iterable[Stored]) -> dict[int, list[int]]:
     return dict(found)
 
 
+def stored_in_json(record: Mapping[str, Any]) -> Stored:
+    """Key and number of a change in its JSON form."""
+    return record["key"]["id"], next(column["value"] for column in record["columns"] if column["name"] == "n")
+
+
 def rewinds(numbers: Sequence[int]) -> int:
     """How often a key went back to an earlier number."""
     return sum(later < earlier for earlier, later in pairwise(numbers))
@@ -215,8 +224,8 @@ class _Kit:
     settings: Mapping[str, Any] = {}
 
     @pytest.fixture
-    def document(self, destination: Destination, tmp_path: Path) -> WorkerConfig:
-        """The document of a worker with this sink."""
+    def new_sink(self, destination: Destination, tmp_path: Path) -> NewSink:
+        """Make the sink from a worker's document."""
         secret = tmp_path / "credentials"
         secret.mkdir()
         for name in ("accessKeyId", "accessKeySecret"):
@@ -225,14 +234,15 @@ class _Kit:
         source |= {"tunnelId": "kit", "credentials": {"directory": str(secret)}}
         delivery = {"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.05}, **self.settings.get("delivery", {})}
         document = {**self.settings, "source": source, "sink": destination.section, "delivery": delivery}
-        return WorkerConfig.model_validate(document)
+        config = WorkerConfig.model_validate(document)
+        return lambda: open_sink(config)
 
     @asynccontextmanager
     async def opened(
-        self, document: WorkerConfig, batches: Sequence[Batch], guard: Guard | None = None
+        self, new_sink: NewSink, batches: Sequence[Batch], guard: Guard | None = None
     ) -> AsyncIterator[Delivery]:
         """The sink opened, and the channel begun at the first of `batches`."""
-        sink = open_sink(document)
+        sink = new_sink()
         async with asyncio.timeout(DEADLINE):
             await sink.open()
             try:
@@ -246,17 +256,17 @@ class SinkConformance(_Kit):
     """What every sink guarantees."""
 
     async def test_records_of_a_key_arrive_once_and_in_commit_order(
-        self, document: WorkerConfig, destination: Destination
+        self, new_sink: NewSink, destination: Destination
     ) -> None:
         sent = pages()
-        async with self.opened(document, sent) as delivery:
+        async with self.opened(new_sink, sent) as delivery:
             await delivery.write_all()
 
         assert by_key(await destination.stored()) == by_key(contents(sent))
 
-    async def test_what_is_confirmed_is_stored(self, document: WorkerConfig, destination: Destination) -> None:
+    async def test_what_is_confirmed_is_stored(self, new_sink: NewSink, destination: Destination) -> None:
         sent = pages()
-        async with self.opened(document, sent) as delivery:
+        async with self.opened(new_sink, sent) as delivery:
             for batch in sent:
                 await delivery.write(batch)
                 confirmed = contents(sent[: delivery.confirmed])
@@ -265,20 +275,18 @@ class SinkConformance(_Kit):
 
         assert delivery.confirmed == len(sent)
 
-    async def test_a_drain_stores_and_confirms_everything(
-        self, document: WorkerConfig, destination: Destination
-    ) -> None:
+    async def test_a_drain_stores_and_confirms_everything(self, new_sink: NewSink, destination: Destination) -> None:
         sent = [page(0, [change(1, 1, padding=0)])]
-        async with self.opened(document, sent) as delivery:
+        async with self.opened(new_sink, sent) as delivery:
             await delivery.write_all()
             assert await destination.stored() == [(1, 1)]
             assert delivery.confirmed == 1
 
     async def test_an_abandoned_channel_confirms_nothing_that_is_not_stored(
-        self, document: WorkerConfig, destination: Destination
+        self, new_sink: NewSink, destination: Destination
     ) -> None:
         sent = pages()
-        async with self.opened(document, sent) as delivery:
+        async with self.opened(new_sink, sent) as delivery:
             for batch in sent:
                 await delivery.write(batch)
             await delivery.abandon()
@@ -286,11 +294,9 @@ class SinkConformance(_Kit):
 
         assert set(contents(sent[:confirmed])) <= set(await destination.stored())
 
-    async def test_nothing_is_stored_behind_a_closed_fence(
-        self, document: WorkerConfig, destination: Destination
-    ) -> None:
+    async def test_nothing_is_stored_behind_a_closed_fence(self, new_sink: NewSink, destination: Destination) -> None:
         sent = pages()
-        async with self.opened(document, sent, ClosedGuard()) as delivery:
+        async with self.opened(new_sink, sent, ClosedGuard()) as delivery:
             with pytest.raises(OwnershipLost):
                 await delivery.write_all()
             await delivery.abandon()
@@ -300,11 +306,11 @@ class SinkConformance(_Kit):
 
     @pytest.mark.parametrize("seed", SEEDS)
     async def test_a_crash_and_a_replay_from_the_checkpoint_lose_nothing(
-        self, document: WorkerConfig, destination: Destination, seed: int
+        self, new_sink: NewSink, destination: Destination, seed: int
     ) -> None:
         chance, sent, at, crashes = random.Random(seed), pages(), 0, 0
         while at < len(sent):
-            async with self.opened(document, sent[at:]) as delivery:
+            async with self.opened(new_sink, sent[at:]) as delivery:
                 crashed = await _interrupted(delivery, chance if crashes < 4 else None)
             at += delivery.confirmed
             crashes += crashed
@@ -317,11 +323,11 @@ class SinkConformance(_Kit):
             assert rewinds(numbers) <= crashes
 
     async def test_memory_does_not_grow_with_what_was_confirmed(
-        self, document: WorkerConfig, destination: Destination
+        self, new_sink: NewSink, destination: Destination
     ) -> None:
         size, count = 100, 20
         of_a_page = size * PADDING
-        async with self.opened(document, pages(1)) as delivery:
+        async with self.opened(new_sink, pages(1)) as delivery:
             tracemalloc.start()
             try:
                 for ordinal in range(count):
@@ -337,12 +343,10 @@ class SinkConformance(_Kit):
 class HangConformance(_Kit):
     """What a sink guarantees when its destination hangs."""
 
-    async def test_a_destination_that_hangs_confirms_nothing(
-        self, document: WorkerConfig, destination: Hanging
-    ) -> None:
+    async def test_a_destination_that_hangs_confirms_nothing(self, new_sink: NewSink, destination: Hanging) -> None:
         sent = pages(1)
         destination.hang()
-        async with self.opened(document, sent) as delivery:
+        async with self.opened(new_sink, sent) as delivery:
             writing = asyncio.create_task(delivery.write_all())
             await asyncio.wait([writing], timeout=0.3)
             assert not writing.done()
@@ -353,12 +357,12 @@ class HangConformance(_Kit):
         assert by_key(await destination.stored()) == by_key(contents(sent))
 
     async def test_an_abandoned_channel_ends_while_the_destination_hangs(
-        self, document: WorkerConfig, destination: Hanging
+        self, new_sink: NewSink, destination: Hanging
     ) -> None:
         sent = pages(2)
         destination.hang()
         try:
-            async with self.opened(document, sent) as delivery:
+            async with self.opened(new_sink, sent) as delivery:
                 writing = asyncio.create_task(delivery.write_all())
                 await asyncio.wait([writing], timeout=0.3)
                 writing.cancel()
@@ -373,12 +377,10 @@ class HangConformance(_Kit):
 class RetryConformance(_Kit):
     """What a sink guarantees when its destination fails for a moment."""
 
-    async def test_transient_failures_are_retried_in_order(
-        self, document: WorkerConfig, destination: Unreliable
-    ) -> None:
+    async def test_transient_failures_are_retried_in_order(self, new_sink: NewSink, destination: Unreliable) -> None:
         sent = pages()
         destination.fail(3)
-        async with self.opened(document, sent) as delivery:
+        async with self.opened(new_sink, sent) as delivery:
             await delivery.write_all()
             assert delivery.sink.tally().write_retries >= 1
 
@@ -390,9 +392,9 @@ class RetryConformance(_Kit):
 class RefusalConformance(_Kit):
     """What a sink guarantees when its destination refuses a record permanently."""
 
-    async def test_a_refused_record_fails_the_batch(self, document: WorkerConfig, destination: Choosy) -> None:
+    async def test_a_refused_record_fails_the_batch(self, new_sink: NewSink, destination: Choosy) -> None:
         sent = [page(0, [change(1, 1, padding=0), destination.refused(2, 1), change(3, 1, padding=0)])]
-        async with self.opened(document, sent) as delivery:
+        async with self.opened(new_sink, sent) as delivery:
             with pytest.raises(SinkRejected):
                 await delivery.write_all()
             await delivery.abandon()
@@ -401,13 +403,13 @@ class RefusalConformance(_Kit):
         assert 2 not in by_key(await destination.stored())
 
     async def test_a_handler_gets_the_refused_record_and_the_others_are_stored(
-        self, document: WorkerConfig, destination: Choosy
+        self, new_sink: NewSink, destination: Choosy
     ) -> None:
         refused: list[Record] = []
         bad = destination.refused(2, 1)
         records = [change(1, 1, padding=0), bad, change(3, 1, padding=0), change(1, 2, padding=0)]
         batch = replace(page(0, records), on_refused=lambda record, code, text: refused.append(record))
-        async with self.opened(document, [batch]) as delivery:
+        async with self.opened(new_sink, [batch]) as delivery:
             await delivery.write_all()
 
         assert set(map(id, refused)) == {id(bad)}
