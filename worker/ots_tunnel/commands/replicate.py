@@ -79,12 +79,10 @@ def replicate(
         signals.call(lambda _: run.interrupt() or task.cancel())
         copied = await run.run()
         if output == "json":
-            figures = {"complete": copied.complete, "rows": copied.rows, "seconds": round(copied.seconds, 1)}
-            click.echo(json.dumps({**figures, "endTime": _iso(end)}))
+            click.echo(json.dumps(_document(copied, end)))
             return
-        click.echo(
-            f"{_state(copied, stopped=signals.first is not None)}: {copied.rows:,} rows in {copied.seconds:,.0f} s"
-        )
+        state = _state(copied, stopped=signals.first is not None)
+        click.echo(f"{state}: {copied.rows:,} rows in {copied.seconds:,.0f} s")
         if copied.complete:
             click.echo(f"compare both tables with: ots-tunnel verify {file}")
 
@@ -103,5 +101,10 @@ def _state(copied: Copied, *, stopped: bool) -> str:
     return "stopped; the same command resumes"
 
 
-def _iso(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _document(copied: Copied, end: datetime) -> dict[str, object]:
+    return {
+        "complete": copied.complete,
+        "rows": copied.rows,
+        "seconds": round(copied.seconds, 1),
+        "endTime": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }

@@ -47,14 +47,14 @@ from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.console.explanations import explaining
 from ots_tunnel.console.progress_bar import show_progress
 from ots_tunnel.credentials import CredentialsProvider
-from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist, TunnelError
+from ots_tunnel.errors import TunnelError
 from ots_tunnel.job_file import JobFile, place_of
-from ots_tunnel.model import ChannelStatus, ChannelType, TunnelDescription, TunnelId, TunnelType
+from ots_tunnel.model import ChannelStatus, ChannelType, TunnelDescription, TunnelId
 from ots_tunnel.replicate.meter import ReplicationMeter
-from ots_tunnel.replicate.plan import Findings, check_start, end_warning
+from ots_tunnel.replicate.plan import end_warning
+from ots_tunnel.replicate.preparation import Preparation
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.tables import TableAdmin, run_blocking
-from ots_tunnel.tables.destination import ensure_destination, refuse_same_table
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 
@@ -67,6 +67,10 @@ READS_PER_DESCRIPTION = 8
 #: A user waits at the terminal, so the times are shorter than those of a pod: a crashed run's channels are free after
 #: 30 s, and Ctrl-C takes at most 20 s.
 SETTINGS = WorkerSettings(TunnelId(""), interval=5, timeout=30, checkpoint_interval=2, drain=20)
+
+
+#: Parallel writers per channel, the default of a worker's document.
+LANES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,9 @@ class ReplicationJob:
         """
         began = time.monotonic()
         try:
-            tunnel = await self._prepare()
+            tunnel = await self._preparation().run()
+            if warning := end_warning(tunnel, self._end):
+                self._say(f"    note: {warning}")
             with explaining(self._from):
                 rows, done = await self._copy(tunnel)
                 others = await self._others_hold_channels()
@@ -154,54 +160,15 @@ class ReplicationJob:
         self._worker.interrupt()
         return True
 
-    async def _prepare(self) -> TunnelDescription:
-        reader, writer = self._job.reader, self._job.writer
-        refuse_same_table(self._source, self._destination, reader.table_name, writer.table_name)
-        found = await self._find_state()
-        check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
-        with explaining(self._to, destination=True):
-            result = await ensure_destination(
-                self._source, self._destination, reader.table_name, writer.table_name, create=True
-            )
-        if result.usable is None:
-            problems = "; ".join(map(str, result.problems))
-            raise ConfigError(f"destination table {writer.table_name!r} cannot take an equal copy: {problems}")
-        made = "created" if result.created else "exists and is compatible"
-        self._say(f"1/4 destination table {writer.table_name} in {writer.instance_name}: {made}")
-        with explaining(self._from):
-            tunnel = found.tunnel or await self._create_tunnel()
-        made = "resumes" if found.tunnel else "created"
-        self._say(f"2/4 tunnel {reader.tunnel_name} on {reader.table_name} in {reader.instance_name}: {made}")
-        if warning := end_warning(tunnel, self._end):
-            self._say(f"    note: {warning}")
-        return tunnel
-
-    async def _find_state(self) -> Findings:
-        writer = self._job.writer
-        with explaining(self._from):
-            tunnel = await self._find_tunnel()
-        with explaining(self._to, destination=True):
-            schema = await run_blocking(self._destination.describe, writer.table_name)
-            if schema is None:
-                return Findings(tunnel, destination_exists=False)
-            empty = await run_blocking(self._destination.is_empty, writer.table_name, schema)
-        return Findings(tunnel, destination_exists=True, destination_empty=empty)
-
-    async def _find_tunnel(self) -> TunnelDescription | None:
-        reader = self._job.reader
-        if await run_blocking(self._source.describe, reader.table_name) is None:
-            raise ObjectNotExist("OTSObjectNotExist", "Requested table does not exist.", http_status=404)
-        named = {info.tunnel_name for info in await self._client.list_tunnels(reader.table_name)}
-        if reader.tunnel_name not in named:
-            return None
-        return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
-
-    async def _create_tunnel(self) -> TunnelDescription:
-        reader = self._job.reader
-        # Another run of this job may create it at the same moment.
-        with suppress(ObjectAlreadyExist):
-            await self._client.create_tunnel(reader.table_name, reader.tunnel_name, TunnelType.BaseAndStream)
-        return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
+    def _preparation(self) -> Preparation:
+        return Preparation(
+            self._job,
+            self._client,
+            (self._source, self._destination),
+            (self._from, self._to),
+            merge=self._merge,
+            say=self._say,
+        )
 
     async def _copy(self, tunnel: TunnelDescription) -> tuple[int, bool]:
         reader, writer = self._job.reader, self._job.writer
@@ -218,7 +185,7 @@ class ReplicationJob:
             TableClient(writer.endpoint, writer.instance_name, self._keys[1]),
             writer.table_name,
             delivery=DeliveryConfig(batch_max_rows=writer.batch_write_count),
-            lanes=8,
+            lanes=LANES,
             deadline=settings.write_deadline,
         )
         worker_client = TunnelClient(reader.endpoint, reader.instance_name, self._keys[0])

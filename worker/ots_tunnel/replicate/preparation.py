@@ -1,0 +1,97 @@
+"""Steps 1 and 2 of a replication job: the destination table and the tunnel (docs/architecture.md 3.2 and 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.console.explanations import Place, explaining
+from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist
+from ots_tunnel.job_file import JobFile
+from ots_tunnel.model import TunnelDescription, TunnelType
+from ots_tunnel.replicate.plan import Findings, check_start
+from ots_tunnel.tables import TableAdmin, run_blocking
+from ots_tunnel.tables.destination import ensure_destination, refuse_same_table
+
+
+class Preparation:
+    """Creates or checks the destination and the tunnel; changes nothing before `plan.check_start` has passed.
+
+    Args:
+        job: the job file.
+        client: client of the source's tunnels.
+        admins: source and destination.
+        places: the same for messages.
+        merge: see `plan.check_start`.
+        say: prints a line.
+    """
+
+    def __init__(
+        self,
+        job: JobFile,
+        client: TunnelClient,
+        admins: tuple[TableAdmin, TableAdmin],
+        places: tuple[Place, Place],
+        *,
+        merge: bool,
+        say: Callable[[str], None],
+    ) -> None:
+        self._job = job
+        self._client = client
+        self._source, self._destination = admins
+        self._from, self._to = places
+        self._merge = merge
+        self._say = say
+
+    async def run(self) -> TunnelDescription:
+        """Check the job, then create or check the destination and the tunnel.
+
+        Raises:
+            ConfigError: the job must not start. Explained, ServiceError, TransportError: a call failed permanently.
+        """
+        reader, writer = self._job.reader, self._job.writer
+        refuse_same_table(self._source, self._destination, reader.table_name, writer.table_name)
+        found = await self._find_state()
+        check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
+        with explaining(self._to, destination=True):
+            result = await ensure_destination(
+                self._source, self._destination, reader.table_name, writer.table_name, create=True
+            )
+        if result.usable is None:
+            problems = "; ".join(map(str, result.problems))
+            raise ConfigError(f"destination table {writer.table_name!r} cannot take an equal copy: {problems}")
+        made = "created" if result.created else "exists and is compatible"
+        self._say(f"1/4 destination table {writer.table_name} in {writer.instance_name}: {made}")
+        with explaining(self._from):
+            tunnel = found.tunnel or await self._create_tunnel()
+        made = "resumes" if found.tunnel else "created"
+        self._say(f"2/4 tunnel {reader.tunnel_name} on {reader.table_name} in {reader.instance_name}: {made}")
+        return tunnel
+
+    async def _find_state(self) -> Findings:
+        writer = self._job.writer
+        with explaining(self._from):
+            tunnel = await self._find_tunnel()
+        with explaining(self._to, destination=True):
+            schema = await run_blocking(self._destination.describe, writer.table_name)
+            if schema is None:
+                return Findings(tunnel, destination_exists=False)
+            empty = await run_blocking(self._destination.is_empty, writer.table_name, schema)
+        return Findings(tunnel, destination_exists=True, destination_empty=empty)
+
+    async def _find_tunnel(self) -> TunnelDescription | None:
+        reader = self._job.reader
+        if await run_blocking(self._source.describe, reader.table_name) is None:
+            raise ObjectNotExist("OTSObjectNotExist", "Requested table does not exist.", http_status=404)
+        named = {info.tunnel_name for info in await self._client.list_tunnels(reader.table_name)}
+        if reader.tunnel_name not in named:
+            return None
+        return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
+
+    async def _create_tunnel(self) -> TunnelDescription:
+        reader = self._job.reader
+        # Another run of this job may create it at the same moment.
+        with suppress(ObjectAlreadyExist):
+            await self._client.create_tunnel(reader.table_name, reader.tunnel_name, TunnelType.BaseAndStream)
+        return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
