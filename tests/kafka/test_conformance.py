@@ -27,7 +27,9 @@ class Topic:
 
     def __init__(self, broker: Broker, name: str) -> None:
         address = broker.address("PLAINTEXT")
-        self.section: Mapping[str, Any] = {"kafka": {"bootstrapServers": [address], "topic": name}}
+        self.section: Mapping[str, Any] = {
+            "kafka": {"bootstrapServers": [address], "topic": name, "compression": "none"}
+        }
         self._broker = broker
         self._name = name
 
