@@ -16,7 +16,6 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     CELL,
     CELL_CHECKSUM,
     CELL_OP,
-    CELL_START,
     CELL_START_BYTES,
     CELL_TIMESTAMP,
     CELL_VALUE,
@@ -29,13 +28,15 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     ROW_DATA,
     SEQUENCE_TAIL_BYTES,
     TAG_BYTES,
-    TAG_LENGTH,
     TAG_LENGTH_BYTES,
     TIMESTAMP_BYTES,
+    U32,
 )
 
-_cell_start = CELL_START.unpack_from
-_tag_length = TAG_LENGTH.unpack_from
+#: Length of a name from the start of its cell, and of a value from its tag.
+_NAME_LENGTH_AT = 2 * TAG_BYTES
+_VALUE_LENGTH_AT = TAG_BYTES
+_u32 = U32.unpack_from
 
 
 def skip_cells(buf: bytes, offset: int) -> int:
@@ -45,15 +46,15 @@ def skip_cells(buf: bytes, offset: int) -> int:
         CodecError: the bytes are not a row or end too early.
     """
     try:
-        pos = scan_key_cells(buf, offset, verify=False)[0]
+        pos = scan_key_cells(buf, offset, False)[0]
         if buf[pos] != ROW_DATA:
             return pos
         pos += TAG_BYTES
         while buf[pos] == CELL:
-            pos += CELL_START_BYTES + _cell_start(buf, pos)[2]
+            pos += CELL_START_BYTES + _u32(buf, pos + _NAME_LENGTH_AT)[0]
             tag = buf[pos]
             if tag == CELL_VALUE:
-                pos += TAG_LENGTH_BYTES + _tag_length(buf, pos)[1]
+                pos += TAG_LENGTH_BYTES + _u32(buf, pos + _VALUE_LENGTH_AT)[0]
                 tag = buf[pos]
             if tag == CELL_OP:
                 pos += OP_BYTES
@@ -76,7 +77,7 @@ def scan_key(buf: bytes, offset: int = HEADER_BYTES) -> bytes:
         CodecError: the bytes are not a row or end too early.
     """
     try:
-        return buf[offset + TAG_BYTES : scan_key_cells(buf, offset, verify=False)[0]]
+        return buf[offset + TAG_BYTES : scan_key_cells(buf, offset, False)[0]]
     except (IndexError, struct.error):
         raise CodecError("row is truncated", len(buf)) from None
 

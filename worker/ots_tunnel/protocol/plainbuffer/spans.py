@@ -140,7 +140,7 @@ def scan_whole_row(buf: bytes) -> RowSpan:
 def scan_row_in_python(buf: bytes, offset: int = HEADER_BYTES, *, verify: bool = False) -> RowSpan:
     """Reference implementation of `scan_row`."""
     try:
-        pos, key_checksums = scan_key_cells(buf, offset, verify=verify)
+        pos, key_checksums = scan_key_cells(buf, offset, verify)
         key = buf[offset + TAG_BYTES : pos]
         cells: list[CellSpan] = []
         if buf[pos] == ROW_DATA:
@@ -173,7 +173,7 @@ def check_row_checksum(covered: bytes, delete_marker: bool, checksum: int, offse
         raise CodecError(f"row checksum is 0x{checksum:02x}, computed 0x{actual:02x}", offset)
 
 
-def scan_key_cells(buf: bytes, offset: int, *, verify: bool) -> tuple[int, bytes]:
+def scan_key_cells(buf: bytes, offset: int, verify: bool) -> tuple[int, bytes]:
     """Offset after the key section of the row at `offset`, and the checksum of each key cell.
 
     Raises:
@@ -189,14 +189,14 @@ def scan_key_cells(buf: bytes, offset: int, *, verify: bool) -> tuple[int, bytes
         _, tag, length = _cell_start(buf, pos)
         value_tag_at = pos + CELL_START_BYTES + length
         value_tag, value_length = _tag_length(buf, value_tag_at)
-        value_at = value_tag_at + TAG_LENGTH_BYTES
-        pos = value_at + value_length
+        pos = value_tag_at + TAG_LENGTH_BYTES + value_length
         if tag != CELL_NAME or value_tag != CELL_VALUE or buf[pos] != CELL_CHECKSUM:
             raise CodecError("a primary key cell is name, value and checksum", start)
         checksum = buf[pos + 1]
         checksums.append(checksum)
         if verify:
-            check_cell_checksum(buf[start + CELL_START_BYTES : value_tag_at] + buf[value_at:pos], checksum, pos + 1)
+            name = buf[start + CELL_START_BYTES : value_tag_at]
+            check_cell_checksum(name + buf[value_tag_at + TAG_LENGTH_BYTES : pos], checksum, pos + 1)
         pos += CHECKSUM_BYTES
     return pos, bytes(checksums)
 
