@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
 
-import pytest
-
-from ots_tunnel.config import WorkerConfig
-from ots_tunnel.config.base import ConfigModel, NonEmptyPath
-from ots_tunnel.errors import SinkRejected
-from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
-from ots_tunnel.sinks.choice import IMPLEMENTATIONS, Implementation
-from ots_tunnel.sinks.json_record import json_form
-from tests.docs.pages import ROOT, Page, page
-from tests.support.sink_kit import NewSink, SinkConformance, Stored, stored_in_json
+from tests.docs.pages import ROOT, page
 
 CONTRIBUTING = page("CONTRIBUTING.md")
 PACKAGES = ("worker/ots_tunnel", "worker/ots_emulator", "operator/ots_tunnel_operator")
@@ -71,54 +59,4 @@ def test_every_target_of_make_is_mentioned() -> None:
     targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
     for target in targets:
-        assert f"make {target}" in CONTRIBUTING.text, target
-
-
-def names_of_the_walk_through() -> dict[str, Any]:
-    """What the blocks of the walk-through define, run one after the other."""
-    names: dict[str, Any] = {
-        "asyncio": asyncio,
-        "json": json,
-        "pytest": pytest,
-        "Path": Path,
-        "Self": Self,
-        "ConfigModel": ConfigModel,
-        "NonEmptyPath": NonEmptyPath,
-        "WorkerConfig": WorkerConfig,
-        "SinkRejected": SinkRejected,
-        "Batch": Batch,
-        "Guard": Guard,
-        "Immediate": Immediate,
-        "Implementation": Implementation,
-        "SinkConformance": SinkConformance,
-        "Stored": Stored,
-        "json_form": json_form,
-        "stored_in_json": stored_in_json,
-    }
-    for block in Page(CONTRIBUTING.path, CONTRIBUTING.section("How do I add a sink?")).blocks:
-        exec(compile(block.text, str(CONTRIBUTING), "exec", dont_inherit=True), names)
-    return names
-
-
-WALK_THROUGH = names_of_the_walk_through()
-
-
-def sink_of_the_page(path: Path) -> Sink:
-    """The sink of the walk-through, made from its section as a worker makes it."""
-    sink: Sink = WALK_THROUGH["LinesSink"].from_config(None, WALK_THROUGH["LinesSinkConfig"](path=path))
-    return sink
-
-
-class TestTheSinkOfTheWalkThrough(WALK_THROUGH["TestLinesSink"]):  # type: ignore[misc]  # a class of the page
-    @pytest.fixture
-    def new_sink(self, destination: Any) -> NewSink:
-        return lambda: sink_of_the_page(Path(destination.section["lines"]["path"]))
-
-
-def test_the_entry_of_the_walk_through_is_new() -> None:
-    assert WALK_THROUGH["IMPLEMENTATIONS"].keys().isdisjoint(IMPLEMENTATIONS)
-
-
-async def test_the_sink_of_the_walk_through_says_what_it_cannot_write(tmp_path: Path) -> None:
-    with pytest.raises(SinkRejected, match=r"sink\.lines\.path"):
-        await sink_of_the_page(tmp_path / "missing" / "lines").open()
+        assert f"make {target}" in " ".join(CONTRIBUTING.text.split()), target
