@@ -1,18 +1,15 @@
 """The records of one batch on their way into a topic: bookkeeping without input or output.
 
-Theory of operation. A parcel is one record and what has become of it:
+Theory of operation. A parcel is one record and its state:
 
-    waiting  ->  under way  ->  confirmed
-       ^             |
-       |          failed, sent again   ->  (resume) waiting, before all others
-       |             |
-       |          refused: no try can succeed
-       +---- the next record of its key, once this one is confirmed
+    waiting -> under way -> confirmed    `portion`, then `confirmed`: the next record of its key becomes ready
+                         -> failed       `failed`: it is handed out again, before all others, after `resume`
+                         -> refused      `failed` with a verdict that no try can succeed
 
 - A key has at most one record under way, so a later one never overtakes it, whatever fails (`grouping`).
 - After a failure nothing is handed out until everything under way has ended; then the failed parcels go first. A
   broker may have stored them already, and a record that is stored twice must not have a later one in between.
-- After a refusal nothing is handed out, unless the caller dismisses it.
+- After a refusal nothing is handed out until the caller dismisses it.
 
 Example: a, b and a' (the next record of a's key). `portion` is (a, b). b is confirmed, a fails. `portion` is empty; the
 shipment is stuck. After `resume`, `portion` is (a); when a is confirmed, `portion` is (a').

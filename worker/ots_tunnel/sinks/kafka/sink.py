@@ -26,7 +26,7 @@ from ots_tunnel.sinks.tally import Tally
 #: Keys that a refusal names: a line of a log has room for about ten.
 MAX_KEYS = 10
 
-#: Requests for a topic in the time of the first pause between tries: its answer is waited for at the start.
+#: Checks of the topic within the first pause between tries: the start of the sink waits for the answer.
 CHECKS_PER_PAUSE = 10
 
 #: Delivery reports: the failure is None for a parcel that is stored.

@@ -15,7 +15,8 @@ from typing import Any
 class CallbackThread:
     """Runs the callbacks of one channel one after the other.
 
-    A function of another kind may also return an awaitable, which then runs in the event loop.
+    A coroutine function runs in the event loop. Any other function runs in the thread; if it returns an awaitable,
+    that runs in the event loop.
 
     Args:
         name: of the thread.
@@ -27,11 +28,6 @@ class CallbackThread:
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._running: asyncio.Task[None] | None = None
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a callback has not returned yet."""
-        return self._running is not None and not self._running.done()
 
     async def call(self, callback: Callable[..., Awaitable[None] | None], *arguments: Any) -> None:
         """Run one callback; a function keeps running when this call is cancelled, see `idle`.
