@@ -143,11 +143,11 @@ class Reconciler:
             try:
                 outcome = await self._pass(namespace, name, cache)
             except KubeError as error:
-                outcome = self._failed(cache, kube_problem(error).reason)
+                outcome = self._delayed_outcome(cache, kube_problem(error).reason)
                 logger.warning("the API server refused a call of a pass", extra=_where(namespace, name, error))
             except Exception as error:
                 # the edge of the loop: the object keeps its last status, and the log has the traceback
-                outcome = self._failed(cache, Reason.INTERNAL_ERROR)
+                outcome = self._delayed_outcome(cache, Reason.INTERNAL_ERROR)
                 logger.exception("a pass failed", extra=_where(namespace, name, error))
             if outcome.gone:
                 # the liveness probe must not wait for passes over an object that no longer exists
@@ -161,23 +161,23 @@ class Reconciler:
             body = await self._kube.get(TUNNEL, namespace, name)
             if body is None or body["metadata"].get("deletionTimestamp"):
                 return Outcome(0.0, gone=True)
-            resource = self._read(body)
+            resource = self._parse(body)
             if resource is None:
-                return self._failed(cache, Reason.INVALID_SPEC)
+                return self._delayed_outcome(cache, Reason.INVALID_SPEC)
             world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
             assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
             decided = plan(world, assessment, self._settings)
             if decided.again:
                 # the actions may take a minute, and every condition has to exist before anything else is written
                 await self._reporter.report(world, assessment, decided, cache)
-            decided, changed = await self._act(world, decided, cache)
+            decided, changed = await self._apply_actions(world, decided, cache)
             if decided.again and decided.problem is None:
                 continue
             await self._reporter.report(await self._refreshed(world, changed), assessment, decided, cache)
             return self._outcome(decided, cache)
         return Outcome(self._settings.gap_seconds)
 
-    def _read(self, body: Mapping[str, Any]) -> Resource | None:
+    def _parse(self, body: Mapping[str, Any]) -> Resource | None:
         try:
             return Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
         except ValidationError as error:
@@ -193,7 +193,7 @@ class Reconciler:
             )
             return None
 
-    async def _act(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
+    async def _apply_actions(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
         """Carry out the actions; the plan with the problem of a failed one, and whether anything was changed."""
         applier = Applier(self._kube, world.resource, cache)
         changed = False
@@ -215,12 +215,12 @@ class Reconciler:
         if not changed:
             return world
         body = await self._kube.get(TUNNEL, world.resource.namespace, world.resource.name)
-        resource = self._read(body) if body is not None else None
+        resource = self._parse(body) if body is not None else None
         return world if resource is None else replace(world, resource=replace(resource, object=world.resource.object))
 
     def _outcome(self, decided: Plan, cache: LoopCache) -> Outcome:
         if decided.problem is not None and decided.problem.reason not in SPARK_PROBLEMS:
-            return self._failed(cache, decided.problem.reason)
+            return self._delayed_outcome(cache, decided.problem.reason)
         cache.failures = 0
         polled = decided.problem is None and decided.wait is not None and decided.wait.reason in POLLED_WAITS
         if polled:
@@ -232,7 +232,7 @@ class Reconciler:
             delay += cache.tunnel_time - self._clock()
         return Outcome(max(delay, self._settings.gap_seconds))
 
-    def _failed(self, cache: LoopCache, reason: Reason) -> Outcome:
+    def _delayed_outcome(self, cache: LoopCache, reason: Reason) -> Outcome:
         self._metrics.failed(str(reason))
         delay = self._backoff.delay(cache.failures, random.random())
         cache.failures += 1

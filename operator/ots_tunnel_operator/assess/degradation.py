@@ -25,16 +25,16 @@ def find_degradation(world: World, lag: Lag | None, retention_ahead: int | None)
         retention_ahead: percent of the retention in use now, or at the end of the base phase; None is unknown.
     """
     found = (
-        _foreign(world),
-        _failing(world),
-        _channel_errors(world),
-        _at_risk(world, retention_ahead),
-        _late(world, lag),
+        _foreign_client(world),
+        _failing_worker(world),
+        _channel_error(world),
+        _retention_at_risk(world, retention_ahead),
+        _high_lag(world, lag),
     )
     return next((problem for problem in found if problem is not None), None)
 
 
-def _foreign(world: World) -> Problem | None:
+def _foreign_client(world: World) -> Problem | None:
     """Foreign clients, seen in two polls at least one heartbeat timeout apart (docs/architecture.md 3.7)."""
     timeout = world.resource.spec.worker_settings.heartbeat_timeout_seconds
     ids = sorted(client for client, since in world.foreign_since.items() if world.now - since >= timeout)
@@ -47,7 +47,7 @@ def _foreign(world: World) -> Problem | None:
     )
 
 
-def _failing(world: World) -> Problem | None:
+def _failing_worker(world: World) -> Problem | None:
     failing = sorted(
         (pod for pod in world.pods if not pod.ready and pod.restarts >= RESTARTS), key=lambda pod: pod.name
     )
@@ -60,7 +60,7 @@ def _failing(world: World) -> Problem | None:
     )
 
 
-def _channel_errors(world: World) -> Problem | None:
+def _channel_error(world: World) -> Problem | None:
     for pod in sorted(world.pods, key=lambda pod: pod.name):
         if pod.report is None:
             continue
@@ -73,7 +73,7 @@ def _channel_errors(world: World) -> Problem | None:
     return None
 
 
-def _at_risk(world: World, used: int | None) -> Problem | None:
+def _retention_at_risk(world: World, used: int | None) -> Problem | None:
     """Warn by the forecast for the end of the base phase, where there is one (docs/architecture.md 3.3)."""
     limit = world.resource.spec.monitoring.retention_warning_percent
     if used is None or used < limit:
@@ -87,7 +87,7 @@ def _at_risk(world: World, used: int | None) -> Problem | None:
     )
 
 
-def _late(world: World, lag: Lag | None) -> Problem | None:
+def _high_lag(world: World, lag: Lag | None) -> Problem | None:
     limit = world.resource.spec.monitoring.lag_degraded_seconds
     if lag is None or lag.seconds is None or lag.caught_up or round_lag(lag.seconds) <= limit:
         return None

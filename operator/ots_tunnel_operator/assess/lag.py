@@ -174,7 +174,7 @@ def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, Work
 
 
 def round_lag(seconds: int) -> int:
-    """Round down, so that noise causes no write: to 1 s below 60, to 5 s below 600, else to 60 s."""
+    """Round down to 1 s below 60, to 5 s below 600, else to 60 s: noise causes no write (docs/architecture.md 6.3)."""
     step = 1 if seconds < 60 else 5 if seconds < 600 else 60
     return seconds // step * step
 

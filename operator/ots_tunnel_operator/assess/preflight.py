@@ -30,7 +30,7 @@ def find_problem(world: World, snapshot: Snapshot) -> Problem | None:
 
 
 def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
-    yield _competition(world)
+    yield _tunnel_in_use(world)
     for observed in (
         world.source_credentials,
         world.sink_credentials,
@@ -42,12 +42,12 @@ def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
             yield observed.problem
     if isinstance(world.source, Missing):
         yield table_not_found(Place.of_source(world.resource.spec.source))
-    yield _tunnel(world)
+    yield _tunnel_problem(world)
     yield find_adoption_problem(world, snapshot)
-    yield _destination(world)
+    yield _destination_problem(world)
 
 
-def _competition(world: World) -> Problem | None:
+def _tunnel_in_use(world: World) -> Problem | None:
     if world.elder is None or world.resource.spec.wire_type is None:
         return None
     source = world.resource.spec.source
@@ -60,7 +60,7 @@ def _competition(world: World) -> Problem | None:
     )
 
 
-def _tunnel(world: World) -> Problem | None:
+def _tunnel_problem(world: World) -> Problem | None:
     """A problem of the existing tunnel, or of its absence."""
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel.get("id")
@@ -108,7 +108,7 @@ def _tunnel(world: World) -> Problem | None:
     )
 
 
-def _destination(world: World) -> Problem | None:
+def _destination_problem(world: World) -> Problem | None:
     """A problem of the destination."""
     sink = world.resource.spec.sink.tablestore
     if sink is None:
