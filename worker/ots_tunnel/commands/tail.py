@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import signal
@@ -15,21 +14,16 @@ from typing import Any
 import click
 
 from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.commands.record_lines import json_line, text_line
 from ots_tunnel.commands.service import service_options, with_client
 from ots_tunnel.commands.signals import STOP_SIGNALS, StopSignals
 from ots_tunnel.commands.tail_reader import TailedTunnel, TailReader, Taker
 from ots_tunnel.errors import ServiceError, TunnelError
-from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, StreamConfig, TunnelType
-from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.model import ChannelId, ChannelType, StreamConfig, TunnelType
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_record import json_form
-from ots_tunnel.worker.status import iso_time
 
 #: Seconds that deleting the temporary tunnel may take.
 DELETE_DEADLINE = 10.0
-
-#: Characters of a value that the table output shows.
-VALUE_CHARACTERS = 40
 
 
 @click.command()
@@ -108,7 +102,7 @@ async def _delete(client: TunnelClient, table: str, name: str) -> None:
 
 def _printer(output: str, most: int | None) -> Taker:
     shown = 0
-    form: Callable[[Record, ChannelId], str] = _json_line if output == "json" else _line
+    form: Callable[[Record, ChannelId], str] = json_line if output == "json" else text_line
 
     def take(channel_id: ChannelId, _: ChannelType, records: list[Record]) -> bool:
         nonlocal shown
@@ -124,32 +118,3 @@ def _printer(output: str, most: int | None) -> Taker:
         return True
 
     return take
-
-
-def _json_line(record: Record, channel_id: ChannelId) -> str:
-    return json.dumps(json_form(record, channel_id), ensure_ascii=False)
-
-
-def _line(record: Record, _: ChannelId) -> str:
-    """One record as a line of text: time, action, key, cells."""
-    sequence = record.sequence
-    when = iso_time(sequence.timestamp_us / 1e6) if sequence is not None else "existing row"
-    key = ", ".join(f"{name}={_shown(value)}" for name, value in record.primary_key)
-    cells = " ".join(_cell(column) for column in record.columns) if record.action is not Action.DELETE else ""
-    return f"{when:24}  {record.action.name:6}  {key}  {cells}".rstrip()
-
-
-def _cell(column: Column) -> str:
-    version = "" if column.timestamp_ms is None else f"@{column.timestamp_ms}"
-    match column.op:
-        case CellOp.PUT:
-            return f"{column.name}={_shown(column.value)}"
-        case CellOp.DELETE_ONE_VERSION:
-            return f"-{column.name}{version}"
-        case _:
-            return f"-{column.name}"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 3]}..."

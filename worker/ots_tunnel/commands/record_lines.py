@@ -1,0 +1,44 @@
+"""Records as lines of output: JSON for programs, text for a terminal. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from ots_tunnel.model import Action, CellOp, ChannelId
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.worker.status import iso_time
+
+#: Characters of a value that a line of text shows.
+VALUE_CHARACTERS = 40
+
+
+def json_line(record: Record, channel_id: ChannelId) -> str:
+    """One record as a JSON object, in the form of the `files` and `stdout` sinks."""
+    return json.dumps(json_form(record, channel_id), ensure_ascii=False)
+
+
+def text_line(record: Record, _: ChannelId) -> str:
+    """One record as a line of text: time, action, key, cells."""
+    sequence = record.sequence
+    when = iso_time(sequence.timestamp_us / 1e6) if sequence is not None else "existing row"
+    key = ", ".join(f"{name}={_shown(value)}" for name, value in record.primary_key)
+    cells = " ".join(_cell(column) for column in record.columns) if record.action is not Action.DELETE else ""
+    return f"{when:24}  {record.action.name:6}  {key}  {cells}".rstrip()
+
+
+def _cell(column: Column) -> str:
+    version = "" if column.timestamp_ms is None else f"@{column.timestamp_ms}"
+    match column.op:
+        case CellOp.PUT:
+            return f"{column.name}={_shown(column.value)}"
+        case CellOp.DELETE_ONE_VERSION:
+            return f"-{column.name}{version}"
+        case _:
+            return f"-{column.name}"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 3]}..."
