@@ -1,4 +1,4 @@
-"""Changes of bytes that know nothing of what they mean, and of protobuf fields that know only the wire format."""
+"""Mutations of bytes without any format, and of protobuf fields by the wire format alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VARINTS = (0, 1, 2, 127, 128, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2*
 _TEXTS = (b"", b"\xff\xfe", b"\xed\xa0\x80", b"a\0b", b"x" * 255, b"x" * 256, "\N{SNOWMAN}".encode(), b"../../x")
 
 Field = tuple[int, int, bytes]
-"""Field number, wire type, and what follows the tag, lengths included only for what is no length-delimited field."""
+"""Field number, wire type and content; the content of a length-delimited field is without its length."""
 
 
 def mutate_bytes(rng: random.Random, body: bytes) -> bytes:
@@ -40,7 +40,7 @@ def varint(value: int) -> bytes:
 
 
 def split(body: bytes) -> list[Field] | None:
-    """Take a message apart; None when it is none."""
+    """Parse the fields of a message; None if the bytes are not one."""
     fields: list[Field] = []
     place = 0
     while place < len(body):

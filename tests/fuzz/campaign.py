@@ -1,4 +1,4 @@
-"""Sends mutated requests to one emulator and judges every answer; the same seed sends the same requests.
+"""Sends mutated requests to one emulator and checks every answer; the same seed sends the same requests.
 
     python -m tests.fuzz.campaign SEED NUMBER
 
@@ -26,7 +26,7 @@ from unittest import mock
 from ots_emulator.server.application import readable, route
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows
-from tests.fuzz.judge import Unfit, judge
+from tests.fuzz.answers import WrongAnswer, check_answer
 from tests.fuzz.mutate import Case, Mutator
 from tests.fuzz.rows import INT_MAX, WireCell, WireRow
 from tests.fuzz.world import World
@@ -64,7 +64,7 @@ class Complaints(logging.Handler):
 
 
 class Memory(NamedTuple):
-    """What the process holds: small blocks of the interpreter, and resident bytes (0 where nobody says)."""
+    """Memory of the process: small blocks of the interpreter, and resident bytes (0 if unknown)."""
 
     blocks: int
     resident: int
@@ -79,7 +79,7 @@ class Memory(NamedTuple):
 
 @dataclass
 class Tally:
-    """What a campaign did."""
+    """Counts of a campaign."""
 
     seed: int
     sent: int = 0
@@ -113,7 +113,7 @@ class Campaign:
 
     async def _round(self, start: int, end: int) -> None:
         rng = random.Random(self.tally.seed * 1_000_003 + start)
-        # Ids of tunnels and clients are parts of requests, so they must come again too.
+        # Ids of tunnels and clients are part of requests, so they must repeat as well.
         with mock.patch.object(uuid, "uuid4", side_effect=lambda: uuid.UUID(int=rng.getrandbits(128), version=4)):
             clock = self.driver.clock
             clock.advance(_START + start * 100 - clock.now())
@@ -131,12 +131,12 @@ class Campaign:
         begin = time.monotonic()
         try:
             response = await self._send(case.request)
-            fit = judge(readable(route(case.request.path)), case.request.headers, response)
+            fit = check_answer(readable(route(case.request.path)), case.request.headers, response)
             if self._complaints.texts:
-                raise Unfit("the log says: " + "\n".join(self._complaints.texts))
+                raise WrongAnswer("the log says: " + "\n".join(self._complaints.texts))
             took = time.monotonic() - begin
             if took > PATIENCE:
-                raise Unfit(f"the answer took {took:.1f} s")
+                raise WrongAnswer(f"the answer took {took:.1f} s")
         except BaseException as error:
             error.add_note("\n".join([*self._complaints.texts, describe(self.tally.seed, number, case)]))
             self._complaints.texts.clear()
@@ -146,11 +146,11 @@ class Campaign:
         (self.tally.succeeded if fit else self.tally.refused)[case.path] += 1
 
     async def _look_at_everything(self, number: int) -> None:
-        """Whatever the requests left behind can be read."""
+        """Read everything that the requests have left."""
         try:
             await survey(self.driver)
             if self._complaints.texts:
-                raise Unfit("the log says: " + "\n".join(self._complaints.texts))
+                raise WrongAnswer("the log says: " + "\n".join(self._complaints.texts))
         except BaseException as error:
             self._complaints.texts.clear()
             error.add_note(f"seed {self.tally.seed}, after the requests up to {number}")
@@ -191,7 +191,7 @@ async def _read_table(driver: Driver, name: str) -> None:
 
 
 def describe(seed: int, number: int, case: Case) -> str:
-    """Say how to see a request again."""
+    """Return the command that repeats a request."""
     headers = "".join(f"\n    {name}: {value!r}" for name, value in case.request.headers.items())
     return (
         f"seed {seed}, number {number} ({case.level}); again: python -m tests.fuzz.campaign {seed} {number}\n"
@@ -200,7 +200,7 @@ def describe(seed: int, number: int, case: Case) -> str:
 
 
 def main(seed: int, number: int) -> int:
-    """Repeat the requests up to one of them, and say what came."""
+    """Repeat the requests up to one of them, and print its answer."""
     tally = asyncio.run(Campaign(seed).run(number, 1))
     print(f"{tally.sent} requests, all answers fit: {tally.succeeded.total()} done, {tally.refused.total()} refused")
     return 0

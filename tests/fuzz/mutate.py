@@ -1,4 +1,4 @@
-"""Requests made wrong: by meaning, by row, by field, by byte, by header."""
+"""Mutations of requests: by meaning, by row, by field, by byte, by header."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ots_tunnel.protocol.http.message import HttpRequest
 from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH
 from ots_tunnel.protocol.http.rpc import build_request
 from ots_tunnel.protocol.http.signing import content_md5, sign_v2, sign_v4
+from tests.fuzz.answers import SECRET
 from tests.fuzz.bytewise import mutate_bytes, mutate_fields
-from tests.fuzz.judge import SECRET
 from tests.fuzz.rows import INT_MAX, INT_MIN, ROW_FIELDS, WireRow, mutate_row
 from tests.fuzz.world import FILTERS, ROWS, World, composite, nested
 from tests.support.emulator_driver import CREDENTIALS
@@ -48,7 +48,7 @@ _RANGE = {
 
 
 class Case(NamedTuple):
-    """One request to send; `path` is as it is signed."""
+    """One request to send; `path` is the signed one."""
 
     level: str
     path: str
@@ -56,14 +56,14 @@ class Case(NamedTuple):
 
 
 class Mutator:
-    """Makes requests from the samples of a world; everything it does follows from `rng`."""
+    """Mutates the samples of a world; `rng` determines the result."""
 
     def __init__(self, rng: random.Random, world: World, *, odd_paths: bool = True) -> None:
         self._rng = rng
         self._odd_paths = odd_paths
         self._world = world
         self._known = _texts_by_field(world)
-        # However many samples an operation has, it comes as often as it has ways to go wrong.
+        # An operation is chosen by its number of mutations, not by its number of samples.
         self._names = [
             name for name in sorted({sample.name for sample in world.samples}) for _ in range(_OFTEN.get(name, 2))
         ]
@@ -119,7 +119,7 @@ class Mutator:
         return message.SerializePartialToString()
 
     def rows(self, message: Message) -> bytes:
-        """Put a changed row, key or filter into one of the fields that hold some."""
+        """Replace a row, key or filter of the message by a changed one."""
         holders = [(owner, field) for owner, field in _fields(message) if field.type == Field.TYPE_BYTES]
         if not holders:
             return self.meaning(message)
@@ -193,7 +193,7 @@ class Mutator:
         return rng.choice(known) if known and rng.random() < 0.6 else rng.choice(_TEXTS)
 
     def _token(self) -> str:
-        """A token of some channel, or one that is changed inside."""
+        """A token of some channel, unchanged or with changed content."""
         rng = self._rng
         token = rng.choice(self._world.tokens)
         if token == "finished" or rng.random() < 0.3:
@@ -257,7 +257,7 @@ _LEVELS: dict[str, tuple[int, Callable[[Mutator, Any], bytes]]] = {
 
 
 def _rows_like(old: Any) -> tuple[WireRow, ...]:
-    """The rows whose key begins as that of the row they replace does."""
+    """The rows with the partition key of the row they replace."""
     first = old[0] if isinstance(old, Sequence) and not isinstance(old, bytes) and old else old
     if not isinstance(first, bytes) or len(first) < _KEY_START:
         return ROWS
@@ -265,7 +265,7 @@ def _rows_like(old: Any) -> tuple[WireRow, ...]:
 
 
 def _fields(message: Message) -> Iterator[tuple[Message, Field]]:
-    """Every field that a message has or could have, its messages included."""
+    """Every set or unset field of a message and of its nested messages."""
     for field in message.DESCRIPTOR.fields:
         yield message, field
     for field, value in message.ListFields():
@@ -340,7 +340,7 @@ def _wrong_headers(
 
 
 def with_body(request: HttpRequest, body: bytes) -> HttpRequest:
-    """The request with another body and a digest and signature that are right."""
+    """The request with another body and its correct digest and signature."""
     headers = {**request.headers, "x-ots-contentmd5": content_md5(body)}
     headers["x-ots-signature"] = sign_v2(request.path, headers, SECRET)
     return HttpRequest(request.path, headers, body)

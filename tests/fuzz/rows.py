@@ -1,4 +1,4 @@
-"""PlainBuffer rows taken apart and put together again, right or wrong, independently of the package's codec."""
+"""Parsing and building PlainBuffer rows, valid or not, independently of the package's codec."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def crc8(data: bytes) -> int:
 
 @dataclass(frozen=True)
 class WireCell:
-    """One cell; `value` is type byte and payload, `value_length` what the wire claims of it."""
+    """One cell; `value` is type byte and payload, `value_length` the length on the wire."""
 
     name: bytes
     value: bytes | None = None
@@ -187,13 +187,13 @@ _EXTRAS = (
 
 
 def _resembling(rng: random.Random, value: bytes | None) -> bytes:
-    """Another value of the same type, right or wrong."""
+    """Another value of the same type, valid or not."""
     alike = [other for other in VALUES if other[:1] == (value or b"\x00")[:1]]
     return rng.choice(alike or VALUES)
 
 
 def mutate_row(rng: random.Random, row: WireRow) -> WireRow:
-    """One change of a row; checksums stay right unless they are what changes."""
+    """One change of a row; checksums stay correct unless the change is about them."""
     return rng.choice(_ROW_CHANGES)(rng, row)
 
 

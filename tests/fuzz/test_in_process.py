@@ -1,4 +1,4 @@
-"""Any request is answered as the service would: a success or a refusal that every client can read."""
+"""Every request is answered as by the service: with a success or a refusal that clients can read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ots_emulator.server.auth import Caller, answer_headers
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH
 from ots_tunnel.protocol.http.rpc import error_body
+from tests.fuzz.answers import WrongAnswer, check_answer
 from tests.fuzz.campaign import ROUND, Campaign, Memory, Tally
-from tests.fuzz.judge import Unfit, judge
 from tests.fuzz.world import World
 from tests.support.emulator_driver import Driver
 
@@ -22,7 +22,7 @@ RESIDENT_BYTES = 32 << 20
 
 
 def check_memory(tally: Tally) -> None:
-    """Compare the second quarter of a run with its last: caches are full by then, what grows still is a leak."""
+    """Compare the second quarter of a run with the last one: caches are full by then, so growth is a leak."""
     quarter = len(tally.memory) // 4
     early, late = tally.memory[quarter : 2 * quarter], tally.memory[-quarter:]
     between = 2 * quarter * ROUND
@@ -33,7 +33,7 @@ def check_memory(tally: Tally) -> None:
 
 
 def check_reach(tally: Tally) -> None:
-    """A campaign whose requests all fail early tests the first line of defence only."""
+    """Enough requests must succeed: requests that fail early test only the first checks."""
     assert tally.succeeded.total() > tally.sent // 10
     assert tally.refused.total() > tally.sent // 4
     missing = set(OPERATIONS_BY_PATH) - set(tally.refused)
@@ -66,7 +66,7 @@ async def test_the_requests_are_right_before_they_are_made_wrong() -> None:
     for sample in world.samples:
         if sample.done:
             response = await driver.send(sample.name, sample.message)
-            assert judge(OPERATIONS_BY_PATH[sample.path].path, {}, response), sample
+            assert check_answer(OPERATIONS_BY_PATH[sample.path].path, {}, response), sample
 
 
 async def test_the_same_seed_sends_the_same_requests() -> None:
@@ -97,8 +97,8 @@ def test_a_leak_is_noticed() -> None:
     ],
 )
 async def test_unfit_answers_are_noticed(status: int, body: bytes, complaint: str) -> None:
-    with pytest.raises(Unfit, match=complaint):
-        judge("/ListTable", {}, signed(status, body))
+    with pytest.raises(WrongAnswer, match=complaint):
+        check_answer("/ListTable", {}, signed(status, body))
 
 
 @pytest.mark.parametrize("header", ["x-ots-contentmd5", "x-ots-date", "x-ots-requestid", "authorization"])
@@ -106,8 +106,10 @@ async def test_unfit_headers_are_noticed(header: str) -> None:
     response = signed(200, b"")
     headers = {name: value if name != header else "wrong" for name, value in response.headers.items()}
 
-    with pytest.raises(Unfit, match=r"authorization|date|md5"):
-        judge("/ListTable", {"x-ots-accesskeyid": "test-id", "x-ots-instancename": "demo"}, HttpResponse(200, headers))
+    with pytest.raises(WrongAnswer, match=r"authorization|date|md5"):
+        check_answer(
+            "/ListTable", {"x-ots-accesskeyid": "test-id", "x-ots-instancename": "demo"}, HttpResponse(200, headers)
+        )
 
 
 def signed(status: int, body: bytes) -> HttpResponse:

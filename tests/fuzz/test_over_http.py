@@ -16,9 +16,9 @@ from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.http.rpc import build_request
+from tests.fuzz.answers import check_answer
 from tests.fuzz.bytewise import mutate_bytes
 from tests.fuzz.campaign import Campaign, Complaints
-from tests.fuzz.judge import judge
 from tests.fuzz.mutate import with_body
 from tests.fuzz.wire import Ended, Wire, connected, encode
 from tests.support.emulator_driver import CREDENTIALS, Driver
@@ -48,14 +48,14 @@ def list_table(driver: Driver) -> HttpRequest:
 
 
 async def good_call(driver: Driver) -> None:
-    """Whatever happened on other connections, this one is answered."""
+    """A new connection is answered, whatever happened on others."""
     async with connected(driver.emulator.endpoint) as wire:
         await wire.send(encode(list_table(driver)))
         check_good(await wire.answer())
 
 
 def check_good(response: HttpResponse) -> None:
-    assert judge("/ListTable", {"x-ots-accesskeyid": "test-id", "x-ots-instancename": "demo"}, response)
+    assert check_answer("/ListTable", {"x-ots-accesskeyid": "test-id", "x-ots-instancename": "demo"}, response)
     assert table_pb2.ListTableResponse.FromString(response.body).table_names == ["t"]
 
 
@@ -64,7 +64,7 @@ def check_refusal(response: HttpResponse) -> None:
     if response.status == 200:
         check_good(response)
     else:
-        assert not judge("/", {}, response)
+        assert not check_answer("/", {}, response)
 
 
 async def run_over_http(seed: int, count: int) -> int:
@@ -167,7 +167,7 @@ async def test_other_methods_are_refused_in_the_services_words(driver: Driver, m
 
         response = await wire.answer()
 
-    assert not judge("/ListTable", request.headers, response)
+    assert not check_answer("/ListTable", request.headers, response)
     assert response.status == 405
     assert table_pb2.Error.FromString(response.body).code == "OTSMethodNotAllowed"
 
@@ -179,7 +179,7 @@ async def test_a_long_body_is_refused_in_the_services_words(driver: Driver) -> N
 
         response = await wire.answer()
 
-    assert not judge("/ListTable", request.headers, response)
+    assert not check_answer("/ListTable", request.headers, response)
     assert response.status == 413
 
 

@@ -1,4 +1,4 @@
-"""HTTP by hand: what no client library would send, and answers read without one."""
+"""HTTP without a client library: requests that no library would send."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Wire:
         self._writer = writer
 
     async def send(self, data: bytes) -> None:
-        """Send bytes; that the other side has hung up shows when its answer is read."""
+        """Send bytes; a connection closed by the server is noticed when its answer is read."""
         self._writer.write(data)
         with suppress(ConnectionError):
             await asyncio.wait_for(self._writer.drain(), DEADLINE)
 
     def end(self) -> None:
-        """Say that nothing more will be sent."""
+        """Half-close the connection: nothing more will be sent."""
         if self._writer.can_write_eof():
             self._writer.write_eof()
 
     def abort(self) -> None:
-        """Hang up at once."""
+        """Close the connection at once."""
         self._writer.transport.abort()
 
     async def answer(self) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""What the fuzzed emulator holds, and a valid request for every operation on it."""
+"""Content of the fuzzed emulator, and a valid request for every operation on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONDITION = table.Condition(row_existence="IGNORE")
 
 
 class Sample(NamedTuple):
-    """One valid call; `done` is whether the emulator is known to execute it."""
+    """One valid call; `done` is whether the emulator has executed it once."""
 
     path: str
     message: Message
@@ -117,7 +117,7 @@ class World:
         self.tokens: list[str] = []
 
     async def build(self) -> None:
-        """Remove what there is and set everything up again, through public calls only."""
+        """Remove everything and set it up again, through public calls only."""
         call = self.driver.call
         for name in (await call("ListTable")).table_names:
             await call("DeleteTable", table_name=name)

@@ -1,4 +1,4 @@
-"""Workers as processes, theirs and ours, and what they delivered in the order in which it arrived.
+"""Worker processes, the vendor's and ours, and their delivered records in the order of arrival.
 
 A delivery session is one owner's uninterrupted hold of a channel: it ends when another client delivers the channel's
 next record.
@@ -52,7 +52,7 @@ class Arrival:
 
 @dataclass
 class Delivered:
-    """Everything that was delivered, by all consumers, in the order of arrival."""
+    """Records delivered by all consumers, in the order of arrival."""
 
     arrivals: list[Arrival] = field(default_factory=list)
 
@@ -80,7 +80,7 @@ class Delivered:
 
 
 def check_monotonic(records: Iterable[Arrival]) -> None:
-    """Per key, every number is larger than the one before."""
+    """Per key, numbers strictly increase."""
     last: dict[str, int] = {}
     for record in records:
         assert record.number > last.get(record.key, 0), f"{record} after {last[record.key]}"
@@ -211,7 +211,7 @@ class Consumers:
 
 @asynccontextmanager
 async def consumers_of(scene: EmulatorScene, program: Path, folder: Path) -> AsyncIterator[Consumers]:
-    """Workers on the scene's tunnel; those still there at the end are killed."""
+    """Workers on the scene's tunnel; those still running at the end are killed."""
     consumers = Consumers(scene, program, folder)
     try:
         yield consumers

@@ -1,4 +1,4 @@
-"""A counter per key goes up in a table; what workers of its tunnel deliver of that, and what they hold meanwhile."""
+"""A table with an increasing counter per key; checks of what workers deliver and which channels they hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def streaming(scene: EmulatorScene, partitions: int = 2) -> None:
 
 @asynccontextmanager
 async def writing(scene: EmulatorScene) -> AsyncIterator[None]:
-    """Inside the block a counter per key goes up."""
+    """Inside the block a counter per key increases."""
     stop = asyncio.Event()
 
     async def write() -> None:
@@ -45,13 +45,13 @@ async def writing(scene: EmulatorScene) -> AsyncIterator[None]:
 
 
 async def delivered(consumers: Consumers, scene: EmulatorScene, seconds: float = 30) -> None:
-    """Wait until everything written has been delivered."""
+    """Wait until every write has been delivered."""
     expected = set(scene.everything())
     await until(lambda: expected <= set(consumers.delivered.records()), seconds, "everything delivered")
 
 
 async def everything_stored(scene: EmulatorScene) -> None:
-    """Wait until the checkpoints of all channels are behind everything written so far."""
+    """Wait until the checkpoints of all channels include every write so far."""
     now_ns = time.time_ns()
     tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
     await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "checkpoints stored")
@@ -62,12 +62,12 @@ async def stored_checkpoint(scene: EmulatorScene, channel_id: ChannelId) -> Chec
 
 
 def shares(scene: EmulatorScene) -> list[int]:
-    """How many channels each client holds, the idlest first."""
+    """Number of channels of each client, lowest first."""
     return sorted(Counter(scene.owners()).values())
 
 
 def held_by(scene: EmulatorScene, tag: str) -> int:
-    """Channels of clients whose id names `tag`; the vendor's clients are those that do not."""
+    """Channels of clients whose id contains `tag`; the ids of the vendor's clients do not."""
     return sum(("ours" in owner) == (tag == "ours") for owner in scene.owners())
 
 
@@ -78,13 +78,13 @@ def check_once_in_order(consumers: Consumers, scene: EmulatorScene) -> None:
 
 
 def check_in_order_per_hold(consumers: Consumers) -> None:
-    """Every owner is told each change of its time once, in order."""
+    """Every owner receives each change of its time once, in order."""
     for session in consumers.delivered.sessions():
         check_monotonic(session)
 
 
 def check_nothing_skipped(consumers: Consumers) -> None:
-    """Per key the numbers, 1, 2, 3 and so on, are told in order: only what was told before may come again."""
+    """Per key the numbers 1, 2, 3 and so on arrive in order; only earlier ones may repeat."""
     newest: Counter[str] = Counter()
     for arrival in consumers.delivered.arrivals:
         assert arrival.number <= newest[arrival.key] + 1, f"{arrival} after {newest[arrival.key]}"

@@ -1,4 +1,4 @@
-"""The vendor's Python SDK, unmodified, against the emulator over HTTP: every call, and the errors it tells apart."""
+"""The vendor's Python SDK, unmodified, against the emulator over HTTP: every call, and the errors it distinguishes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 
 with warnings.catch_warnings():
-    # The SDK warns that its compiled codec is for another Python; the pure one is what is tested.
+    # The SDK warns that its compiled codec is for another Python; the pure one is tested.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     import tablestore as sdk

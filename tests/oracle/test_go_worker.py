@@ -161,7 +161,7 @@ async def test_go_outlasts_trouble_that_passes_without_repeating_anything(
     theirs = await consumers.theirs()
     await scene.put(KEYS, range(2, 5))
     await delivered(consumers, scene)
-    # The vendor sends a checkpoint again whose answer was lost: its number has been used up by then.
+    # The vendor repeats a checkpoint whose answer was lost; its number is used up by then.
     scene.emulator.faults.add(FaultRule(operation="Checkpoint", drop_response=True, count=1))
     scene.emulator.faults.add(FaultRule(operation="Heartbeat", drop_response=True, count=1))
     await scene.put(KEYS, range(5, 8))

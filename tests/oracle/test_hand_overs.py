@@ -1,4 +1,4 @@
-"""Our worker beside the vendor's on one tunnel: channels go from each to the other, and nothing is lost on the way.
+"""Our worker beside the vendor's on one tunnel: channels move in both directions, and no record is lost.
 
 Each test writes a counter per key. Complete is what is complete without repeats; in order, what is in order within a
 delivery session; and nothing is repeated without a reason (docs/architecture.md 8).
@@ -107,14 +107,14 @@ async def test_tunnel_checklist_11_channels_go_to_and_fro(
 
 
 def check_complete(consumers: Consumers, scene: EmulatorScene) -> None:
-    """Everything was delivered, in order within each hold of a channel, and nothing was left out for a while."""
+    """Everything was delivered, in order for each owner of a channel, and without gaps."""
     assert set(consumers.delivered.records()) == set(scene.everything())
     check_in_order_per_hold(consumers)
     check_nothing_skipped(consumers)
 
 
 def check_not_repeated(consumers: Consumers, *names: str) -> None:
-    """What these have delivered is delivered by nobody after them."""
+    """Records that these have delivered are not delivered by a later owner."""
     told: dict[tuple[str, int], str] = {}
     for arrival in consumers.delivered.arrivals:
         before = told.get((arrival.key, arrival.number))
@@ -148,7 +148,7 @@ async def test_one_takes_over_when_the_other_is_killed(
 async def one_channel_each(scene: EmulatorScene, consumers: Consumers, vendor: Vendor) -> dict[str, Consumer]:
     """Two workers on a stream of two channels."""
     await streaming(scene)
-    # What is numbered 1 was there before the stream.
+    # Number 1 was written before the stream.
     await scene.put(KEYS)
     workers = {"theirs": await consumers.theirs(**vendor.flags), "ours": await consumers.ours()}
     await until(lambda: held_by(scene, "ours") == held_by(scene, "theirs") == 1, HAND_OVER, "one channel each")

@@ -132,7 +132,7 @@ async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_
     await everything_stored(scene)
     await again.leave()
 
-    # Java closes without storing where it stands (docs/protocol.md 6.2, J14): what it held is told again, in order.
+    # Java closes without a checkpoint (docs/protocol.md 6.2, J14): its records are delivered again, in order.
     assert set(consumers.delivered.records()) == set(scene.everything())
     check_in_order_per_hold(consumers)
     check_nothing_skipped(consumers)
@@ -276,7 +276,7 @@ async def test_tunnel_checklist_11_java_fails_without_request_ids(scene: Emulato
     proxy.router.add_post("/{path:.*}", handle)
     async with TestServer(proxy) as server:
         await consumers.theirs(endpoint=str(server.make_url("")), **BEAT)
-        # It connects again and again, with up to 10 s between.
+        # It reconnects with pauses of up to 10 s.
         await until(lambda: calls["/tunnel/connect"] >= 2, 30, "a second attempt")
 
     assert set(calls) == {"/tunnel/connect"}

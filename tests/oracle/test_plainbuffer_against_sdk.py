@@ -39,7 +39,7 @@ puts = st.lists(st.builds(Column, names, values, st.none() | timestamps), max_si
 
 
 def theirs(value: Any) -> Any:
-    """A value as the SDK wants it; it takes bytes for text."""
+    """A value for the SDK, which treats bytes as text."""
     markers = {Marker.INF_MIN: INF_MIN, Marker.INF_MAX: INF_MAX}
     return markers[value] if isinstance(value, Marker) else bytearray(value) if isinstance(value, bytes) else value
 
@@ -110,7 +110,7 @@ def test_what_we_write_is_read_alike(primary_key: PrimaryKey, columns: list[Colu
 
 
 def plain(value: Value | bytearray | Marker | None) -> tuple[str, object]:
-    """A value with its type, so that True is not 1 and -0.0 is not 0.0."""
+    """A value with its type: True is not 1, and -0.0 is not 0.0."""
     if isinstance(value, float):
         return "float", struct.pack("<d", value)
     return ("bytes", bytes(value)) if isinstance(value, bytearray) else (type(value).__name__, value)

@@ -1,4 +1,4 @@
-"""The vendor's Python SDK: what tables are created with, filters and parts of rows, calls on what is not there."""
+"""The vendor's Python SDK: options of tables, filters, parts of rows, and calls on missing things."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_encryption_is_described(client: Any) -> None:
         sdk.ReservedThroughput(sdk.CapacityUnit(0, 0)),
         sse_spec=sdk.SSESpecification(True, sdk.SSEKeyType.SSE_KMS_SERVICE),
     )
-    # Keys of the user's own cannot be named with this SDK: it takes text and sends bytes.
+    # This SDK cannot name the user's encryption keys: it takes text and sends bytes.
     details = client.describe_table("secret").sse_details
     assert (details.enable, details.key_type) == (True, sdk.SSEKeyType.SSE_KMS_SERVICE)
     assert not client.describe_table("t").sse_details.enable

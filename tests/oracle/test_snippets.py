@@ -1,4 +1,4 @@
-"""The programs that `ots-emulator serve` prints, run as a user would run them."""
+"""The programs printed by `ots-emulator serve`, run like a user runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of the vendor's walks through every call of its SDK on an emulator of its own, and reports each step."""
+"""Runs a program that walks through every call of a vendor's SDK on a new emulator and reports each step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.go_program import walk_command
 
 @dataclass(frozen=True)
 class Walk:
-    """What one walk reported.
+    """The report of one walk.
 
     Args:
         sections: per section its steps, with what went wrong; None where nothing did.
@@ -36,7 +36,7 @@ class Walk:
 
 
 def take_walk(program: Path, *, seconds: float) -> Walk:
-    """Let the program walk, for at most so many seconds."""
+    """Run the program for at most a number of seconds."""
     keys = {"test-id": "test-secret"}
     with Emulator({"demo": keys, "second": keys}, settings=Settings(init_delay=0.01)) as emulator:
         command = walk_command(program, emulator.endpoint, emulator.admin_url)

@@ -1,4 +1,4 @@
-"""Workers come, go, hang and vanish while a table is written, split and merged: every change is told once, in order.
+"""Workers come, go, hang and vanish while a table is written, split and merged: each change is read once, in order.
 
 Workers here do what the protocol asks of them: they read what they hold, checkpoint what they read, report what has
 ended, and let go of what is taken from them. A page and its checkpoint are one step, so nothing may come twice.
@@ -41,7 +41,7 @@ class Worker:
 class Channels(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        # Hypothesis repeats a run to shorten it: whatever hangs on the order of ids has to come out the same.
+        # Hypothesis repeats a run to shorten it, so everything that depends on the order of ids must repeat.
         chance = random.Random(0)
         self.ids = mock.patch.object(
             uuid, "uuid4", side_effect=lambda: uuid.UUID(int=chance.getrandbits(128), version=4)
@@ -132,7 +132,7 @@ class Channels(RuleBasedStateMachine):
     @rule(data=st.data(), status=st.sampled_from(["CLOSING", "OPEN"]))
     def schedule(self, data: st.DataObject, status: str) -> None:
         channel = data.draw(st.sampled_from(sorted(self._channels())))
-        # Opening a channel that waits skips its parents, as the service does when told so by hand.
+        # Opening a waiting channel skips its parents, as a Schedule call does.
         if status == "OPEN" and not self._channels()[channel]["suspended"]:
             return
         wanted = {"channel_id": channel, "version": 0, "status": status}
@@ -147,7 +147,7 @@ class Channels(RuleBasedStateMachine):
         self.workers.remove(worker)
 
     def _beat(self, worker: Worker, *, works: bool = True) -> int:
-        """One heartbeat, and a page of every open channel; how many records came."""
+        """One heartbeat, and a page of every open channel; returns the number of records."""
         late = self.driver.clock.now() - worker.last_beat > TIMEOUT
         reports = [(channel, version, status) for channel, (version, status) in worker.held.items()]
         try:
@@ -237,13 +237,13 @@ class Channels(RuleBasedStateMachine):
     @precondition(lambda self: self.workers)
     @rule()
     def everything_finds_an_owner(self) -> None:
-        """Those who vanished are noticed, those who are left obey: two heartbeats later nothing lies about."""
+        """Vanished clients time out, live ones obey: two heartbeats later every channel has an owner."""
         for _ in range(3):
             self.driver.clock.advance(TIMEOUT / 3 + 1)
             for worker in list(self.workers):
                 self._beat(worker, works=False)
         for worker in list(self.workers):
-            # Whatever is taken from somebody is let go with the next heartbeat.
+            # A client releases channels in CLOSING with its next heartbeat.
             for channel, (version, status) in worker.held.items():
                 if status == "CLOSING":
                     worker.held[channel] = (version + 1, "CLOSE")
@@ -263,7 +263,7 @@ class Channels(RuleBasedStateMachine):
             assert max(load.values()) - min(load.values()) <= 1
 
     def everything_arrives(self) -> None:
-        """In the end base and stream together are the table, and the stream has told every change."""
+        """In the end base and stream together are the table, and the stream had every change."""
         for channel in self._channels().values():
             if channel["suspended"]:
                 wanted = {"channel_id": channel["id"], "version": 0, "status": "OPEN"}
@@ -273,7 +273,7 @@ class Channels(RuleBasedStateMachine):
         for _ in range(1000):
             self.driver.clock.advance(1)
             moved = sum(self._beat(worker) for worker in list(self.workers))
-            # Long enough for whoever vanished to be missed.
+            # Long enough for vanished clients to time out.
             quiet = 0 if moved else quiet + 1
             if quiet > TIMEOUT + 5:
                 break

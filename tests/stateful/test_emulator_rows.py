@@ -275,7 +275,7 @@ class RowCalls(RuleBasedStateMachine):
             return
         found = self._run(self._range(wanted, backward, limit, low, high))
 
-        # The start belongs to the range, the end does not, whichever of them is the lower.
+        # The start belongs to the range, the end does not, in both directions.
         first, last = (-1 if low is None else low), (10 if high is None else high)
         inside = (lambda key: first < key <= last) if backward else (lambda key: first <= key < last)
         keys = sorted(filter(inside, self.model.stored), reverse=backward)
@@ -303,7 +303,7 @@ class RowCalls(RuleBasedStateMachine):
         return found
 
     def log_tells_every_change(self) -> None:
-        """Every write once, in order; refused ones not at all."""
+        """Every write once, in order, and no refused one."""
         records = self._run(self._records())
 
         assert [(row.primary_key[0][1], action) for action, row in records] == self.model.log

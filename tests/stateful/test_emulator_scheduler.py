@@ -1,4 +1,4 @@
-"""The scheduler under any history: one owner at most, nothing left lying, as few moves as can be."""
+"""The scheduler under any history: at most one owner, no channel left over, as few moves as possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPEN, CLOSING, CLOSE, WAIT, TERMINATED = (
 
 
 def fewest_moves(held: list[int], active: int) -> int:
-    """How many channels must be given up so that `active` ones can be spread evenly.
+    """Return how many channels must be taken back so that `active` ones can be spread evenly.
 
     With `active` = share * clients + rest, `rest` clients may keep one more than the share: the richest should.
     """
@@ -111,7 +111,7 @@ class Scheduling(RuleBasedStateMachine):
         if not self.clients:
             return
         for _ in range(2):
-            # Two rounds: closing channels are let go, then everything that can be read has an owner.
+            # Two rounds: closing channels are released, then every eligible channel has an owner.
             for seat in list(seats.values()):
                 if seat.status is CLOSING:
                     seats[seat.channel_id] = Seat(seat.channel_id, CLOSE, None, seat.eligible)

@@ -1,4 +1,4 @@
-"""Random writes and reads, compared with what a dictionary of dictionaries says."""
+"""Random writes and reads, compared with a dictionary of dictionaries."""
 
 from __future__ import annotations
 

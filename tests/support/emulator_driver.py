@@ -60,21 +60,21 @@ class Driver:
         )
         if self.data is None:
             return await self.emulator.handle(request)
-        # What the test did by hand is no call's duty.
+        # Changes that the test made directly are not part of the call.
         self.emulator.commit()
         try:
             return await self.emulator.handle(request)
         finally:
-            assert not (found := unkept(self.emulator)), f"{name} has left changes that are not kept: {found}"
+            assert not (found := unkept(self.emulator)), f"{name} has left changes that are not stored: {found}"
 
     def check_crash(self) -> None:
-        """Compare the emulator with one that starts after its death; ends it."""
+        """Close the emulator and compare it with one that starts from its directory."""
         assert self.data is not None
         self.emulator.commit()
         for instance in self.emulator.instances.values():
             for table in instance.tables.values():
                 if table.log is not None:
-                    # As a start does.
+                    # A start does the same.
                     table.log.expire(int(self.clock.now() * 1_000_000))
         copy = crashed(self.data)
         self.emulator.close()

@@ -1,4 +1,4 @@
-"""The emulator as a process of its own with a data directory, to be killed and started again on the same ports."""
+"""The emulator in a separate process with a data directory; tests kill it and start it again on the same ports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _URL = re.compile(r"^\s*(endpoint|admin)\s+http://127\.0\.0\.1:(\d+)", re.MULTIL
 
 
 class EmulatorProcess:
-    """`ots-emulator serve`; the ports are chosen by the first start and kept by the others."""
+    """`ots-emulator serve`; the first start chooses the ports, further starts reuse them."""
 
     #: Where it is started.
     _folder: Path | None = None
@@ -29,7 +29,7 @@ class EmulatorProcess:
         self.kills = 0
 
     async def start(self) -> None:
-        """Start it and wait until it says that it is ready."""
+        """Start it and wait until it is ready."""
         self._process = await asyncio.create_subprocess_exec(*self._command(), stdout=PIPE, cwd=self._folder)
         assert self._process.stdout is not None
         greeting = ""
@@ -50,12 +50,12 @@ class EmulatorProcess:
         self._process.send_signal(number)
 
     async def kill(self) -> None:
-        """Kill it in the middle of whatever it does."""
+        """Kill it at any point of its work."""
         self.kills += 1
         assert await self._end(signal.SIGKILL) == -signal.SIGKILL
 
     async def stop(self) -> int:
-        """Stop it kindly; return its exit code."""
+        """Stop it with SIGTERM; return its exit code."""
         return await self._end(signal.SIGTERM)
 
     async def __aenter__(self) -> Self:
@@ -65,7 +65,7 @@ class EmulatorProcess:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # One that ended by itself has said why in the error that brings us here.
+        # A process that ended by itself has reported the reason in the current error.
         if self._process is not None and self._process.returncode is None:
             await self._end(signal.SIGKILL)
 

@@ -142,7 +142,7 @@ class EmulatorScene:
                     worker.drain()
 
     def channels(self) -> dict[ChannelId, Channel]:
-        """What the emulator says of the channels."""
+        """The channels in the emulator's state."""
         tunnel = self.emulator.tunnel("demo", self.tunnel_id)
         return {
             key: Channel(channel.id, channel.version, ChannelStatus(channel.shown_status))
@@ -150,7 +150,7 @@ class EmulatorScene:
         }
 
     def owners(self) -> list[str]:
-        """Owner of every channel that is held."""
+        """Owners of the assigned channels."""
         tunnel = self.emulator.tunnel("demo", self.tunnel_id)
         return [channel.owner for channel in tunnel.channels.values() if channel.owner]
 

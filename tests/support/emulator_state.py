@@ -1,4 +1,4 @@
-"""What a data directory must hold: pictures of whole emulators, and copies of directories as a crash leaves them."""
+"""Comparable pictures of whole emulators, and copies of data directories as a crash leaves them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Picture = dict[str, Any]
 
 
 def picture_of(emulator: Emulator) -> Picture:
-    """Everything the clients of an emulator could ever see, and what their next calls depend on."""
+    """Return everything that clients can see, and everything that their next calls depend on."""
     return {
         name: {
             "aims": instance.partition_aims,
@@ -80,14 +80,14 @@ def _channel(channel: TunnelChannel) -> Picture:
 
 
 def crashed(directory: Path) -> Path:
-    """Copy a data directory in use: what is in its files at this moment is what a kill would leave."""
+    """Copy a data directory in use; a kill at this moment would leave the same files."""
     copy = Path(tempfile.mkdtemp(prefix=f"{directory.name}-", dir=directory.parent))
     shutil.copytree(directory, copy, dirs_exist_ok=True)
     return copy
 
 
 def reopened(directory: Path, settings: Settings, clock: Clock) -> Picture:
-    """What an emulator that starts with a data directory looks like."""
+    """Return the picture of an emulator that starts from a data directory."""
     emulator = Emulator(settings=settings, clock=clock, data=directory)
     try:
         return picture_of(emulator)
@@ -96,7 +96,7 @@ def reopened(directory: Path, settings: Settings, clock: Clock) -> Picture:
 
 
 def unkept(emulator: Emulator) -> list[Any]:
-    """What has changed since the last commit, compared thoroughly: after a call there must be nothing."""
+    """Return all changes since the last commit; after a call there must be none."""
     found: list[Any] = []
     for instance in emulator.instances.values():
         if isinstance(instance.journal, DiskJournal):

@@ -1,4 +1,4 @@
-"""Every lever over the admin port, and what it does on the data port."""
+"""Every control over the admin port, and its effect on the data port."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Bench:
         self.client = TunnelClient(emulator.endpoint, "demo", KEYS)
         self.table = TableClient(emulator.endpoint, "demo", KEYS)
 
-    async def lever(self, path: str, *, status: int = 200, **document: Any) -> Any:
+    async def control(self, path: str, *, status: int = 200, **document: Any) -> Any:
         async with self.http.post(self.emulator.admin_url + path, json=document) as answer:
             assert answer.status == status, await answer.text()
             return await answer.json()
@@ -69,8 +69,8 @@ async def test_split_and_merge(bench: Bench) -> None:
     await bench.client.create_tunnel("t", "tunnel", TunnelType.Stream)
     await bench.write(*range(10))
 
-    split = await bench.lever("/split", instance="demo", table="t")
-    merged = await bench.lever("/merge", instance="demo", table="t", partition=split["children"][0])
+    split = await bench.control("/split", instance="demo", table="t")
+    merged = await bench.control("/merge", instance="demo", table="t", partition=split["children"][0])
 
     assert merged["parents"] == split["children"]
     channels = (await bench.client.describe_tunnel("t", "tunnel")).channels
@@ -78,8 +78,8 @@ async def test_split_and_merge(bench: Bench) -> None:
 
 
 async def test_the_clock_moves(bench: Bench) -> None:
-    before = (await bench.lever("/clock", advance=0))["time"]
-    after = (await bench.lever("/clock", advance=-3600))["time"]
+    before = (await bench.control("/clock", advance=0))["time"]
+    after = (await bench.control("/clock", advance=-3600))["time"]
 
     assert -3600 <= after - before < -3590
     with pytest.raises(ServiceError, match="OTSAuthFailed"):  # a client an hour ahead of the service
@@ -87,7 +87,7 @@ async def test_the_clock_moves(bench: Bench) -> None:
 
 
 async def test_settings_change_while_it_runs(bench: Bench) -> None:
-    settings = await bench.lever("/settings", init_delay=1000.0, page_rows=7)
+    settings = await bench.control("/settings", init_delay=1000.0, page_rows=7)
     await bench.client.create_tunnel("t", "tunnel", TunnelType.BaseAndStream)
 
     assert (settings["init_delay"], settings["page_rows"]) == (1000.0, 7)
@@ -96,8 +96,8 @@ async def test_settings_change_while_it_runs(bench: Bench) -> None:
 
 
 async def test_bad_settings_are_named(bench: Bench) -> None:
-    unknown = await bench.lever("/settings", status=400, page_row=7)
-    wrong = await bench.lever("/settings", status=400, page_rows="many")
+    unknown = await bench.control("/settings", status=400, page_row=7)
+    wrong = await bench.control("/settings", status=400, page_rows="many")
 
     assert "page_row: unknown, the settings are" in unknown["message"]
     assert wrong["message"].startswith("page_rows: ")
@@ -110,13 +110,13 @@ async def test_channels_are_suspended_and_resumed(bench: Bench) -> None:
     (channel,) = await bench.client.heartbeat(tunnel, client, ())
     place = {"instance": "demo", "tunnel": "tunnel", "channel": channel.channel_id}
 
-    await bench.lever("/channels/suspend", **place)
+    await bench.control("/channels/suspend", **place)
     (closing,) = await bench.client.heartbeat(tunnel, client, (channel,))
     assert closing.status.name == "CLOSING"
-    await bench.lever("/clients/expire", instance="demo", tunnel="tunnel")
+    await bench.control("/clients/expire", instance="demo", tunnel="tunnel")
     other = await bench.client.connect(tunnel, 15, "d")
     assert await bench.client.heartbeat(tunnel, other, ()) == ()
-    await bench.lever("/channels/resume", **place)
+    await bench.control("/channels/resume", **place)
     assert len(await bench.client.heartbeat(tunnel, other, ())) == 1
 
 
@@ -125,7 +125,7 @@ async def test_a_checkpoint_conflicts(bench: Bench) -> None:
     channel = (await bench.client.describe_tunnel("t", "tunnel")).channels[0].channel_id
     stored = await bench.client.get_checkpoint(tunnel, ClientId(""), channel)
 
-    await bench.lever("/channels/conflict", instance="demo", tunnel="tunnel", channel=channel)
+    await bench.control("/channels/conflict", instance="demo", tunnel="tunnel", channel=channel)
 
     with pytest.raises(SequenceNumberMismatch):
         await bench.client.checkpoint(tunnel, ClientId(""), channel, Checkpoint(stored.token, 1))
@@ -133,7 +133,7 @@ async def test_a_checkpoint_conflicts(bench: Bench) -> None:
 
 
 async def test_an_answer_breaks_off_in_its_body_after_the_call_was_executed(bench: Bench) -> None:
-    await bench.lever("/faults", operation="BatchWriteRow", count=1, cut_response=True)
+    await bench.control("/faults", operation="BatchWriteRow", count=1, cut_response=True)
 
     with pytest.raises(ConnectionLost):
         await bench.write(1, 2, 3)
@@ -142,7 +142,7 @@ async def test_an_answer_breaks_off_in_its_body_after_the_call_was_executed(benc
 
 
 async def test_one_row_of_a_batch_fails(bench: Bench) -> None:
-    await bench.lever("/faults", operation="BatchWriteRow", count=1, row_code="OTSServerBusy")
+    await bench.control("/faults", operation="BatchWriteRow", count=1, row_code="OTSServerBusy")
 
     assert await bench.write(1, 2, 3) == ["OTSServerBusy", None, None]
     assert await bench.write(1) == [None]
@@ -150,32 +150,32 @@ async def test_one_row_of_a_batch_fails(bench: Bench) -> None:
 
 async def test_trouble_may_befall_one_caller_only(bench: Bench) -> None:
     trouble = {"operation": "BatchWriteRow", "code": "OTSParameterInvalid", "count": 1}
-    await bench.lever("/faults", **trouble, access_key_id="somebody")
+    await bench.control("/faults", **trouble, access_key_id="somebody")
     assert await bench.write(1) == [None]
 
-    await bench.lever("/faults", **trouble, access_key_id="test-id")
+    await bench.control("/faults", **trouble, access_key_id="test-id")
     with pytest.raises(ServiceError):
         await bench.write(1)
 
 
 async def test_rules_are_listed_and_cleared(bench: Bench) -> None:
-    await bench.lever("/faults", operation="ListTunnel", code="OTSServerBusy", latency=0.5)
+    await bench.control("/faults", operation="ListTunnel", code="OTSServerBusy", latency=0.5)
     async with bench.http.get(bench.emulator.admin_url + "/faults") as answer:
         (rule,) = (await answer.json())["rules"]
     assert (rule["operation"], rule["code"]) == ("ListTunnel", "OTSServerBusy")
 
-    await bench.lever("/faults", clear=True)
+    await bench.control("/faults", clear=True)
     assert await bench.client.list_tunnels("t") == ()
 
 
 async def test_the_service_is_unavailable_for_a_while(bench: Bench) -> None:
-    await bench.lever("/faults", unavailable=1000)
+    await bench.control("/faults", unavailable=1000)
     with pytest.raises(ServerUnavailable):
         await bench.write(1)
-    await bench.lever("/faults", clear=True)
+    await bench.control("/faults", clear=True)
 
 
-async def test_the_data_port_has_no_levers(bench: Bench) -> None:
+async def test_the_data_port_has_no_controls(bench: Bench) -> None:
     for path in ("/faults", "/split", "/merge", "/clock", "/settings", "/state"):
         async with bench.http.post(bench.emulator.endpoint + path, json={}) as answer:
             assert answer.status == 400
@@ -183,6 +183,6 @@ async def test_the_data_port_has_no_levers(bench: Bench) -> None:
 
 
 async def test_a_clock_that_is_no_number_is_refused(bench: Bench) -> None:
-    refused = await bench.lever("/clock", status=400, advance="soon")
+    refused = await bench.control("/clock", status=400, advance="soon")
 
     assert refused["message"] == "advance: found 'soon', a number is needed"

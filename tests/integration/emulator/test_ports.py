@@ -79,7 +79,7 @@ async def test_only_posts_and_no_huge_bodies(driver: Driver, http: aiohttp.Clien
         assert response.status == 413
 
 
-async def test_the_data_port_offers_no_levers(driver: Driver, http: aiohttp.ClientSession) -> None:
+async def test_the_data_port_offers_no_controls(driver: Driver, http: aiohttp.ClientSession) -> None:
     for path in ("/state", "/split", "/faults", "/healthz"):
         async with http.post(driver.emulator.endpoint + path, json={}) as response:
             assert table_pb2.Error.FromString(await response.read()).code == "OTSParameterInvalid"
@@ -99,19 +99,19 @@ async def test_a_lost_answer_breaks_the_connection_after_the_write(driver: Drive
     assert (await driver.call("ListTable")).table_names == []
 
 
-async def test_admin_levers(driver: Driver, http: aiohttp.ClientSession) -> None:
-    async def lever(path: str, **document: Any) -> tuple[int, Any]:
+async def test_admin_controls(driver: Driver, http: aiohttp.ClientSession) -> None:
+    async def control(path: str, **document: Any) -> tuple[int, Any]:
         async with http.post(driver.emulator.admin_url + path, json=document) as response:
             return response.status, await response.json()
 
-    await lever("/partitions", instance="demo", table="t", count=2)
+    await control("/partitions", instance="demo", table="t", count=2)
     await driver.create_table()
     await driver.fill(20)
     tunnel = await driver.create_tunnel("Stream")
     client = await driver.connect(tunnel)
     channel = next(iter(await driver.heartbeat(tunnel, client)))
 
-    status, split = await lever("/split", instance="demo", table="t", partition=channel)
+    status, split = await control("/split", instance="demo", table="t", partition=channel)
     async with http.get(driver.emulator.admin_url + "/state") as response:
         state = await response.json()
 
@@ -123,8 +123,8 @@ async def test_admin_levers(driver: Driver, http: aiohttp.ClientSession) -> None
     assert [c["status"] for c in shown["channels"]] == ["OPEN", "OPEN", "WAIT", "WAIT"]
     assert {c["owner"] for c in shown["channels"]} == {client, None}
     assert shown["channels"][0].keys() >= {"id", "type", "version", "rows", "consumePoint", "sequence"}
-    assert await lever("/clients/expire", instance="demo", tunnel="tunnel") == (200, {"expired": [client]})
-    assert await lever("/tunnels/expire", instance="demo", tunnel=tunnel) == (200, {})
+    assert await control("/clients/expire", instance="demo", tunnel="tunnel") == (200, {"expired": [client]})
+    assert await control("/tunnels/expire", instance="demo", tunnel=tunnel) == (200, {})
     assert (await driver.describe(tunnel)).tunnel.expired
 
 

@@ -43,7 +43,7 @@ from tests.support.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watche
 
 KILLS = 20
 #: What is done to the table before a kill, besides being written to.
-LEVERS = {3: "/split", 7: "/split", 12: "/merge"}
+CONTROLS = {3: "/split", 7: "/split", 12: "/merge"}
 WRITERS = 3
 KEYS_PER_WRITER = 4
 
@@ -130,11 +130,11 @@ class Work:
     def writes(self) -> int:
         return sum(writer.number for writer in self.everybody)
 
-    async def pull(self, lever: str) -> None:
+    async def pull(self, control: str) -> None:
         """Split or merge partitions; what the writers have just emptied is split as soon as it has rows."""
         async with asyncio.timeout(30), aiohttp.ClientSession(self.process.admin_url) as http:
             while True:
-                async with http.post(lever, json={"instance": "demo", "table": TABLE}) as answer:
+                async with http.post(control, json={"instance": "demo", "table": TABLE}) as answer:
                     if answer.status == 200:
                         return
                     assert "rows, at least 2 are needed" in await answer.text()
@@ -253,8 +253,8 @@ async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
                 for kill in range(KILLS):
                     # Sometimes in the middle of everything, sometimes before the worker is back.
                     await work.wait_for_more(chance.randrange(1, 40), checkpoints=kill % 2)
-                    if kill in LEVERS:
-                        await work.pull(LEVERS[kill])
+                    if kill in CONTROLS:
+                        await work.pull(CONTROLS[kill])
                     await process.kill()
                     await process.start()
                     await work.check_checkpoints()

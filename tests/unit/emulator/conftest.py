@@ -11,7 +11,7 @@ from tests.support.emulator_driver import Driver
 
 @pytest.fixture
 def make_driver(tmp_path: Path) -> Iterator[Callable[..., Driver]]:
-    """Makes emulators with data directories; whatever a test did to them, each must look the same after a crash."""
+    """Makes emulators with data directories; after the test, each is compared with its state after a crash."""
     drivers: list[Driver] = []
 
     def make(**settings: Any) -> Driver:
@@ -25,7 +25,7 @@ def make_driver(tmp_path: Path) -> Iterator[Callable[..., Driver]]:
 
 @pytest.fixture
 async def driver(make_driver: Callable[..., Driver]) -> Driver:
-    """An emulator with table ``t`` that keeps three versions."""
+    """An emulator with table ``t``, which stores three versions."""
     driver = make_driver()
     await driver.create_table(max_versions=3)
     return driver

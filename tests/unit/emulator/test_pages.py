@@ -1,4 +1,4 @@
-"""Pages that are kept: whatever happens between two reads of a token, the second shows it."""
+"""Cached pages: the second read of a token shows every change since the first one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def paged() -> Driver:
 
 
 async def first_page(driver: Driver, tunnel: str) -> Callable[[], Awaitable[Any]]:
-    """A function that reads the first page of the tunnel's first channel again and again."""
+    """A function that reads the first page of the tunnel's first channel."""
     (channel, *_) = await driver.channels(tunnel, "BaseData") or await driver.channels(tunnel, "Stream")
     token = (await driver.checkpoint_of(tunnel, channel)).checkpoint
     return lambda: driver.read(tunnel, channel, token)

@@ -1,4 +1,4 @@
-"""Requests that once broke the emulator, each as short as it can be: the answer is a refusal that can be read."""
+"""Requests that once broke the emulator, in their shortest form: the answer is a readable refusal."""
 
 from __future__ import annotations
 

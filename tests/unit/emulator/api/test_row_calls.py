@@ -1,4 +1,4 @@
-"""Details of row calls: names, what is returned, keys the service chooses, what refuses a row and what a request."""
+"""Details of row calls: names, returned content, auto-increment keys, refused rows and refused requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def update(driver: Driver, *columns: Column, key: PrimaryKey = (("k", 1),)
 
 
 async def create_two(driver: Driver, second: KeyType = KeyType.INTEGER, *, chosen: bool = False) -> None:
-    """Create table ``two`` with key columns ``k`` and ``s``, the second perhaps chosen by the service."""
+    """Create table ``two`` with key columns ``k`` and ``s``, the second optionally auto-increment."""
     option = pb.AUTO_INCREMENT if chosen else None
     keys = [
         pb.PrimaryKeySchema(name="k", type="INTEGER"),
@@ -125,7 +125,7 @@ async def test_no_instance_has_this_name(driver: Driver, instance: str, code: st
         parse_response(operation, await driver.emulator.handle(request))
 
 
-# What is returned
+# Returned content
 
 
 async def test_what_was_incremented_is_returned_by_name(driver: Driver) -> None:
@@ -155,7 +155,7 @@ async def test_nothing_else_is_returned_by_name_and_nothing_is_written(
     assert await driver.get(1) is None
 
 
-# Keys the service chooses
+# Auto-increment keys
 
 
 async def test_an_update_creates_a_row_with_a_chosen_key(driver: Driver) -> None:
@@ -178,7 +178,7 @@ async def test_a_key_is_only_chosen_where_the_table_says_so(driver: Driver) -> N
         await update(driver, put("a", 1), key=(("k", Marker.AUTO_INCREMENT),))
 
 
-# Requests and rows
+# Refused requests and refused rows
 
 
 async def test_attributes_named_as_a_key_column_refuse_the_whole_batch(driver: Driver) -> None:

@@ -1,4 +1,4 @@
-"""What can be chosen when a table is created: partitions in advance, encryption; and when it may be used."""
+"""Creation of tables: partitions in advance, encryption, and the delay until a table is ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no SDK shows of transactions and atomic batches: time, the change log, all or nothing."""
+"""Transactions and atomic batches beyond the SDK's tests: time, change log, all or nothing."""
 
 from __future__ import annotations
 

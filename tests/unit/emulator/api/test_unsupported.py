@@ -1,4 +1,4 @@
-"""Calls on what no table has here answer as for a table without it, and unknown ones with their name."""
+"""Calls on unsupported features are answered as for a table without them; unknown calls are named."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def answer(driver: Driver, name: str, body: bytes) -> tuple[int, str, str]
 
 
 def named(table: str) -> bytes:
-    # Whatever stands in the other fields: here an index by name, and a number.
+    # The other fields are ignored: here an index by name, and a number.
     return pb.ListStreamRequest(table_name=table).SerializeToString() + b"\x12\x01i\x30\x05"
 
 

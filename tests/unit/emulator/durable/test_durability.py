@@ -1,4 +1,4 @@
-"""The data directory: what survives, what is swept away, and directories that cannot be used."""
+"""The data directory: restored state, removal of deleted rows, and unusable directories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MakeDriver = Callable[..., Driver]
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
-    """Connections to databases that are opened from now on."""
+    """Connections to the databases that the test opens."""
     opened: list[sqlite3.Connection] = []
     connect = sqlite3.connect
 
@@ -40,7 +40,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
 
 
 def restarted(driver: Driver) -> Driver:
-    """A driver of what a kill would leave now."""
+    """A driver on a copy of what a kill would leave at this moment."""
     assert driver.data is not None
     second = Driver(crashed(driver.data))
     second.clock = driver.clock
@@ -50,7 +50,7 @@ def restarted(driver: Driver) -> Driver:
 
 
 def stored(directory: Path, table: str) -> int:
-    """How many rows a table of the database has; the directory must be closed."""
+    """Number of rows in a table of the database; the directory must be closed."""
     with closing(sqlite3.connect(directory / DATABASE_NAME)) as db:
         return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
@@ -60,7 +60,7 @@ def names_in(directory: Path) -> set[str]:
 
 
 def sweep(driver: Driver) -> int:
-    """Sweep until nothing deleted is left; returns in how many pieces."""
+    """Commit until all deleted rows are removed; return the number of commits."""
     pieces = 0
     storage = driver.emulator.service.storage
     assert storage is not None
@@ -71,7 +71,7 @@ def sweep(driver: Driver) -> int:
 
 
 async def fill_everything(driver: Driver) -> str:
-    """Use all there is to keep; returns the id of a tunnel."""
+    """Use everything that is stored; return the id of a tunnel."""
     await driver.create_table(max_versions=3, hours=24)
     await driver.fill(40)
     for key in range(3):
@@ -109,7 +109,7 @@ async def test_everything_survives_and_goes_on(make_driver: MakeDriver) -> None:
     second = restarted(driver)
     assert picture_of(second.emulator) == picture_of(driver.emulator)
 
-    # What was restored works like what was not: writes find their partition, tokens their place, times go on.
+    # Restored state works like the original: writes find their partition, tokens their place, times keep increasing.
     await second.fill(60, start=20)
     await second.delete(1)
     await second.create_table("later", hours=24)
@@ -143,7 +143,7 @@ async def test_keys_of_every_type_and_order(make_driver: MakeDriver) -> None:
                 )
     driver.emulator.split("demo", "keys")
     await driver.create_tunnel("BaseAndStream", table="keys")
-    # The comparison is the fixture's.
+    # The fixture compares.
 
 
 async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(make_driver: MakeDriver) -> None:
@@ -326,7 +326,7 @@ async def test_what_cannot_be_kept_is_not_acknowledged(
     rows = [(Action.PUT, key, [put("v", "x" * 10_000)]) for key in range(100)]
     with caplog.at_level(logging.CRITICAL), pytest.raises(ServiceError, match="OTSInternalServerError"):
         await driver.write(*rows)
-    # Nobody may see what will not be there after a restart.
+    # No client may see a change that a restart would lose.
     with pytest.raises(ServiceError, match="OTSInternalServerError"):
         await driver.get(1)
 
@@ -404,7 +404,7 @@ async def test_directories_that_cannot_be_used(driver: Driver, spoiling: Callabl
 
 
 def refused(path: Path) -> str:
-    """What the command complains of in its one line."""
+    """The error line of the command."""
     result = CliRunner().invoke(main, ["serve", "--port", "0", "--admin-port", "0", "--data", str(path)])
     assert result.exit_code == 2
     assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""Expired cells: gone when their time comes, without a look at rows whose time has not come."""
+"""Expired cells disappear at their time, and rows whose time has not come are not parsed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DAY = 86_400
 
 
 def image_of(key: int, *times_ms: int) -> bytes:
-    """A row whose cells are of these times."""
+    """A row with cells of these times."""
     return encode_row(
         (("k", key),), [Column(f"c{place}", 0, time) for place, time in enumerate(times_ms)], header=False
     )
 
 
 def rows_with(*rows: tuple[int, ...], ttl: int = 1) -> Rows:
-    """Rows of a key and the times of its cells each."""
+    """Keys, each with the times of its cells."""
     found = Rows(ttl, lambda key, image, versioned: None)
     for key, *times_ms in rows:
         found.store((key,), image_of(key, *times_ms), versioned=False)

@@ -191,7 +191,7 @@ async def test_split_points_cut_by_size(driver: Driver) -> None:
 
     assert [decode_primary_key(point)[0][1] for point in answer.split_points] == [10, 20, 30]
     assert list(coarse.split_points) == []
-    # The vendor's Java client fails unless there is a location for each part.
+    # The vendor's Java client fails without one location per split.
     assert sum(location.repeat for location in answer.locations) == 4
     assert sum(location.repeat for location in coarse.locations) == 1
 

@@ -1,4 +1,4 @@
-"""Versions beyond the maximum and expired cells are gone for every reader at once, whatever looks."""
+"""Versions beyond the maximum and expired cells disappear for all readers at once."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ async def test_what_is_counted_is_what_is_there(expired: Driver) -> None:
 
 
 async def test_what_follows_an_update_is_not_what_has_gone(expired: Driver) -> None:
-    """The record of an update tells what was written, and the row has only what is alive."""
+    """The record of an update has the written cells, and the row has only cells that have not expired."""
     await expired.write((Action.UPDATE, 2, [put("a", 1)]))
 
     assert [name for name, _, _ in await expired.cells(2)] == ["a"]

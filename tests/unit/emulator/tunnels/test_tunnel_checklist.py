@@ -233,7 +233,7 @@ async def test_tunnel_checklist_06_heartbeats_never_show_waiting_or_ended_channe
         tunnel, client, *[(id_, version + 1, "CLOSE") for id_, (version, _) in second.items()]
     )
 
-    # A channel that was given back is free again and comes back as a new opening.
+    # A returned channel is free, and its next assignment opens it again.
     assert [state for _, state in first.values()] == ["OPEN"]
     assert "BaseData_0" not in second
     assert closed == {id_: (version + 2, "OPEN") for id_, (version, _) in second.items()}

@@ -1,4 +1,4 @@
-"""What calls cost, and the sizes that are refused."""
+"""Capacity units of calls, and sizes that are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_size_of_a_row(columns: list[Column], size: int) -> None:
 
 
 def of(size: int) -> Column:
-    """A column that makes a row of this size in all."""
+    """A column that makes the whole row this size."""
     return put("v", b"x" * (size - 9 - 1 - 8))
 
 

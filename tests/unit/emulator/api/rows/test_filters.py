@@ -186,7 +186,7 @@ def part(regex: str, cast: Any = None) -> dict[str, Any]:
         (12345.0, "EQUAL", part("updated:([0-9]+)}", "VT_DOUBLE"), True),
         ("12345", "EQUAL", part("updated:([0-9]+)}", "VT_STRING"), True),
         ("n1", "EQUAL", part("n[0-9]"), True),
-        # What does not match or is no number counts as missing.
+        # A value that does not match or is not a number counts as missing.
         (1, "NOT_EQUAL", part("absent:(.)"), False),
         (1, "NOT_EQUAL", part("name:(..)", "VT_INTEGER"), False),
     ],

@@ -1,4 +1,4 @@
-"""Regular expressions of filters: what they find, what is refused, and that none takes for ever."""
+"""Regular expressions of filters: matches, refusals, and linear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are wider than an answer come in parts."""
+"""Rows that are wider than an answer are returned in parts."""
 
 from __future__ import annotations
 

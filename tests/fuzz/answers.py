@@ -1,4 +1,4 @@
-"""Whether an answer is one the service could give: headers, signature, message, code, readable rows."""
+"""Checks of answers against what the service can answer: headers, signature, message, code, readable rows."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _READERS: dict[str, Callable[[bytes], object]] = {
 }
 
 
-class Unfit(AssertionError):
+class WrongAnswer(AssertionError):
     """An answer that the service could not have given."""
 
 
-def judge(path: str, sent: Mapping[str, str], response: HttpResponse) -> bool:
+def check_answer(path: str, sent: Mapping[str, str], response: HttpResponse) -> bool:
     """Check one answer.
 
     Args:
-        path: as the client signed it.
+        path: the signed path.
         sent: headers of the request.
         response: the answer.
 
@@ -57,13 +57,13 @@ def judge(path: str, sent: Mapping[str, str], response: HttpResponse) -> bool:
         Whether the call succeeded.
 
     Raises:
-        Unfit: says what is wrong with it.
+        WrongAnswer: the text has the reason.
     """
     body = _checked_body(path, sent, response)
     if response.status == 200:
         operation = OPERATIONS_BY_PATH.get(path) or unsupported.OPERATIONS_BY_PATH.get(path)
         if operation is None:
-            raise Unfit("success of an operation that does not exist")
+            raise WrongAnswer("success of an operation that does not exist")
         _check_success(operation, body)
         return True
     _check_error(response.status, body)
@@ -74,17 +74,17 @@ def _checked_body(path: str, sent: Mapping[str, str], response: HttpResponse) ->
     headers = {name.lower(): value for name, value in response.headers.items()}
     for name in _HEADERS:
         if not headers.get(name):
-            raise Unfit(f"header {name} is missing")
+            raise WrongAnswer(f"header {name} is missing")
     if not _DATE.fullmatch(headers["x-ots-date"]):
-        raise Unfit(f"x-ots-date is {headers['x-ots-date']}")
+        raise WrongAnswer(f"x-ots-date is {headers['x-ots-date']}")
     _check_signature(path, {name.lower(): readable(value) for name, value in sent.items()}, headers)
     body = response.body
     if headers.get("x-ots-response-compress-type") == "deflate":
         body = zlib.decompress(body)
         if headers.get("x-ots-response-compress-size") != str(len(body)):
-            raise Unfit("x-ots-response-compress-size is not that of the body")
+            raise WrongAnswer("x-ots-response-compress-size is not that of the body")
     if headers["x-ots-contentmd5"] != content_md5(body):
-        raise Unfit("x-ots-contentmd5 is not that of the body")
+        raise WrongAnswer("x-ots-contentmd5 is not that of the body")
     return body
 
 
@@ -95,41 +95,41 @@ def _check_signature(path: str, sent: Mapping[str, str], headers: Mapping[str, s
     signed = f"OTS {KEY_ID}:{sign_response(path, headers, key)}"
     known = sent.get("x-ots-accesskeyid") == KEY_ID and sent.get("x-ots-instancename") == "demo"
     if known and headers["authorization"] != signed:
-        raise Unfit(f"authorization is {headers['authorization']}, right is {signed}")
+        raise WrongAnswer(f"authorization is {headers['authorization']}, right is {signed}")
     if not re.fullmatch(r"OTS [^:\s]*:[A-Za-z0-9+/]{27}=", headers["authorization"]):
-        raise Unfit(f"authorization is {headers['authorization']}")
+        raise WrongAnswer(f"authorization is {headers['authorization']}")
 
 
 def _check_error(status: int, body: bytes) -> None:
     try:
         error = table_pb2.Error.FromString(body)
     except DecodeError as cause:
-        raise Unfit(f"status {status} with a body that is no Error: {body[:200]!r}") from cause
+        raise WrongAnswer(f"status {status} with a body that is no Error: {body[:200]!r}") from cause
     _check_refusal(error)
     if status not in _REFUSALS:
-        raise Unfit(f"status {status}, {error.code}: {error.message}")
+        raise WrongAnswer(f"status {status}, {error.code}: {error.message}")
 
 
 def _check_refusal(error: Any) -> None:
     try:
         check_text(error)
     except CodecError as cause:
-        raise Unfit(str(cause)) from cause
+        raise WrongAnswer(str(cause)) from cause
     if not error.IsInitialized() or not _CODE.fullmatch(error.code) or error.code in _FORBIDDEN or not error.message:
-        raise Unfit(f"error {error.code!r}: {error.message!r}")
+        raise WrongAnswer(f"error {error.code!r}: {error.message!r}")
     if len(error.message) > 4000:
-        raise Unfit(f"a message of {len(error.message)} characters")
+        raise WrongAnswer(f"a message of {len(error.message)} characters")
 
 
 def _check_success(operation: Operation, body: bytes) -> None:
     try:
         message = operation.response_type.FromString(body)
         if not message.IsInitialized():
-            raise Unfit(f"{operation.name} lacks {', '.join(message.FindInitializationErrors())}")
+            raise WrongAnswer(f"{operation.name} lacks {', '.join(message.FindInitializationErrors())}")
         check_text(message)
         _check_rows(message)
     except (DecodeError, CodecError) as cause:
-        raise Unfit(f"{operation.name}: {cause}") from cause
+        raise WrongAnswer(f"{operation.name}: {cause}") from cause
 
 
 def _check_rows(message: Message) -> None:

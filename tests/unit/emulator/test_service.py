@@ -1,0 +1,73 @@
+"""The service without ports: instances and settings; other controls are tested through the admin port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ots_emulator import Emulator, ManualClock, Settings
+from ots_emulator.refusal import Refusal
+from ots_emulator.service import Service
+
+KEYS = {"id": "secret"}
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service({"one": KEYS}, Settings(), ManualClock())
+
+
+def test_instances_come_and_go(service: Service) -> None:
+    service.add_instance("two", KEYS)
+    assert sorted(service.instances) == ["one", "two"]
+
+    service.remove_instance("one")
+    assert sorted(service.instances) == ["two"]
+
+
+def test_an_instance_has_one_name(service: Service) -> None:
+    with pytest.raises(Refusal, match="instance 'one' exists"):
+        service.add_instance("one", KEYS)
+    with pytest.raises(Refusal, match="no instance 'three', there are: one"):
+        service.remove_instance("three")
+
+
+def test_changed_settings_reach_every_instance(service: Service) -> None:
+    changed = service.change_settings(page_rows=7)
+
+    assert changed.page_rows == 7
+    assert service.instances["one"].settings is service.application.settings is service.settings is changed
+
+
+def test_a_clock_that_a_test_moves_is_moved_itself(service: Service) -> None:
+    before = service.clock.now()
+
+    assert service.advance_clock(-3600) == service.clock.now() == before - 3600
+
+
+def test_unknown_tunnels_are_named(service: Service) -> None:
+    with pytest.raises(Refusal, match="no tunnel 'copy' in instance 'one'"):
+        service.expire_tunnel("one", "copy")
+
+
+def test_a_closed_directory_refuses_calls_and_is_free(tmp_path: Path) -> None:
+    first = Service({"one": KEYS}, Settings(), ManualClock(), tmp_path)
+    first.set_partitions("one", "t", 5)
+    first.close()
+
+    with pytest.raises(Refusal, match="Internal server error"):
+        first.instances["one"].journal.check_writable()
+    second = Service({"one": KEYS}, Settings(), ManualClock(), tmp_path)
+    assert second.instances["one"].partition_aims == {"t": 5}
+    second.close()
+
+
+def test_the_emulator_offers_the_controls_of_its_service() -> None:
+    emulator = Emulator(clock=ManualClock())
+
+    emulator.set_partitions("demo", "t", 3)
+    emulator.change_settings(page_rows=9)
+
+    assert emulator.instances["demo"].partition_aims == {"t": 3}
+    assert emulator.settings.page_rows == 9
