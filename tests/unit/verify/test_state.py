@@ -1,11 +1,9 @@
-"""A comparison's state: what is stored, what is refused, and the file that is replaced atomically."""
+"""A comparison's state and report: what is stored, shown and refused."""
 
 from __future__ import annotations
 
 import json
-import os
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,7 +15,6 @@ from ots_tunnel.verify.comparison import CellDifference, Comparison, Difference,
 from ots_tunnel.verify.report import Outcome, report_document, report_lines
 from ots_tunnel.verify.state import VerifyState, default_name, refuse_other_task
 from ots_tunnel.verify.state_document import TablePlace, VerifyTask
-from ots_tunnel.verify.state_file import StateFile, read_state_file
 
 PLACE = TablePlace(endpoint="http://h:1", instance="shop", table="orders")
 COPY = PLACE.model_copy(update={"table": "copy"})
@@ -132,58 +129,6 @@ def test_the_default_name_depends_on_both_tables() -> None:
     assert name.startswith("verify-orders-")
     assert name == default_name(PLACE, COPY)
     assert name != default_name(PLACE, COPY.model_copy(update={"endpoint": "http://other:1"}))
-
-
-def test_the_file_is_written_at_most_once_a_second_and_holds_the_newest(tmp_path: Path) -> None:
-    now = 100.0
-    text = "a"
-    path = tmp_path / "state.json"
-    file = StateFile(path, lambda: text, clock=lambda: now)
-    file.changed()
-    assert path.read_text() == "a"
-
-    text, now = "b", 100.9
-    file.changed()
-    file.write_if_due()
-    assert path.read_text() == "a"
-
-    now = 101.0
-    file.write_if_due()
-    assert path.read_text() == "b"
-
-    text, now = "c", 200.0
-    file.write_if_due()
-    assert path.read_text() == "b", "nothing was said to have changed"
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert list(tmp_path.iterdir()) == [path]
-    file.remove()
-    file.remove()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_write_that_fails_leaves_the_former_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "state.json"
-    path.write_text("former")
-    file = StateFile(path, lambda: "new")
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ConfigError, match=r"state\.json: the state cannot be written: No space left on device"):
-        file.write()
-
-    assert path.read_text() == "former"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_missing_file_is_no_state(tmp_path: Path) -> None:
-    assert read_state_file(tmp_path / "none") is None
-    with pytest.raises(ConfigError, match="Is a directory"):
-        read_state_file(tmp_path)
-    (tmp_path / "binary").write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="not the state of a comparison"):
-        read_state_file(tmp_path / "binary")
 
 
 def test_reports_say_what_was_left_out() -> None:
