@@ -32,7 +32,7 @@ class Settings:
     initialising_seconds: float = 300.0
     """A tunnel may stay in its first stage so long before the object says so (docs/architecture.md 3)."""
     spark_missing_seconds: float = 60.0
-    """An application nobody picked up for so long means that there is no Spark operator."""
+    """An application without a state for this long means that no Spark operator looks at it."""
     delete_seconds: float = 600.0
     """How long deletion tries to delete the tunnel before it leaves it behind (docs/architecture.md 3.6)."""
     backoff_seconds: float = 1.0

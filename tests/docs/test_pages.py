@@ -60,7 +60,7 @@ def test_a_page_has_one_title_and_no_level_is_skipped(each: Page) -> None:
 @pytest.mark.parametrize("each", [each for each in PAGES if str(each) != WORD_LIST], ids=str)
 @pytest.mark.parametrize("habit", HABITS)
 def test_the_prose_is_plain(each: Page, habit: str) -> None:
-    assert re.findall(habit, each.written, re.IGNORECASE) == []
+    assert re.findall(habit, each.prose, re.IGNORECASE) == []
 
 
 def test_the_readme_is_short() -> None:

@@ -124,7 +124,7 @@ class TunnelSpec(ApiModel):
             rule(
                 "self.deletionPolicy != 'Delete' || self.source.tunnel.managementPolicy == 'CreateIfMissing'",
                 "deletionPolicy Delete needs tunnel.managementPolicy CreateIfMissing: "
-                "a tunnel of somebody else is not ours to delete",
+                "only tunnels that the object created are deleted",
                 field=".deletionPolicy",
             ),
         )
