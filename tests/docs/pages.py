@@ -16,7 +16,6 @@ DOCS = ROOT / "docs"
 _FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
-_GENERATED = re.compile(r"<!-- ([^>]*): begin -->.*?<!-- \1: end -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -55,11 +54,6 @@ class Page:
     def prose(self) -> str:
         """The text without code blocks and comments."""
         return _COMMENT.sub("", _FENCE.sub("", self.text))
-
-    @cached_property
-    def written(self) -> str:
-        """The prose without its generated parts, whose words are the code's."""
-        return _COMMENT.sub("", _FENCE.sub("", _GENERATED.sub("", self.text)))
 
     @cached_property
     def headings(self) -> tuple[str, ...]:

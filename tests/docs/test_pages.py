@@ -13,7 +13,6 @@ from tests.docs.pages import DOCS, ROOT, Page, page, pages
 PAGES = list(pages())
 #: A page for people has a length that people read.
 README_BYTES = 9 * 1024
-LINE_LENGTH = 120
 #: Words and turns that CONTRIBUTING.md replaces by plain ones.
 HABITS = (
     r"\bfor ever\b",
@@ -78,10 +77,3 @@ def test_every_example_is_described() -> None:
     described = set(page("docs/examples/README.md").links)
 
     assert {path.name for path in Path(DOCS / "examples").glob("*.py")} <= described
-
-
-@pytest.mark.parametrize("each", PAGES, ids=str)
-def test_lines_are_as_short_as_those_of_the_code(each: Page) -> None:
-    long = [line for line in each.written.splitlines() if len(line) > LINE_LENGTH and not line.startswith("|")]
-
-    assert [line for line in long if " " in line.strip()] == []
