@@ -27,7 +27,7 @@ from ots_tunnel.demo.flights import find_flights, flights_schema, read_keys
 from ots_tunnel.demo.load import Target, load_flights
 from ots_tunnel.demo.writer import ChangeWriter
 from ots_tunnel.errors import TunnelError
-from ots_tunnel.model import Credentials, TunnelId, TunnelType
+from ots_tunnel.model import ChannelStatus, ChannelType, Credentials, TunnelId, TunnelType
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.tables.destination import ensure_destination
 from ots_tunnel.verify.compare import Comparison, compare_tables
@@ -166,13 +166,17 @@ class LocalDemo:
     def _has_stream_channel(self) -> bool:
         """Whether the existing rows are copied, because a worker holds a stream channel."""
         held = [channel for worker in self._workers for channel in worker.status.document()["channels"]]
-        return any(channel["type"] == "Stream" for channel in held)
+        return any(channel["type"] == ChannelType.STREAM for channel in held)
 
     async def _has_consumed(self, tunnel_id: TunnelId, moment: float) -> bool:
         async with self._client() as client:
             description = await client.describe_tunnel(SOURCE, TUNNEL, tunnel_id)
-        living = [c for c in description.channels if c.channel_type == "Stream" and c.status.name != "TERMINATED"]
-        return bool(living) and all(channel.consume_point_ns / 1e9 >= moment for channel in living)
+        following = [
+            channel
+            for channel in description.channels
+            if channel.channel_type is ChannelType.STREAM and channel.status is not ChannelStatus.TERMINATED
+        ]
+        return bool(following) and all(channel.consume_point_ns / 1e9 >= moment for channel in following)
 
     async def _compare(self) -> Comparison:
         self._say("4. both tables compared by full scans: every row, cell and cell version")
