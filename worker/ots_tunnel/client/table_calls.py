@@ -164,7 +164,7 @@ def join_parts(response: pb.GetRangeResponse, part: pb.GetRangeResponse) -> pb.G
         offset = last.end
     added = scan_row(part.rows, check_header(part.rows)) if part.rows else None
     if last is None or added is None or last.key != added.key:
-        raise CodecError("a row that was cut does not go on in the next answer")
+        raise CodecError("the next answer does not continue the row that was cut")
     cells = [(cell.raw, cell.checksum) for cell in (*last.cells, *added.cells)]
     whole = join_row(last.key, last.key_checksums, cells, header=False)
     joined = pb.GetRangeResponse()

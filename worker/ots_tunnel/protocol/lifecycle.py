@@ -26,9 +26,9 @@ class ClientEvent(enum.Enum):
     """Events in the life of a client."""
 
     CONNECTED = "connected"
-    LOST = "unknown to the service, or silent for too long"
-    STOPPED = "told to stop, or complete"
-    REFUSED = "refused for good"
+    LOST = "unknown to the service, or without a heartbeat"
+    STOPPED = "stopped or complete"
+    REFUSED = "refused permanently"
 
 
 #: (state, event) -> next state. A missing pair cannot happen.

@@ -40,7 +40,7 @@ class Record:
         """Wire bytes of the key cells: equal exactly for equal keys; nothing is decoded.
 
         Raises:
-            CodecError: the body is no row.
+            CodecError: the body is not a row.
         """
         if self._key is None:
             self._key = scan_key(self.body, check_header(self.body))
@@ -51,7 +51,7 @@ class Record:
         """The key columns in the table's order.
 
         Raises:
-            CodecError: the body is no row, or a checksum is wrong.
+            CodecError: the body is not a row, or a checksum is wrong.
         """
         if self._row is not None:
             return self._row.primary_key
@@ -63,7 +63,7 @@ class Record:
         """The cells: all of a put, the touched ones of an update, none of a delete.
 
         Raises:
-            CodecError: the body is no row, a checksum is wrong, or a put has no value.
+            CodecError: the body is not a row, a checksum is wrong, or a put has no value.
         """
         if self._row is None:
             row = decode_row(self.body)
@@ -72,19 +72,19 @@ class Record:
         return self._row.columns
 
     def column(self, name: str) -> Column | None:
-        """The first cell of this name, the newest version of its column; None where there is none.
+        """The first cell of this name, the newest version of its column; None if there is no such cell.
 
         Raises:
-            CodecError: the body is no row, a checksum is wrong, or a put has no value.
+            CodecError: the body is not a row, a checksum is wrong, or a put has no value.
         """
         return next((column for column in self.columns if column.name == name), None)
 
     @property
     def write_body(self) -> bytes:
-        """The row without its extension: what a write takes.
+        """The row without its extension, as a write needs it.
 
         Raises:
-            CodecError: the body is no row.
+            CodecError: the body is not a row.
         """
         return strip_extension(self.body)
 
@@ -93,7 +93,7 @@ class Record:
         """Position in the stream, None for base data.
 
         Raises:
-            CodecError: the body is no row.
+            CodecError: the body is not a row.
         """
         return read_sequence(self.body)
 
@@ -102,7 +102,7 @@ class Record:
         """Previous values of the stream's origin columns; empty where there are none.
 
         Raises:
-            CodecError: the bytes are no row, or a checksum is wrong.
+            CodecError: the bytes are not a row, or a checksum is wrong.
         """
         if not self.origin:
             return ()
