@@ -57,7 +57,7 @@ async def heartbeat(headers: dict[str, str]) -> tuple[int, str]:
     ids=["v2", "v2 with token", "v4"],
 )
 async def test_signatures_of_the_worked_heartbeat_are_taken(headers: dict[str, str]) -> None:
-    assert await heartbeat(HEARTBEAT | headers) == (400, "OTSParameterInvalid")  # there is no such tunnel
+    assert await heartbeat(HEARTBEAT | headers) == (400, "OTSParameterInvalid")  # the tunnel does not exist
     assert await heartbeat(HEARTBEAT | headers | {"x-ots-trace-id": "other"}) == (403, "OTSAuthFailed")
 
 

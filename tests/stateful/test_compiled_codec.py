@@ -30,7 +30,7 @@ LOOKS: dict[str, Callable[[object], object]] = {
 
 
 def outcome(look: Callable[[object], object], record: object) -> object:
-    """What a look at a record gives; NaN and signed zero are told apart by their text."""
+    """Everything that can be read from a record; NaN and signed zero differ by their text."""
     try:
         return repr(look(record))
     except CodecError as error:
@@ -51,7 +51,7 @@ def test_single_columns_are_those_of_the_row(row: DecodedRow, action: Action) ->
     for name in {"absent", *(column.name for column in row.columns)}:
         ours = outcome(lambda record, name=name: record.column(name), native.Record(action, wire))  # type: ignore[misc]
         reference = outcome(lambda record, name=name: record.column(name), PythonRecord(action, wire))  # type: ignore[misc]
-        # A put without a value elsewhere in the row does not matter to who asks for this column.
+        # A put without a value elsewhere in the row does not matter for this column.
         assert ours == reference or "put without a value" in str(reference)
 
 

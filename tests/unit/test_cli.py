@@ -131,10 +131,10 @@ def test_an_end_time_without_time_zone_is_refused(document: Path) -> None:
     ],
 )
 def test_exit_codes(error: Exception, code: int) -> None:
-    told = Explained("in words")
-    told.__cause__ = error
+    explained = Explained("in words")
+    explained.__cause__ = error
 
-    assert exit_code(error) == exit_code(told) == code
+    assert exit_code(error) == exit_code(explained) == code
 
 
 def test_the_help_lists_every_exit_code() -> None:

@@ -36,7 +36,7 @@ class Log:
         self._filter = RepeatedWarnings(clock=lambda: self.now)
 
     def write(self, level: int = logging.WARNING, message: str = "heartbeat failed", **extra: Any) -> int | None:
-        """How many like it were left out; None when it is left out itself."""
+        """Number of equal warnings left out before this one; None if this one is left out."""
         record = logging.makeLogRecord({"name": "worker", "levelno": level, "msg": message, **extra})
         return getattr(record, "left_out", 0) if self._filter.filter(record) else None
 

@@ -144,7 +144,7 @@ async def test_a_cut_answer_is_lost(server: RawServer, send: Send) -> None:
         await pending
 
 
-async def test_nobody_listening_is_a_connect_error() -> None:
+async def test_a_closed_port_is_a_connect_error() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -244,7 +244,7 @@ async def test_a_connection_that_was_closed_while_idle_is_not_used_again(server:
     await transport.close()
 
 
-async def test_bytes_that_nobody_asked_for_end_a_connection(server: RawServer) -> None:
+async def test_bytes_without_a_request_end_a_connection(server: RawServer) -> None:
     transport = AioTransport(server.endpoint)
     await transport.send(request(), timeout=5)
     server.last.write(OK)

@@ -353,7 +353,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(tmp_path: Path, path: str, 
         (b"5: five", "5: unknown, allowed is source, sink, client, delivery, http"),
     ],
 )
-def test_a_file_that_is_no_document(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_without_a_document_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "worker.yaml"
     file.write_bytes(content)
 

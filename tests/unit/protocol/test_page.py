@@ -43,7 +43,7 @@ def test_whether_there_may_be_more(may_more: bool) -> None:
     ("body", "message"),
     [
         (b"", "lacks next_token"),
-        (page()[:-1], "is no ReadRecordsResponse"),
+        (page()[:-1], "is not a ReadRecordsResponse"),
         (b"\x12\x01\xff", "not UTF-8"),
         (b"\x0a\x00\x12\x01x", "lacks"),
     ],

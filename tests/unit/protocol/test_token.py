@@ -34,13 +34,13 @@ NO_TOKENS = [
 
 
 @pytest.mark.parametrize("token", NO_TOKENS)
-def test_what_is_no_token_is_refused(token: Token) -> None:
+def test_a_malformed_token_is_refused(token: Token) -> None:
     with pytest.raises(CodecError):
         parse_token(token)
 
 
 @pytest.mark.parametrize("token", NO_TOKENS)
-def test_what_is_no_token_is_not_of_the_stream(token: Token) -> None:
+def test_a_malformed_token_is_not_of_the_stream(token: Token) -> None:
     assert not is_stream_token(token)
 
 

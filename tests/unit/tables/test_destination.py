@@ -72,7 +72,7 @@ def test_more_than_the_source_is_fine(ttl: int, versions: int) -> None:
     assert check_destination(SOURCE, found) == ()
 
 
-def test_cells_that_live_for_ever_need_a_table_where_they_do() -> None:
+def test_cells_without_expiry_need_a_table_without_expiry() -> None:
     source = replace(SOURCE, ttl_seconds=-1)
     [problem] = check_destination(source, replace(planned_schema(source, "copy"), ttl_seconds=10**9))
 

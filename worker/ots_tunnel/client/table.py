@@ -72,7 +72,7 @@ class TableClient:
         """Write up to 200 rows; returns one outcome per row, in order. Tried once: the sink decides what it repeats.
 
         Args:
-            timeout: seconds in all.
+            timeout: seconds in total.
             before_send: see `transport.Transport.send`.
         """
         answer, _ = await self._caller.call(

@@ -1,6 +1,8 @@
-"""How soon a stream channel is read again when the last page did not say that more is there; pure.
+"""Pauses between the reads of a stream channel whose last page did not announce more records; pure.
 
-The pace of a channel follows what its pages bring:
+Theory of operation
+-------------------
+The pace of a channel follows the records that its pages hold:
 
     pace         pause before the next read        an empty page           a page with records
     UNKNOWN      none: the first read              BACKING_OFF, step 0     BACKING_OFF, step 0
@@ -27,7 +29,7 @@ from typing import Final, Self
 
 from ots_tunnel.protocol.backoff import Backoff
 
-#: A page beyond one of these counts as full where the service does not say whether more is there.
+#: A page beyond one of these counts as full where the service does not announce more.
 FULL_PAGE_ROWS: Final = 500
 FULL_PAGE_BYTES: Final = 900 * 1024
 
@@ -46,14 +48,14 @@ TICK: Final = 0.5
 
 
 class Pace(enum.Enum):
-    """What the last pages say about a channel."""
+    """Pace of a channel's reads."""
 
     UNKNOWN = enum.auto()
     """Nothing yet, or the last page was full."""
     BACKING_OFF = enum.auto()
     """Empty pages lengthen the pause, records shorten it."""
     TRICKLING = enum.auto()
-    """The shortest pause of the schedule brought several records at once."""
+    """Several records arrived within the shortest pause of the schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class IdleReads:
         Args:
             rows: records of the page.
             size_bytes: bytes of the answer.
-            may_more: whether the service announces more; None where it does not say.
+            may_more: whether the service announces more; None if it does not say.
         """
         if reads_on(may_more=may_more, rows=rows, size_bytes=size_bytes):
             return None
@@ -113,7 +115,7 @@ def reads_on(*, may_more: bool | None, rows: int, size_bytes: int) -> bool:
     """Whether to read the next page at once.
 
     Args:
-        may_more: what the service announces; it alone decides where it says anything.
+        may_more: what the service announces; it alone decides unless it is None.
         rows: records of the page.
         size_bytes: bytes of the answer.
     """

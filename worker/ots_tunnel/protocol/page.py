@@ -50,7 +50,7 @@ def read_page_in_python(body: bytes) -> PageContent:
     try:
         message.ParseFromString(body)
     except DecodeError as error:
-        raise CodecError(f"answer of {len(body)} bytes is no ReadRecordsResponse") from error
+        raise CodecError(f"answer of {len(body)} bytes is not a ReadRecordsResponse") from error
     missing = message.FindInitializationErrors()
     if missing:
         raise CodecError(f"ReadRecordsResponse lacks {', '.join(missing[:5])}")

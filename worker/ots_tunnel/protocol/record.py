@@ -22,7 +22,7 @@ class Record:
     Args:
         action: what happened to the row.
         body: PlainBuffer with header and exactly one row.
-        origin: PlainBuffer with the previous values of the stream's origin columns, None where there are none.
+        origin: PlainBuffer with the previous values of the stream's origin columns, None if the record has none.
     """
 
     __slots__ = ("_key", "_origin_row", "_row", "action", "body", "origin")
@@ -99,7 +99,7 @@ class Record:
 
     @property
     def origin_columns(self) -> tuple[Column, ...]:
-        """Previous values of the stream's origin columns; empty where there are none.
+        """Previous values of the stream's origin columns; empty if the record has none.
 
         Raises:
             CodecError: the bytes are not a row, or a checksum is wrong.

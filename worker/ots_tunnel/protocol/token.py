@@ -52,7 +52,7 @@ def parse_token(token: Token) -> TokenContent:
         # Version 1 lacks one field and is otherwise the same message.
         content = tunnel_pb2.TokenContentV2.FromString(outer.content)
     except (binascii.Error, ValueError, DecodeError) as error:
-        raise CodecError("token is no base64 of a token message") from error
+        raise CodecError("token is not base64 of a token message") from error
     if not isinstance(content.iterator, str):
         raise CodecError("token's iterator is not UTF-8")
     return TokenContent(

@@ -101,7 +101,7 @@ def parse_response(op: Operation, response: HttpResponse) -> Any:
     try:
         message.ParseFromString(body)
     except DecodeError as error:
-        raise CodecError(f"answer of {len(body)} bytes is no {name}") from error
+        raise CodecError(f"answer of {len(body)} bytes is not a {name}") from error
     missing = message.FindInitializationErrors()
     if missing:
         raise CodecError(f"{name} lacks {', '.join(missing[:5])}")

@@ -85,7 +85,7 @@ class AnswerReader:
         if self._left > 0:
             return None
         if self._left < 0:
-            raise CodecError(f"an answer is {-self._left} bytes longer than it says")
+            raise CodecError(f"an answer is {-self._left} bytes longer than its content-length")
         return self._answer(self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces))
 
     def end(self) -> HttpResponse | None:
@@ -125,7 +125,7 @@ class AnswerReader:
             self._chunks = _Chunks()
         elif length is not None:
             if not (length.isascii() and length.isdigit()):
-                raise CodecError(f"content-length {length[:40]!r} is no number")
+                raise CodecError(f"content-length {length[:40]!r} is not a number")
             self._left = int(length)
         else:
             self._left = None
@@ -167,7 +167,7 @@ class _Chunks:
             if len(self._data) < begin + size + 2:
                 return False
             if self._data[begin + size : begin + size + 2] != b"\r\n":
-                raise CodecError("a chunk is longer than it says")
+                raise CodecError("a chunk is longer than its size")
             self.pieces.append(self._data[begin : begin + size])
             self._data = self._data[begin + size + 2 :]
 
@@ -175,7 +175,7 @@ class _Chunks:
 def _chunk_size(line: bytes) -> int:
     digits = line.partition(b";")[0].strip()
     if not _HEX.fullmatch(digits):
-        raise CodecError(f"{line[:40]!r} is no size of a chunk")
+        raise CodecError(f"{line[:40]!r} is not the size of a chunk")
     return int(digits, 16)
 
 
@@ -188,7 +188,7 @@ def parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
     first, *lines = head.split(b"\r\n")
     found = _STATUS_LINE.fullmatch(first)
     if found is None:
-        raise CodecError(f"{first[:40]!r} is no status line")
+        raise CodecError(f"{first[:40]!r} is not a status line")
     headers: dict[str, str] = {}
     for line in lines:
         name, value = _header(line)
@@ -201,5 +201,5 @@ def parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
 def _header(line: bytes) -> tuple[str, str]:
     name, colon, value = line.decode("latin-1").partition(":")
     if not colon or not name or name != name.strip():
-        raise CodecError(f"{line[:40]!r} is no header")
+        raise CodecError(f"{line[:40]!r} is not a header")
     return name.lower(), value.strip()

@@ -154,7 +154,7 @@ def _encode_timestamp(timestamp_ms: int) -> bytes:
     try:
         return I64.pack(timestamp_ms)
     except struct.error as error:
-        raise CodecError(f"timestamp {timestamp_ms!r} is no 64-bit integer of milliseconds") from error
+        raise CodecError(f"timestamp {timestamp_ms!r} is not a 64-bit integer of milliseconds") from error
 
 
 # Names repeat in every row; sharing them also saves memory.

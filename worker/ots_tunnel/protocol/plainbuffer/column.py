@@ -1,4 +1,4 @@
-"""One cell of a row: the Python class, or its compiled twin where there is one."""
+"""One cell of a row: the Python class, or its compiled twin if the package has one."""
 
 from __future__ import annotations
 

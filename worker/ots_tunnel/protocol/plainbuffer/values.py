@@ -18,7 +18,7 @@ _FALSE = bytes((BOOLEAN, 0))
 _NUMBER_BYTES = 1 + 8
 _BOOLEAN_BYTES = 1 + 1
 _MARKER_BYTES = 1
-#: Variant and inner length: what stands before the bytes of a text or a blob.
+#: Variant and inner length, before the bytes of a text or a blob.
 _TEXT_AT = 1 + 4
 _MARKERS = {marker.value: marker for marker in Marker}
 

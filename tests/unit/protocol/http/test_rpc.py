@@ -216,7 +216,7 @@ def test_only_reads_are_idempotent() -> None:
 
 @pytest.mark.parametrize("operation", [TUNNEL_OPERATIONS["Heartbeat"], TABLE_OPERATIONS["BatchWriteRow"]])
 @pytest.mark.parametrize("token", [None, "sts"])
-def test_the_signature_is_over_the_sorted_headers_whoever_signs(operation: Operation, token: str | None) -> None:
+def test_the_signature_covers_the_sorted_headers_of_every_operation(operation: Operation, token: str | None) -> None:
     request = build_request(
         operation, b"body", instance=" i ", credentials=Credentials("id", "secret", token), now=0, trace_id="trace"
     )

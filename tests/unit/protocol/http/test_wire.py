@@ -116,7 +116,7 @@ def test_when_another_request_may_follow(line: bytes, version: bytes, reuse: boo
         b"HTTP/1.1 200 OK\r\n" + b"a" * HEAD_LIMIT,
     ],
 )
-def test_what_is_no_answer_is_refused(message: bytes) -> None:
+def test_a_malformed_answer_is_refused(message: bytes) -> None:
     with pytest.raises(CodecError):
         read(message)
 

@@ -143,14 +143,14 @@ def test_record_counts_both_rows() -> None:
     assert Record(Action.PUT, body).size == len(body)
 
 
-def test_put_without_value_is_no_cell_of_a_record() -> None:
+def test_a_put_without_a_value_is_refused_as_a_cell_of_a_record() -> None:
     record = Record(Action.UPDATE, encode_row(KEY, [Column("c", None, 5)]))
 
     with pytest.raises(CodecError, match="put without a value"):
         _ = record.columns
 
 
-def test_delete_of_a_column_is_no_put() -> None:
+def test_a_deleted_column_differs_from_a_put() -> None:
     columns = (Column("c", None, None, CellOp.DELETE_ALL_VERSIONS),)
 
     assert Record(Action.UPDATE, encode_row(KEY, columns)).columns == columns
