@@ -138,7 +138,7 @@ def _progress(world: World, label: str) -> SnapshotProgress | None:
     try:
         progress = read_progress(record)
     except CodecError:
-        # a copy without a readable record starts again: rows are written twice, none is missed
+        # without a readable record nothing proves that a split is done
         return None
     return progress if progress.label == label else None
 
