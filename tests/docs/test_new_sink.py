@@ -28,6 +28,8 @@ MOST_LINES = 150
 IMPORTS = """
 import asyncio
 import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -36,6 +38,7 @@ import pytest
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.config.base import ConfigModel, NonEmptyPath
 from ots_tunnel.errors import SinkRejected
+from ots_tunnel.model import ChannelId
 from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.sinks.choice import Implementation
 from ots_tunnel.sinks.json_record import json_form
