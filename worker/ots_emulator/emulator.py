@@ -118,7 +118,7 @@ class Emulator:
             thread.__exit__(kind, error, trace)
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method in the emulator's thread and store what it changes.
+        """Call a method in the emulator's thread and store its changes.
 
         Raises:
             RuntimeError: it was not started by ``with``. Refusal: raised by the method.

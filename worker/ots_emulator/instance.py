@@ -48,7 +48,7 @@ class Instance:
     # Tables
 
     def count_table_operation(self, now: float) -> None:
-        """Refuse table calls above the limit per second, where there is one.
+        """Refuse table calls above the limit per second, if one is set.
 
         Raises:
             Refusal: OTSQuotaExhausted.

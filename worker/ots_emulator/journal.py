@@ -40,7 +40,7 @@ class Journal(TableListener, Protocol):
         ...
 
     def commit(self) -> None:
-        """Store what changed since the last commit; only then may the answer be sent.
+        """Store all changes since the last commit; the answer is sent only after that.
 
         Raises:
             Refusal: OTSInternalServerError, the changes could not be stored.

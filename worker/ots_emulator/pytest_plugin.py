@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class EmulatedInstance:
-    """What a test needs to connect, and the controls of its instance."""
+    """Addresses and key pair for the clients of a test, and the controls of its instance."""
 
     server: Emulator
     instance: str

@@ -63,7 +63,7 @@ class Service:
         return storage
 
     def commit(self) -> None:
-        """Store what controls have changed; calls of clients store their own changes.
+        """Store the changes of controls; calls of clients store their own changes.
 
         Raises:
             Refusal: OTSInternalServerError, the changes could not be stored.
@@ -92,7 +92,7 @@ class Service:
         """Return an instance.
 
         Raises:
-            Refusal: there is none of this name.
+            Refusal: no instance has this name.
         """
         if name not in self.instances:
             raise parameter_invalid(f"no instance {name!r}, there are: {', '.join(sorted(self.instances))}")
@@ -116,7 +116,7 @@ class Service:
         """Delete an instance with its tables.
 
         Raises:
-            Refusal: there is none of this name.
+            Refusal: no instance has this name.
         """
         instance = self.instance(name)
         for table in list(instance.tables):

@@ -14,7 +14,7 @@ _DEADLINE = 10.0
 
 
 class Runnable(Protocol):
-    """What can run in the thread: `Emulator`, or a double of it."""
+    """Interface of an object that runs in the thread: `Emulator`, or a double of it."""
 
     @property
     def endpoint(self) -> str:
@@ -39,7 +39,7 @@ class Runnable(Protocol):
         ...
 
     def commit(self) -> None:
-        """Store what a call from another thread has changed."""
+        """Store the changes of a call from another thread."""
         ...
 
 

@@ -195,7 +195,7 @@ def _check_texts(request: pb.BatchWriteRowRequest) -> None:
 
 
 def _check_repeated(writes: Sequence[RowWrite], *, allowed: bool) -> None:
-    """Refuse what rows of one key must not carry; they are executed in request order (docs/data-plane.md 2.5)."""
+    """Refuse conditions and second increments on repeated rows (docs/data-plane.md 2.5)."""
     keys = [write.span.key for write in writes]
     if len(set(keys)) == len(keys):
         return

@@ -1,4 +1,4 @@
-"""What a call may have changed and the database does not hold yet."""
+"""Marks of possible changes that the database does not hold yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal of an instance with a data directory: it marks what a call touches and stores the difference.
+"""The journal of an instance with a data directory: it marks the objects a call touches and stores the difference.
 
 Theory of operation
 -------------------
@@ -52,7 +52,7 @@ class DiskJournal:
     """Stores one instance in a data directory.
 
     Args:
-        instance: what is stored.
+        instance: the stored instance.
         storage: the data directory.
         number: number of the instance's document.
     """
@@ -126,7 +126,7 @@ class DiskJournal:
             raise _not_stored()
 
     def commit(self) -> None:
-        """Store what changed since the last commit, whole or not at all.
+        """Store all changes since the last commit, completely or not at all.
 
         Raises:
             Refusal: OTSInternalServerError, the changes could not be stored.
@@ -143,7 +143,7 @@ class DiskJournal:
             raise
 
     def changes(self) -> Batch:
-        """Return what changed since the last time; from now on it counts as stored."""
+        """Return all changes since the last time; from then on they count as stored."""
         batch = Batch()
         instance = self._instance
         if self._aims != instance.partition_aims:

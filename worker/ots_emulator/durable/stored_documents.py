@@ -31,7 +31,7 @@ class StoredDocuments:
         return self._stored[kept][0]
 
     def adopt(self, kept: Kept, number: int) -> None:
-        """Take over what was read from a document; it is written again when it differs from what it is now."""
+        """Register an object that was read from a document; it is written again after a change."""
         self._stored[kept] = number, facts_of(kept)
 
     def save(self, kept: Kept, owner: int, schema: KeySchema, batch: Batch, *, force: bool = False) -> bool:

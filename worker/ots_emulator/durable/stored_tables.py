@@ -15,7 +15,7 @@ from ots_emulator.tables.table import Table
 
 @dataclass(slots=True)
 class RowPlaces:
-    """Where the rows of a table are stored; a new row goes behind the last one."""
+    """Places of the rows of a table; a new row is appended."""
 
     taken: dict[Key, int]
     next: int
@@ -30,7 +30,7 @@ class RowPlaces:
 
 
 class StoredTables:
-    """Compares tables with what is stored of them.
+    """Compares tables with their stored form.
 
     Args:
         storage: sweeps deleted rows and entries away.

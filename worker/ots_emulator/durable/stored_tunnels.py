@@ -16,7 +16,7 @@ Member = TunnelChannel | Client
 
 
 class StoredTunnels:
-    """Compares tunnels with what is stored of them.
+    """Compares tunnels with their stored form.
 
     Args:
         documents: the documents of the instance.

@@ -140,7 +140,7 @@ class Application:
         return _Outcome(200, "", content, now, caller, faults)
 
     def _admit(self, received: _Received, now: float) -> tuple[Operation, Caller]:
-        """Return what is called, and by which authenticated caller.
+        """Return the operation and its authenticated caller.
 
         Raises:
             Refusal: unknown operation, wrong signature, or a body that is too large.
@@ -158,7 +158,7 @@ class Application:
     def _execute(
         self, operation: Operation, caller: Caller, received: _Received, faults: InjectedFaults, now: float
     ) -> Content:
-        """Run the handler and store what it changed.
+        """Run the handler and store its changes.
 
         Raises:
             Refusal: an injected one, a malformed message, the handler's, or the changes could not be stored.
@@ -238,7 +238,7 @@ def _failed(
 
 
 def _answer(received: _Received, outcome: _Outcome) -> HttpResponse:
-    """Sign an answer, and compress it where the client asked for that."""
+    """Sign an answer, and compress it on request."""
     content = outcome.content
     body = Body(content) if isinstance(content, bytes) else content
     compressed = bool(body.content) and received.headers.get("x-ots-response-compress-type") == "deflate"
@@ -247,7 +247,7 @@ def _answer(received: _Received, outcome: _Outcome) -> HttpResponse:
 
 
 def _lose(answer: HttpResponse, faults: InjectedFaults, path: str) -> None:
-    """Raise what a fault rule injects instead of a complete answer."""
+    """Raise the injected loss of the answer, if any."""
     if faults.drop_response:
         raise ConnectionLost(f"answer to {path} lost on purpose")
     if faults.cut_response:

@@ -111,7 +111,7 @@ class ChangeLog:
         log._open = [partition for partition in log.partitions.values() if partition.closed_us is None]
         log._open.sort(key=lambda partition: partition.start)
         log._starts = [partition.start for partition in log._open]
-        # Times keep increasing, whatever the clock says now.
+        # Times keep increasing, also if the clock was set back.
         latest = (max(part.created_us, part.closed_us or 0, *part.times_us[-1:]) for part in log.partitions.values())
         log._last_us = max(last_us, *latest)
         return log
@@ -149,7 +149,7 @@ class ChangeLog:
         return self._open[bisect_right(self._starts, key) - 1]
 
     def end_of(self, partition: Partition) -> Key | None:
-        """Return where an open partition ends; None is the end of all keys."""
+        """Return the end of an open partition; None is the end of all keys."""
         following = self._open.index(partition) + 1
         return self._starts[following] if following < len(self._starts) else None
 

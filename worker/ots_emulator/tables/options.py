@@ -1,4 +1,4 @@
-"""What a table is created with: what can be changed later, and what stays fixed (docs/data-plane.md 2.4)."""
+"""Options of a table: those that UpdateTable changes, and those fixed at its creation (docs/data-plane.md 2.4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What UpdateTable changes; `time_to_live` in seconds, -1 keeps cells without end.
+    """Options that UpdateTable changes; `time_to_live` in seconds, -1 keeps cells without end.
 
     Reserved throughput, when it was increased and decreased (seconds), and `update_full_row` are only remembered.
     """
@@ -35,7 +35,7 @@ class DefinedColumn:
 
 @dataclass(frozen=True, slots=True)
 class FixedOptions:
-    """What is chosen when a table is created and never changes.
+    """Options that are chosen when a table is created and never change.
 
     A table has local transactions unless the request rules them out: not every client can ask for them.
     """

@@ -67,7 +67,7 @@ class Rows:
             keys = images.irange(end, start, inclusive=(False, True), reverse=True)
         else:
             keys = images.irange(start, end, inclusive=(True, False))
-        # A generator would cost as much as everything else.
+        # A generator would double the cost of a scan.
         keys, same = tee(keys)
         return zip(keys, map(images.__getitem__, same), strict=True)
 
@@ -164,7 +164,7 @@ class Rows:
 
     @property
     def expiry_dates(self) -> int:
-        """Number of dates kept to find expired rows; 0 where cells live without end."""
+        """Number of stored dates to find expired rows; 0 without a time to live."""
         return 0 if self._expiry is None else len(self._expiry)
 
     def change_time_to_live(self, time_to_live: int) -> None:
@@ -194,5 +194,5 @@ class Rows:
 
 
 def _oldest_ms(image: bytes) -> int | None:
-    """Return the time of a row's oldest cell, None where it has no cells."""
+    """Return the time of a row's oldest cell, None for a row without cells."""
     return min((cell.timestamp_ms or 0 for cell in scan_image(image).cells), default=None)

@@ -102,7 +102,7 @@ class Table:
         return self._rows.single_versions(key)
 
     def expire(self, now_ms: int) -> None:
-        """Remove what is older than the time to live."""
+        """Remove cells older than the time to live."""
         self._rows.expire(now_ms)
 
     # Writing

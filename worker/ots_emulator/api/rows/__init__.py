@@ -1,1 +1,1 @@
-"""What a row call does to single rows: checks, keys, filters, projections, pages and their cost."""
+"""Row calls below the level of requests: checks, keys, filters, projections, pages and their cost."""

@@ -68,7 +68,7 @@ def _scan(buffer: bytes) -> RowSpan:
 
 
 def check_row_key(span: RowSpan) -> None:
-    """Refuse a key that no table can have; needed only where the table does not check the key.
+    """Refuse a key that no table can have; needed only if no table checks the key.
 
     Raises:
         RequestRefusal: a marker or an over-long value.

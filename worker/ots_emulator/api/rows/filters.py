@@ -71,7 +71,7 @@ class TransferRule:
     cast: Callable[[str], Value]
 
     def apply(self, encoded: bytes) -> bytes | None:
-        """Return the encoded part of an encoded value, None where there is none."""
+        """Return the encoded part of an encoded value, None without a match."""
         value = decode_value(encoded)
         part = self.pattern.find(value) if isinstance(value, str) else None
         if part is None:

@@ -1,4 +1,4 @@
-"""One row of a write, from its bytes to what the client gets back.
+"""One row of a write, from its bytes to the returned content.
 
     RowWrite (read_write: the row alone) -> KeyedWrite (with_key: the row and its table) -> execute (the rows stored)
 
