@@ -53,10 +53,3 @@ def test_the_table_names_every_folder_of_the_tests() -> None:
     }
 
     assert folders <= named
-
-
-def test_every_target_of_make_is_mentioned() -> None:
-    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
-
-    for target in targets:
-        assert f"make {target}" in " ".join(CONTRIBUTING.text.split()), target
