@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from ots_emulator.__main__ import main as emulator_command
 from ots_tunnel.cli import cli
 from ots_tunnel_operator.__main__ import main as operator_command
 from tests.docs.pages import ROOT, pages
+from tests.docs.pages import page as page_of
 
 PROGRAMS = {"ots-tunnel": cli, "ots-emulator": emulator_command, "ots-tunnel-operator": operator_command}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -21,11 +24,11 @@ MODULES = re.compile(r"python -m ([\w.]+)")
 
 def code() -> Iterator[tuple[str, str]]:
     """Lines of code blocks without a language, and code in sentences, each with its page."""
-    for page in pages():
-        for block in page.blocks:
+    for each in pages():
+        for block in each.blocks:
             if block.language == "":
-                yield from ((str(page), line) for line in block.text.replace("\\\n", " ").splitlines())
-        yield from ((str(page), " ".join(span.split())) for span in re.findall(r"`([^`]+)`", page.prose))
+                yield from ((str(each), line) for line in block.text.replace("\\\n", " ").splitlines())
+        yield from ((str(each), " ".join(span.split())) for span in re.findall(r"`([^`]+)`", each.prose))
 
 
 def commands() -> Iterator[tuple[str, str]]:
@@ -78,6 +81,27 @@ def test_paths_that_are_named_exist() -> None:
             path = word.rstrip(".,:;")
             if path.startswith(folders) and not re.search(r"[<>*{}]|\.\.\.", path):
                 assert (ROOT / path).exists(), f"{page}: {path}"
+
+
+def dotted_names() -> list[str]:
+    """Modules and their members that the pages name."""
+    pattern = re.compile(r"(?:ots_tunnel|ots_emulator|ots_tunnel_operator)(?:\.\w+)+")
+    return sorted({span for _, span in code() if pattern.fullmatch(span)})
+
+
+@pytest.mark.parametrize("name", dotted_names())
+def test_names_of_modules_and_members_exist(name: str) -> None:
+    assert pkgutil.resolve_name(name) is not None
+
+
+def test_classes_of_the_building_blocks_are_in_their_modules() -> None:
+    section = page_of("docs/protocol.md").section("5.1 Building blocks")
+    rows = re.findall(r"^\| [^|]+ \| ([^|]+) \| `([\w.]+)` \|$", section, re.MULTILINE)
+
+    assert len(rows) > 5
+    for names, module in rows:
+        for name in re.findall(r"`(\w+)`", names):
+            assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
 
 
 def test_there_are_commands_to_check() -> None:
