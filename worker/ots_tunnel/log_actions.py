@@ -6,7 +6,6 @@ Every line of the package carries an action. A sentence may be reworded; an acti
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from typing import Self
 
 
@@ -151,7 +150,3 @@ class LogAction(enum.StrEnum):
         "topic",
     )
     SNAPSHOT_PROGRESS = "snapshot_progress", "Splits of a snapshot are done, or their record could not be written."
-
-
-#: Value -> description, in the order of a worker's life.
-DESCRIPTIONS: Mapping[str, str] = {action.value: action.description for action in LogAction}
