@@ -24,7 +24,7 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import Operation
 from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.transport import Transport
-from ots_tunnel.transport.sync import SendsBlocking
+from ots_tunnel.transport.sync import BlockingTransport
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class SyncServiceCaller:
 
     def __init__(
         self,
-        transport: SendsBlocking,
+        transport: BlockingTransport,
         instance: str,
         credentials: CredentialsProvider,
         *,

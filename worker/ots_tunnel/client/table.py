@@ -23,7 +23,7 @@ from ots_tunnel.protocol.page import all_rows_stored, encode_batch_write
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
-from ots_tunnel.transport.sync import SendsBlocking, SyncTransport
+from ots_tunnel.transport.sync import BlockingTransport, SyncTransport
 
 __all__ = [
     "KeyRange",
@@ -162,7 +162,7 @@ class SyncTableClient:
         endpoint: str,
         instance: str,
         credentials: CredentialsProvider,
-        transport: SendsBlocking | None = None,
+        transport: BlockingTransport | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.instance = instance

@@ -36,7 +36,7 @@ from ots_tunnel.protocol.page import PageContent, read_page
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
-from ots_tunnel.transport.sync import SendsBlocking, SyncTransport
+from ots_tunnel.transport.sync import BlockingTransport, SyncTransport
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class SyncTunnelClient:
         endpoint: str,
         instance: str,
         credentials: CredentialsProvider | Credentials,
-        transport: SendsBlocking | None = None,
+        transport: BlockingTransport | None = None,
     ) -> None:
         check_place(endpoint, instance)
         self.endpoint = endpoint

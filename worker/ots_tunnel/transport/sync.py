@@ -125,7 +125,7 @@ class SyncTransport:
             self._open.discard(connection)
 
 
-class SendsBlocking(Protocol):
+class BlockingTransport(Protocol):
     """The interface of `SyncTransport`, which tests implement too."""
 
     def send(
