@@ -61,6 +61,15 @@ bench: setup ## Measure worker and emulator; writes bench.json and the table of 
 lint: setup ## Lint, format, types, import contracts, generated files
 	@$(RUN) python -m tests.suite --only lint
 
+.PHONY: types
+types: setup ## Types of the three packages
+	@$(RUN) mypy
+
+.PHONY: coverage
+coverage: setup ## Measure the fast tests; the gate per package, and pages in build/coverage/html
+	@$(RUN) python -m tests.suite --only fast reference coverage && status=0 || status=$$?; \
+		$(RUN) coverage html --quiet; exit $$status
+
 .PHONY: format
 format: setup ## Format the code
 	@$(RUN) ruff format .

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "build" / "reports"
+MEASURED = ROOT / "build" / "coverage"
 HEAVY = "api or cluster or spark or long"
 
 
@@ -31,8 +34,13 @@ class Stage:
     what: str
     commands: tuple[tuple[str, ...], ...] = ()
     marks: str | None = None
+    folders: tuple[str, ...] = ()
     workers: int = 0
     timeout: int = 60
+    #: Whether its tests measure coverage, their child processes included.
+    is_measured: bool = False
+    #: Variables of its commands.
+    environment: Mapping[str, str] = field(default_factory=dict)
     #: Status 2 of a command means that this machine lacks something, as it said: the tests that need it are skipped.
     may_lack: bool = False
 
@@ -77,7 +85,23 @@ CLUSTER = Stage(
     ),
     may_lack=True,
 )
-FAST = Stage("fast", "unit, golden, property, integration, the vendor's own clients", marks=f"not ({HEAVY})", workers=4)
+FAST = Stage(
+    "fast",
+    "unit, golden, property, integration, the vendor's own clients",
+    marks=f"not ({HEAVY})",
+    workers=4,
+    is_measured=True,
+)
+#: The codec in Python is what the compiled one is compared with, and what runs where there was no compiler.
+REFERENCE = Stage(
+    "reference",
+    "the codec in Python under the tests of the protocol",
+    marks=f"not ({HEAVY})",
+    folders=("tests/unit/protocol", "tests/golden"),
+    environment={"OTS_TUNNEL_CODEC": "python"},
+    is_measured=True,
+)
+COVERAGE = Stage("coverage", "lines and branches per package", ((sys.executable, "-m", "tests.coverage_gate"),))
 API = Stage(
     "api",
     "the operator on a real API server; PySpark in a local session",
@@ -89,7 +113,7 @@ E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="
 LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600)
 
 #: The cluster before the tests: some of them look into what it brought.
-SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, API, E2E)
+SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, COVERAGE, API, E2E)
 LONG_RUN = (PROGRAMS, CLUSTER, LONG)
 
 
@@ -120,6 +144,8 @@ def _run(stage: Stage) -> Outcome:
     begin = time.monotonic()
     report = REPORTS / f"{stage.name}.xml"
     report.unlink(missing_ok=True)
+    if stage is FAST:  # the first that is measured
+        shutil.rmtree(MEASURED, ignore_errors=True)
     commands = stage.commands or (_pytest(stage, report),)
     outcome = Outcome(stage, 0, 0)
     for command in commands:
@@ -131,7 +157,7 @@ def _run(stage: Stage) -> Outcome:
 
 
 def _execute(command: tuple[str, ...], outcome: Outcome) -> None:
-    status = subprocess.run(command, cwd=ROOT, env=_environment(), check=False).returncode
+    status = subprocess.run(command, cwd=ROOT, env=_environment(outcome.stage), check=False).returncode
     if status == 2 and outcome.stage.may_lack:
         outcome.counts["skipped"] += 1
         outcome.skipped[f"{' '.join(command)} cannot run here, as it says above"] += 1
@@ -142,15 +168,16 @@ def _execute(command: tuple[str, ...], outcome: Outcome) -> None:
         outcome.status = outcome.status or status
 
 
-def _environment() -> dict[str, str]:
+def _environment(stage: Stage) -> dict[str, str]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    return {**os.environ, "PATH": path}
+    return {**os.environ, **stage.environment, "PATH": path}
 
 
 def _pytest(stage: Stage, report: Path) -> tuple[str, ...]:
-    command = (sys.executable, "-m", "pytest", "-q", "-m", stage.marks or "", "--junitxml", str(report))
+    python = (sys.executable, "-m", "coverage", "run") if stage.is_measured else (sys.executable,)
+    command = (*python, "-m", "pytest", "-q", "-m", stage.marks or "", "--junitxml", str(report))
     parallel = ("-n", str(stage.workers), "--dist", "loadgroup") if stage.workers else ()
-    return (*command, "-o", f"timeout={stage.timeout}", *parallel)
+    return (*command, "-o", f"timeout={stage.timeout}", *parallel, *stage.folders)
 
 
 def _count(outcome: Outcome, report: Path) -> None:
