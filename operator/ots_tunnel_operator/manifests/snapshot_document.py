@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from ots_tunnel.config import CredentialsConfig, DeliveryConfig, RetryConfig, SinkConfig, TablestoreSinkConfig
+from pydantic import ValidationError
+
+from ots_tunnel.config import (
+    CredentialsConfig,
+    DeliveryConfig,
+    RetryConfig,
+    SinkConfig,
+    TablestoreSinkConfig,
+    describe,
+)
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.snapshot.document import ProgressConfig, SnapshotConfig, SnapshotSource, dump_snapshot_config
@@ -26,35 +35,37 @@ def snapshot_config(obj: TablestoreTunnel, *, label: str) -> SnapshotConfig:
         label: the tunnel's id, or the object's uid where there is no tunnel.
 
     Raises:
-        ConfigError: the sink cannot be written by a snapshot.
+        ConfigError: the object gives no document that a snapshot accepts.
     """
     spec = obj.spec
     sink = spec.sink.tablestore
     if sink is None:
         raise ConfigError("spec.sink: a snapshot by Spark needs spec.sink.tablestore")
-    workers, delivery = spec.worker_settings, spec.delivery
-    return SnapshotConfig(
-        source=SnapshotSource(
-            endpoint=spec.source.endpoint,
-            instance=spec.source.instance,
-            table=spec.source.table,
-            credentials=_credentials("source"),
-        ),
-        sink=SinkConfig(
-            tablestore=TablestoreSinkConfig(
-                endpoint=sink.endpoint, instance=sink.instance, table=sink.table, credentials=_credentials("sink")
-            )
-        ),
-        progress=ProgressConfig(namespace=obj.namespace, config_map=snapshot_name(obj.name), label=label),
-        delivery=DeliveryConfig(
-            batch_max_rows=delivery.batch_max_rows,
-            batch_max_bytes=delivery.batch_max_bytes,
-            retry=RetryConfig(
-                backoff_seconds=delivery.retry.backoff_seconds, backoff_max_seconds=delivery.retry.backoff_max_seconds
+    workers, delivery, retry = spec.worker_settings, spec.delivery, spec.delivery.retry
+    deadline = write_deadline(workers.heartbeat_timeout_seconds, workers.heartbeat_interval_seconds)
+    try:
+        return SnapshotConfig(
+            source=SnapshotSource(
+                endpoint=spec.source.endpoint,
+                instance=spec.source.instance,
+                table=spec.source.table,
+                credentials=_credentials("source"),
             ),
-        ),
-        write_deadline_seconds=write_deadline(workers.heartbeat_timeout_seconds, workers.heartbeat_interval_seconds),
-    )
+            sink=SinkConfig(
+                tablestore=TablestoreSinkConfig(
+                    endpoint=sink.endpoint, instance=sink.instance, table=sink.table, credentials=_credentials("sink")
+                )
+            ),
+            progress=ProgressConfig(namespace=obj.namespace, config_map=snapshot_name(obj.name), label=label),
+            delivery=DeliveryConfig(
+                batch_max_rows=delivery.batch_max_rows,
+                batch_max_bytes=delivery.batch_max_bytes,
+                retry=RetryConfig(backoff_seconds=retry.backoff_seconds, backoff_max_seconds=retry.backoff_max_seconds),
+            ),
+            write_deadline_seconds=deadline,
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{obj.namespace}/{obj.name}: {describe(error, SnapshotConfig)}") from error
 
 
 def snapshot_config_map(obj: TablestoreTunnel, *, label: str) -> Manifest:

@@ -67,3 +67,14 @@ def test_only_two_versions_are_written(version: int) -> None:
 )
 def test_channel_type_comes_from_the_id_then_the_token(channel_id: str, token: Token, expected: ChannelType) -> None:
     assert channel_type(ChannelId(channel_id), token) is expected
+
+
+def test_only_known_versions_are_built() -> None:
+    with pytest.raises(CodecError, match="token version 3, known are 1 and 2"):
+        build_token(TokenContent(version=3, iterator="i"))
+
+
+def test_a_token_without_a_position_carries_its_time() -> None:
+    content = TokenContent(timestamp=5)
+
+    assert parse_token(build_token(content)) == content

@@ -132,3 +132,21 @@ def test_percent_is_100_only_when_everything_is_done() -> None:
 
     assert found == (1, 2, 7)
     assert (percent(199, 200), percent(200, 200), percent(0, 0)) == (99, 100, 0)
+
+
+def test_of_two_reports_on_a_channel_that_of_its_owner_counts() -> None:
+    owner = pod("p-1", report_channel("c1", lag_seconds=7, caught_up=False))
+    former = pod("p-2", report_channel("c1", state="CLOSE", lag_seconds=900, caught_up=False))
+
+    for pods in ((owner, former), (former, owner)):
+        lag = measure(description(channel("c1", consumed=NOW - 5)), pods, NOW)
+        assert lag is not None
+        assert lag.seconds == 7
+
+
+def test_without_a_reported_lag_the_consume_point_counts() -> None:
+    silent = pod("p", report_channel("c1", lag_seconds=None, caught_up=False))
+    lag = measure(description(channel("c1", consumed=NOW - 5)), (silent,), NOW)
+
+    assert lag is not None
+    assert lag.seconds == 5

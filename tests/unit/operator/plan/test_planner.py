@@ -16,10 +16,11 @@ from ots_tunnel_operator.plan.actions import (
     EnsureDestination,
     RecordStatus,
     ScaleDown,
+    Wait,
 )
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, World
+from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, Unread, World
 from tests.support.spark_worlds import (
     DRIVER,
     READABLE,
@@ -373,3 +374,47 @@ def test_pods_that_drain_hold_up_nothing_but_the_message() -> None:
 
     assert wait is not None
     assert wait.reason is Reason.SUSPENDING
+
+
+def test_a_sink_without_a_table_needs_no_destination() -> None:
+    of = resource({}, sink={"stdout": {}})
+
+    assert steps(world(of, tunnel=Missing(), destination=Unread(), children={}, pods=())) == [
+        "RecordStatus",
+        "CreateTunnel",
+    ]
+
+
+def test_a_tunnel_that_was_not_read_is_waited_for() -> None:
+    found = planned(world(resource(ENSURED), tunnel=Unread(), children={}, pods=()))
+
+    assert found.wait == Wait(Reason.CREATING_TUNNEL, "the tunnel could not be read")
+    assert found.actions == ()
+
+
+#: The source in another spelling, which the API server does not see.
+SAME_TABLE = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}
+
+
+def test_a_document_that_no_worker_takes_is_a_problem_of_the_spec() -> None:
+    found = planned(world(resource(recorded(), **SAME_TABLE)))
+
+    assert found.problem is not None
+    assert found.problem.reason is Reason.INVALID_SPEC
+    assert found.actions == ()
+
+
+def test_a_document_that_no_snapshot_takes_is_a_problem_of_the_spec() -> None:
+    of = resource(recorded(), **SPARK, **SAME_TABLE)
+    found = planned(world(of, tunnel=READABLE, children={}, pods=()))
+
+    assert found.problem is not None
+    assert found.problem.reason is Reason.INVALID_SPEC
+
+
+def test_an_application_that_is_suspended_already_is_left_alone() -> None:
+    children = spark_application("RUNNING")
+    children["SparkApplication", "flights-copy-snapshot"]["spec"]["suspend"] = True
+    of = resource(recorded(), suspend=True, **SPARK)
+
+    assert planned(world(of, tunnel=READABLE, children=children, pods=())).actions == ()

@@ -123,3 +123,8 @@ def test_a_malformed_answer_is_refused(message: bytes) -> None:
 
 def test_headers_that_repeat_are_one() -> None:
     assert parse_head(b"HTTP/1.1 200\r\nA: 1\r\na: 2") == (b"HTTP/1.1", 200, {"a": "1, 2"})
+
+
+def test_messages_show_sizes_and_no_contents() -> None:
+    assert repr(HttpRequest("/ReadRecords", {}, b"secret")) == "HttpRequest(/ReadRecords, 6 bytes)"
+    assert repr(HttpResponse(200, {}, b"secret")) == "HttpResponse(200, 6 bytes)"

@@ -181,3 +181,20 @@ def test_the_example_of_the_codec_is_what_it_writes() -> None:
     example = "75000000 01 0304 02000000 6964 05 09000000 000700000000000000 0a60 09f5"
 
     assert encode_row((("id", 7),)) == bytes.fromhex(example)
+
+
+@pytest.mark.parametrize("body", [b"", b"\x76\x00\x00\x00"])
+def test_a_buffer_without_its_header_is_refused(body: bytes) -> None:
+    with pytest.raises(CodecError, match="instead of 75000000"):
+        decode_row(body)
+
+
+def test_records_compare_and_hash_by_what_they_carry() -> None:
+    body = encode_row(KEY, [Column("c", 1, 5)])
+    origin = encode_row((), [Column("c", 0, 4)])
+    record = Record(Action.UPDATE, body, origin)
+
+    assert record != body
+    assert len({record, Record(Action.UPDATE, body, origin), Record(Action.UPDATE, body)}) == 2
+    for _ in range(2):  # decoded once, then kept
+        assert record.origin_columns == (Column("c", 0, 4),)

@@ -1,0 +1,191 @@
+"""Every case of every condition, in the order of the rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel.model import ChannelStatus, Stage
+from ots_tunnel_operator.plan.actions import Plan, Wait
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.report.condition_rules import decide_conditions
+from ots_tunnel_operator.report.conditions import ConditionValue
+from ots_tunnel_operator.world import Failure, Missing, Pod, Tunnel, Unread, World
+from tests.support.worlds import (
+    NOW,
+    assessed,
+    base,
+    channel,
+    description,
+    pod,
+    recorded,
+    report_channel,
+    resource,
+    world,
+)
+
+RUNNING = Plan(replicas=1)
+STDOUT = resource(recorded(), sink={"stdout": {}})
+COPYING = Tunnel(description(base("b1"), stage=Stage.BASE))
+PREPARING = Tunnel(description(stage=Stage.INIT))
+UNOWNED = Tunnel(description(channel("c1", client="", consumed=NOW - 5)))
+CLOSING = Tunnel(description(channel("c1", ChannelStatus.CLOSING, consumed=NOW - 5)))
+FAILURE = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+#: A pod that crashes again and again.
+FAILING = pod("pod-1", ready=False, restarts=9, message="SinkRejected: no")
+
+
+def decided(name: str, found: World, plan: Plan = RUNNING) -> tuple[bool | None, Reason]:
+    value: ConditionValue = decide_conditions(found, assessed(found), plan)[name]
+    return value.status, value.reason
+
+
+def problem(*conditions: str, reason: Reason = Reason.TABLE_NOT_FOUND) -> Plan:
+    return Plan(problem=Problem(reason, "no", conditions))
+
+
+def waiting(reason: Reason) -> Plan:
+    return Plan(wait=Wait(reason, "soon"))
+
+
+@pytest.mark.parametrize(
+    ("found", "plan", "expected"),
+    [
+        (world(), problem(), (False, Reason.TABLE_NOT_FOUND)),
+        (world(resource(recorded(), suspend=True)), RUNNING, (False, Reason.SUSPEND_REQUESTED)),
+        (world(), Plan(completed=True), (True, Reason.COMPLETED)),
+        (world(), waiting(Reason.CREATING_TUNNEL), (False, Reason.CREATING_TUNNEL)),
+        (world(), Plan(replicas=0), (False, Reason.NO_WORKERS_WANTED)),
+        (world(tunnel=FAILURE), RUNNING, (None, Reason.UNKNOWN)),
+        (world(tunnel=COPYING), RUNNING, (False, Reason.BASE_DATA_RUNNING)),
+        (world(tunnel=UNOWNED), RUNNING, (False, Reason.CHANNELS_MOVING)),
+        (world(tunnel=Tunnel(description(channel("c1"))), pods=(pod("pod-1"),)), RUNNING, (None, Reason.UNKNOWN)),
+        (world(), RUNNING, (True, Reason.CONSUMING)),
+    ],
+)
+def test_ready(found: World, plan: Plan, expected: Any) -> None:
+    assert decided("Ready", found, plan) == expected
+
+
+def test_a_degradation_makes_a_running_object_unready() -> None:
+    found = world(pods=(pod("pod-1", report_channel("c1", error="SinkRejected: no")),))
+
+    assert decided("Ready", found) == (False, Reason.CHANNEL_ERRORS)
+    assert decided("Degraded", found) == (True, Reason.CHANNEL_ERRORS)
+
+
+def test_progressing_and_degraded_follow_the_plan() -> None:
+    assert decided("Progressing", world()) == (False, Reason.AS_EXPECTED)
+    assert decided("Progressing", world(), waiting(Reason.CREATING_TUNNEL)) == (True, Reason.CREATING_TUNNEL)
+    assert decided("Degraded", world()) == (False, Reason.AS_EXPECTED)
+    assert decided("Degraded", world(), problem()) == (True, Reason.TABLE_NOT_FOUND)
+
+
+def test_stalled_is_what_needs_a_human() -> None:
+    assert decided("Stalled", world()) == (False, Reason.AS_EXPECTED)
+    assert decided("Stalled", world(), problem(reason=Reason.SERVICE_UNAVAILABLE)) == (False, Reason.AS_EXPECTED)
+    assert decided("Stalled", world(), problem(reason=Reason.TUNNEL_EXPIRED)) == (True, Reason.TUNNEL_EXPIRED)
+
+
+@pytest.mark.parametrize(
+    ("found", "plan", "expected"),
+    [
+        (world(), problem("CredentialsValid"), (False, Reason.TABLE_NOT_FOUND)),
+        (world(), RUNNING, (True, Reason.AUTHENTICATED)),
+        (world(source_credentials=FAILURE), RUNNING, (None, Reason.UNKNOWN)),
+        (world(tunnel=Unread(), source=Unread()), RUNNING, (None, Reason.UNKNOWN)),
+        (
+            world(resource(recorded(), sink={"stdout": {}}), sink_credentials=Unread()),
+            RUNNING,
+            (True, Reason.AUTHENTICATED),
+        ),
+    ],
+)
+def test_credentials(found: World, plan: Plan, expected: Any) -> None:
+    assert decided("CredentialsValid", found, plan) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "plan", "expected"),
+    [
+        (world(), problem("SinkReady"), (False, Reason.TABLE_NOT_FOUND)),
+        (world(STDOUT), RUNNING, (True, Reason.SINK_AVAILABLE)),
+        (world(), RUNNING, (True, Reason.SINK_AVAILABLE)),
+        (world(destination=Missing()), waiting(Reason.CREATING_DESTINATION), (False, Reason.CREATING_DESTINATION)),
+        (world(destination=Unread()), RUNNING, (None, Reason.UNKNOWN)),
+    ],
+)
+def test_sink(found: World, plan: Plan, expected: Any) -> None:
+    assert decided("SinkReady", found, plan) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "plan", "expected"),
+    [
+        (world(), problem("TunnelReady"), (False, Reason.TABLE_NOT_FOUND)),
+        (world(), RUNNING, (True, Reason.TUNNEL_AVAILABLE)),
+        (world(tunnel=PREPARING), RUNNING, (False, Reason.TUNNEL_INITIALISING)),
+        (world(tunnel=Missing()), waiting(Reason.CREATING_TUNNEL), (False, Reason.CREATING_TUNNEL)),
+        (world(tunnel=Unread()), RUNNING, (None, Reason.UNKNOWN)),
+        (world(tunnel=FAILURE), RUNNING, (None, Reason.UNKNOWN)),
+        (world(tunnel=Missing()), RUNNING, (False, Reason.CREATING_TUNNEL)),
+    ],
+)
+def test_tunnel(found: World, plan: Plan, expected: Any) -> None:
+    assert decided("TunnelReady", found, plan) == expected
+
+
+def test_a_copy_by_spark_alone_needs_no_tunnel() -> None:
+    found = world(resource(recorded(), engine__baseData="Spark", source__tunnel__type="BaseData"))
+
+    assert decided("TunnelReady", found) == (True, Reason.TUNNEL_AVAILABLE)
+    assert decided("Completed", found, Plan(completed=True)) == (True, Reason.SNAPSHOT_DONE)
+
+
+def test_workers_are_available_as_many_as_wanted() -> None:
+    assert decided("WorkersAvailable", world(), Plan(replicas=0)) == (True, Reason.NO_WORKERS_WANTED)
+    assert decided("WorkersAvailable", world()) == (True, Reason.MINIMUM_REPLICAS_AVAILABLE)
+    assert decided("WorkersAvailable", world(pods=())) == (False, Reason.WORKERS_UNAVAILABLE)
+
+
+def test_missing_workers_are_explained_by_a_pods_message() -> None:
+    found = world(pods=(replace(FAILING, restarts=0),))
+    value = decide_conditions(found, assessed(found), RUNNING)["WorkersAvailable"]
+
+    assert value.message == "0 of 1 workers are ready; pod-1: SinkRejected: no"
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "expected"),
+    [
+        (Unread(), (None, Reason.UNKNOWN)),
+        (PREPARING, (None, Reason.UNKNOWN)),
+        (UNOWNED, (True, Reason.CHANNELS_MOVING)),
+        (CLOSING, (True, Reason.CHANNELS_MOVING)),
+        (world().tunnel, (False, Reason.SETTLED)),
+    ],
+)
+def test_rebalancing(tunnel: Any, expected: Any) -> None:
+    assert decided("Rebalancing", world(tunnel=tunnel)) == expected
+
+
+@pytest.mark.parametrize(
+    ("suspend", "pods", "expected"),
+    [
+        (False, (), (False, Reason.NOT_SUSPENDED)),
+        (True, (pod("pod-1"),), (False, Reason.SUSPENDING)),
+        (True, (), (True, Reason.SUSPEND_REQUESTED)),
+    ],
+)
+def test_suspended(suspend: bool, pods: tuple[Pod, ...], expected: Any) -> None:
+    assert decided("Suspended", world(resource(recorded(), suspend=suspend), pods=pods)) == expected
+
+
+def test_completed() -> None:
+    base_data = world(resource(recorded(), source__tunnel__type="BaseData"))
+
+    assert decided("Completed", world()) == (False, Reason.STREAM_OPEN)
+    assert decided("Completed", base_data) == (False, Reason.NOT_COMPLETED)
+    assert decided("Completed", base_data, Plan(completed=True)) == (True, Reason.ALL_CHANNELS_TERMINATED)
