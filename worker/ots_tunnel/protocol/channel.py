@@ -284,7 +284,7 @@ def _act(state: State, outcome: Outcome, channel: Channel) -> tuple[Connection, 
             return Connection(channel, state), (StopPipeline(StopReason.OWNERSHIP_LOST),)
         case Outcome.REPORT_CLOSE:
             return _report(state, channel, ChannelStatus.CLOSE)
-        case Outcome.REPORT_TERMINATED:
+        case Outcome.REPORT_TERMINATED:  # pragma: no branch - there is no other outcome
             return _report(state, channel, ChannelStatus.TERMINATED)
 
 

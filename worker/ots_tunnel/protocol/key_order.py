@@ -28,5 +28,5 @@ def value_order(value: KeyValue) -> tuple[int, int | bytes]:
             return (1, value)
         case str():
             return (1, value.encode())
-        case Marker():
+        case Marker():  # pragma: no branch - there is no other value of a key
             raise ValueError(f"{value.name} has no place in the order of keys")

@@ -219,3 +219,11 @@ def test_a_secret_that_cannot_be_used(secret: Any, reason: Reason, text: str) ->
 
 def test_schema_of_the_copy_fits_the_source() -> None:
     assert SCHEMA.keys == COPY.keys
+
+
+def test_a_snapshot_after_a_consumed_tunnel_that_must_exist_is_impossible() -> None:
+    of = resource({}, engine__baseData="Spark", source__tunnel__managementPolicy="UseExisting")
+    moved = Tunnel(description(channel("c1", rows=1), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
+    found = problem_of(world(of, tunnel=moved, children={}, pods=()))
+
+    assert found.reason is Reason.SNAPSHOT_IMPOSSIBLE

@@ -11,7 +11,7 @@ from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import SparkPod, World
+from ots_tunnel_operator.world import SparkPod, Unread, World
 from tests.support.spark_worlds import DRIVER, NAME, progress_record, spark_application, spark_world
 from tests.support.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, world
 
@@ -120,3 +120,17 @@ def test_a_damaged_record_counts_as_none() -> None:
 
 def test_without_spark_no_snapshot_is_needed() -> None:
     assert assessed(world()) == Snapshot(SnapshotState.NOT_NEEDED)
+
+
+def test_a_record_is_ours_by_the_recorded_tunnel_while_the_tunnel_is_unread() -> None:
+    record = spark_application("RUNNING") | progress_record(1, 2)
+
+    assert assessed(spark_world(record, STARTED | {"tunnel": {"id": TUNNEL_ID}}, tunnel=Unread())).progress is not None
+    assert assessed(spark_world(record, STARTED | {"tunnel": {}}, tunnel=Unread())).progress is None
+
+
+def test_what_an_object_has_copied_itself_is_not_inherited() -> None:
+    complete = assessed(spark_world(progress_record(2, 2), STARTED | recorded()))
+
+    assert complete.state is not SnapshotState.NOT_NEEDED
+    assert complete.finished is None or complete.finished <= NOW

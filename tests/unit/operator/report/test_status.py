@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelStatus, Stage, TunnelType
+from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.api.status import TunnelObjectStatus
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, World
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, Unread, World
+from tests.support.spark_worlds import progress_record, spark_application, spark_world
 from tests.support.worlds import (
+    FRESH,
     NOW,
     SCHEMA,
+    TUNNEL_ID,
     base,
     channel,
     deployment,
@@ -241,3 +244,86 @@ def test_lists_stay_short() -> None:
     status = status_of(world(tunnel=Tunnel(description(*channels)), pods=pods))
 
     assert (len(status["workers"]), len(status["lag"]["slowest"])) == (100, 10)
+
+
+def phase_of(found: World) -> Any:
+    return status_of(found)["phase"]
+
+
+def test_the_phase_is_one_word_for_people() -> None:
+    spark = {"engine__baseData": "Spark"}
+    running = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
+    unread = world(resource(recorded(phase="Streaming")), tunnel=Unread())
+
+    assert phase_of(world(resource(recorded(), suspend=True))) == "Suspended"
+    assert phase_of(world(resource(), tunnel=Missing(), children={}, pods=())) == "Preparing"
+    assert phase_of(world(resource(), tunnel=BUSY, children={}, pods=())) == "Pending"
+    assert phase_of(world(resource(recorded(), **spark), tunnel=running, children={}, pods=())) == "BaseData"
+    assert phase_of(unread) == "Streaming"
+    assert phase_of(world(tunnel=Unread())) == "Preparing"
+    assert phase_of(world(tunnel=Tunnel(description(stage=Stage.INIT)))) == "Preparing"
+    assert phase_of(world(tunnel=Tunnel(description(base("b1"), stage=Stage.BASE)))) == "BaseData"
+
+
+def test_a_table_of_unknown_retention_leaves_the_record_alone() -> None:
+    found = world(source=Table(SCHEMA, stream_retention_seconds=0))
+
+    assert "streamRetentionSeconds" not in status_of(found)["tunnel"]
+
+
+def test_the_progress_of_a_snapshot_is_that_of_its_record() -> None:
+    copying = spark_world(spark_application("RUNNING") | progress_record(1, 4))
+    unknown = spark_world(spark_application("RUNNING"), recorded(base={"percent": 25, "done": 1, "total": 4}))
+
+    base = status_of(copying)["base"]
+    assert (base["percent"], base["done"], base["total"]) == (25, 1, 4)
+    assert status_of(unknown)["base"] == {"percent": 25, "done": 1, "total": 4}
+
+
+def test_a_worker_that_has_not_connected_has_no_client() -> None:
+    connecting = pod("pod-1", report_channel("c1"))
+    assert connecting.report is not None
+    connecting = replace(connecting, report=replace(connecting.report, client_id=None))
+
+    (worker,) = status_of(world(pods=(connecting,)))["workers"]
+    assert "clientId" not in worker
+
+
+@pytest.mark.parametrize(
+    ("children", "state"),
+    [({}, "NEW"), (spark_application(""), "NEW"), (spark_application("RUNNING"), "RUNNING")],
+)
+def test_a_running_snapshot_shows_the_state_of_its_application(children: Any, state: str) -> None:
+    found = spark_world(children, recorded(snapshot={"state": "NEW", "application": "flights-copy-snapshot"}))
+
+    assert status_of(found)["snapshot"]["state"] == state
+
+
+@pytest.mark.parametrize(("consumed", "consistent"), [(NOW - 100, True), (NOW - 900, False)])
+def test_a_copy_is_consistent_once_the_stream_has_passed_the_end_of_the_snapshot(
+    consumed: float, consistent: bool
+) -> None:
+    snapshot = {"state": "Completed", "finishedTime": timestamp(NOW - 500), "tunnelId": TUNNEL_ID}
+    behind = report_channel("c1", caught_up=False, lag_seconds=int(NOW - consumed), consumed_up_to=consumed)
+    found = world(
+        resource(recorded(snapshot=snapshot), engine__baseData="Spark"),
+        tunnel=Tunnel(description(channel("c1", consumed=consumed), kind=TunnelType.Stream), {}),
+        pods=(pod("pod-1", behind),),
+    )
+
+    assert status_of(found)["snapshot"]["consistent"] is consistent
+
+
+def test_a_copy_stays_consistent_and_an_unknown_end_decides_nothing() -> None:
+    for snapshot in ({"state": "Completed", "consistent": True}, {"state": "Completed"}):
+        found = world(
+            resource(recorded(snapshot=snapshot), engine__baseData="Spark"),
+            tunnel=Tunnel(description(channel("c1", consumed=NOW - 5), kind=TunnelType.Stream), {}),
+        )
+        assert status_of(found)["snapshot"] == snapshot
+
+
+def test_what_needs_a_human_has_failed() -> None:
+    expired = description(channel("c1", consumed=NOW - 5), expired=True)
+
+    assert phase_of(world(tunnel=Tunnel(expired))) == "Failed"
