@@ -22,12 +22,29 @@ REPORT = ROOT / "build" / "coverage" / "coverage.json"
 SOURCES = ("operator", "worker")
 #: Percent of lines and branches; packages without an entry of their own.
 DEFAULT = 95.0
-#: Pure packages have no line that a test does not reach; below the default is what only another tier of tests runs.
+#: Of pure packages every line and branch. A number below the default is a floor that was measured without the slowest
+#: tests of the stage: raise it to what `make coverage` shows. What only the tiers `api` and `cluster` run (the
+#: operator's process and calls, the demo, Spark in a session) is not measured there.
 GATES: Mapping[str, float] = {
-    "ots_tunnel.protocol": 100.0,
-    "ots_tunnel_operator.assess": 100.0,
-    "ots_tunnel_operator.plan": 100.0,
-    "ots_tunnel_operator.report": 100.0,
+    "ots_tunnel.protocol": 100,
+    "ots_tunnel_operator.assess": 100,
+    "ots_tunnel_operator.plan": 100,
+    "ots_tunnel_operator.report": 100,
+    "ots_emulator": 92,
+    "ots_emulator.admin": 76,
+    "ots_emulator.server": 91,
+    "ots_tunnel.client": 84,
+    "ots_tunnel.commands": 88,
+    "ots_tunnel.demo": 41,
+    "ots_tunnel.replicate": 94,
+    "ots_tunnel.sinks": 91,
+    "ots_tunnel.spark": 59,
+    "ots_tunnel.tables": 77,
+    "ots_tunnel.transport": 80,
+    "ots_tunnel.verify": 94,
+    "ots_tunnel_operator": 47,
+    "ots_tunnel_operator.kube": 60,
+    "ots_tunnel_operator.observe": 69,
 }
 
 
