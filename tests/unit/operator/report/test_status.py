@@ -327,3 +327,10 @@ def test_what_needs_a_human_has_failed() -> None:
     expired = description(channel("c1", consumed=NOW - 5), expired=True)
 
     assert phase_of(world(tunnel=Tunnel(expired))) == "Failed"
+
+
+def test_an_object_with_nothing_left_to_deliver_is_completed() -> None:
+    ended = description(base("b1", ChannelStatus.TERMINATED), kind=TunnelType.BaseData, stage=Stage.BASE)
+    found = world(resource(recorded(), source__tunnel__type="BaseData"), tunnel=Tunnel(ended))
+
+    assert phase_of(found) == "Completed"

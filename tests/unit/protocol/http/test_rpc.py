@@ -154,6 +154,18 @@ def test_quota_error_is_retryable_only_for_frequency(message: str, kind: type[Se
 
 
 @pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("tunnel not exist", errors.TunnelNotFound),
+        ("table does not exist", errors.TableNotFound),
+        ("parameter x is wrong", errors.ParameterInvalid),
+    ],
+)
+def test_what_is_missing_follows_from_the_text(message: str, kind: type[ServiceError]) -> None:
+    assert type(failed(400, error_body("OTSParameterInvalid", message))) is kind
+
+
+@pytest.mark.parametrize(
     "third", [b"\x1a\x00", b"\x1a\x04text", b"\x1a\x03\x0a\x01a"], ids=["empty", "text", "message"]
 )
 def test_third_field_of_an_error_is_ignored(third: bytes) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, Marker, PrimaryKey, SequenceInfo
+from ots_tunnel.protocol.plainbuffer.building import rename_cell
 from ots_tunnel.protocol.plainbuffer.codec import (
     decode_key_cells,
     decode_primary_key,
@@ -18,7 +19,7 @@ from ots_tunnel.protocol.plainbuffer.codec import (
     encode_value,
 )
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.protocol.plainbuffer.spans import scan_row
+from ots_tunnel.protocol.plainbuffer.spans import scan_row, scan_whole_row
 from ots_tunnel.protocol.record import Record
 
 KEY: PrimaryKey = (("pk", "secret-key"),)
@@ -198,3 +199,19 @@ def test_records_compare_and_hash_by_what_they_carry() -> None:
     assert len({record, Record(Action.UPDATE, body, origin), Record(Action.UPDATE, body)}) == 2
     for _ in range(2):  # decoded once, then kept
         assert record.origin_columns == (Column("c", 0, 4),)
+
+
+def test_one_row_is_followed_by_nothing() -> None:
+    two = encode_row(KEY) + encode_row(KEY, header=False)
+
+    for decode in (decode_row, scan_whole_row):
+        with pytest.raises(CodecError, match="expected one row, found bytes after it"):
+            decode(two)
+
+
+@pytest.mark.parametrize("timestamp", [None, 5])
+def test_a_renamed_cell_is_the_cell_of_that_name(timestamp: int | None) -> None:
+    (cell,) = scan_row(encode_row(KEY, [Column("c", "value", timestamp)])).cells
+    (wanted,) = scan_row(encode_row(KEY, [Column("name", "value", timestamp)])).cells
+
+    assert rename_cell(cell, b"name") == (wanted.raw, wanted.checksum)
