@@ -38,7 +38,7 @@ def admin_application(service: Service) -> web.Application:
         return web.json_response(state_of(service))
 
     async def calls(request: web.Request) -> web.Response:
-        return web.json_response([asdict(call) for call in service.application.history.newest_first()])
+        return web.json_response([call._asdict() for call in service.application.history.newest_first()])
 
     async def page(request: web.Request) -> web.Response:
         return web.Response(body=_PAGE.read_bytes(), content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)

@@ -197,7 +197,8 @@ def _received(request: HttpRequest) -> _Received:
 
 def route(path: str) -> str:
     """Return the path as clients sign it: single slashes, no prefix (docs/data-plane.md 1.1, docs/protocol.md 1.1)."""
-    path = _SLASHES.sub("/", path)
+    if "//" in path:
+        path = _SLASHES.sub("/", path)
     tunnel = path.find("/tunnel/")
     return path[tunnel:] if tunnel >= 0 else "/" + path.rstrip("/").rpartition("/")[2]
 

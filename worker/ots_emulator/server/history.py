@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: Length of the history, which fills the admin page.
 KEPT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(NamedTuple):
     """One answered call; `time` in Unix seconds, `milliseconds` until the answer was ready, sizes in bytes."""
 
     time: float
