@@ -108,8 +108,10 @@ def missing(report: Mapping[str, Any], package: str) -> list[str]:
 
 def main() -> int:
     """Print the table; 1 when a package is below its gate."""
-    subprocess.run(["coverage", "combine", "--quiet"], cwd=ROOT, check=False)
-    subprocess.run(["coverage", "json", "--quiet", "-o", str(REPORT)], cwd=ROOT, check=True)
+    coverage = (sys.executable, "-m", "coverage")
+    # status 1 where a run before has combined everything
+    subprocess.run([*coverage, "combine", "--quiet", "--append"], cwd=ROOT, check=False)
+    subprocess.run([*coverage, "json", "--quiet", "-o", str(REPORT)], cwd=ROOT, check=True)
     report = json.loads(REPORT.read_text())
     packages = measured(report)
     print(f"{'package':<34} percent    gate")
