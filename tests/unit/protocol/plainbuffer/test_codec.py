@@ -215,3 +215,10 @@ def test_a_renamed_cell_is_the_cell_of_that_name(timestamp: int | None) -> None:
     (wanted,) = scan_row(encode_row(KEY, [Column("name", "value", timestamp)])).cells
 
     assert rename_cell(cell, b"name") == (wanted.raw, wanted.checksum)
+
+
+def test_a_records_column_is_the_newest_version_of_its_name() -> None:
+    record = Record(Action.PUT, encode_row(KEY, [Column("c", 2, 6), Column("c", 1, 5)]))
+
+    assert record.column("c") == Column("c", 2, 6)
+    assert record.column("d") is None
