@@ -1,16 +1,16 @@
-"""The operator of TablestoreTunnel objects: one level-based loop per object."""
+"""Kubernetes operator of TablestoreTunnel objects, with one level-based loop per object (docs/architecture.md 6)."""
 
 from __future__ import annotations
 
 #: API group of the custom resource.
 GROUP = "ots-tunnel.dev"
-#: The served and stored version of it.
+#: Version of the custom resource that is served and stored.
 VERSION = "v1alpha1"
-#: Plural name, as in URLs.
+#: Plural name of the custom resource, as in URLs.
 PLURAL = "tablestoretunnels"
-#: Singular name.
+#: Singular name of the custom resource.
 SINGULAR = "tablestoretunnel"
-#: Kind of the objects.
+#: Kind of the custom resource.
 KIND = "TablestoreTunnel"
-#: What an object's or an owner reference's apiVersion says.
+#: Value of `apiVersion` in objects and owner references.
 API_VERSION = f"{GROUP}/{VERSION}"

@@ -1,4 +1,4 @@
-"""`ots-tunnel-operator run`: flags, probes, lease, kopf."""
+"""The command `ots-tunnel-operator run`: reads the flags, serves the probes, waits for the lease and runs kopf."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from ots_tunnel_operator.settings import Settings
 
 logger = logging.getLogger("ots_tunnel_operator")
 
-#: Name of the Lease.
+#: Name of the Lease of the leader election.
 LEASE_NAME = "ots-tunnel-operator"
 
 
 @click.group(context_settings={"auto_envvar_prefix": "OTS_OPERATOR"})
 @click.version_option(package_name="ots-tunnel")
 def main() -> None:
-    """Operator of TablestoreTunnel objects."""
+    """Run the Kubernetes operator of TablestoreTunnel objects."""
 
 
 @main.command()
-@click.option("--namespace", "-n", "namespaces", multiple=True, help="Watch this namespace only; repeatable.")
-@click.option("--worker-image", envvar=names.ENV_WORKER_IMAGE, default="", help="Image of worker pods.")
-@click.option("--spark-image", envvar=names.ENV_SPARK_IMAGE, default="", help="Image of Spark pods.")
+@click.option("--namespace", "-n", "namespaces", multiple=True, help="Watch only this namespace; repeatable.")
+@click.option("--worker-image", envvar=names.ENV_WORKER_IMAGE, default="", help="Default image of worker pods.")
+@click.option("--spark-image", envvar=names.ENV_SPARK_IMAGE, default="", help="Default image of Spark pods.")
 @click.option(
     "--image-pull-policy",
     envvar="OTS_OPERATOR_IMAGE_PULL_POLICY",
@@ -51,17 +51,41 @@ def main() -> None:
     show_default=True,
     help="Pull policy of worker and Spark pods.",
 )
-@click.option("--poll-seconds", type=click.FloatRange(0.5, 300), default=15.0, show_default=True)
-@click.option("--status-seconds", type=click.FloatRange(0, 300), default=15.0, show_default=True)
-@click.option("--http-host", default="0.0.0.0", show_default=True, help="Address of probes and metrics.")
-@click.option("--http-port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+@click.option(
+    "--poll-seconds",
+    type=click.FloatRange(0.5, 300),
+    default=15.0,
+    show_default=True,
+    help="Seconds between two DescribeTunnel calls for one object.",
+)
+@click.option(
+    "--status-seconds",
+    type=click.FloatRange(0, 300),
+    default=15.0,
+    show_default=True,
+    help="Shortest time in seconds between two writes of figures to a status.",
+)
+@click.option("--http-host", default="0.0.0.0", show_default=True, help="Address of the server of probes and metrics.")
+@click.option(
+    "--http-port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port of the server of probes and metrics; 0 selects a free port.",
+)
 @click.option(
     "--lease-namespace",
     envvar=["OTS_OPERATOR_LEASE_NAMESPACE", "POD_NAMESPACE"],
     default="",
-    help="Namespace of the leader election's Lease; empty means no election: then run one replica only.",
+    help="Namespace of the leader election's Lease; empty means no election, which allows only one replica.",
 )
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning"]), default="info", show_default=True)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning"]),
+    default="info",
+    show_default=True,
+    help="Lowest level of the operator's own log lines.",
+)
 def run(  # noqa: PLR0913 - click gives one argument per option
     namespaces: tuple[str, ...],
     worker_image: str,
@@ -74,9 +98,9 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     lease_namespace: str,
     log_level: str,
 ) -> None:
-    """Run until stopped. Exits with 1 when the lease is lost, 2 without a cluster."""
+    """Run until stopped. The exit code is 1 when the lease is lost and 2 without a cluster."""
     configure_logs(log_level)
-    # a follower ends at once; the leader's signals are kopf's business
+    # a follower ends at once; kopf replaces this handler when the process leads
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     settings = Settings(
         worker_image=worker_image,
@@ -92,7 +116,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         try:
             with leadership(lease_namespace, health) as lease:
                 health.leading = True
-                # never closed: that would wait for threads that look up the name or the table of a dead endpoint
+                # Never closed: closing would wait for threads that still resolve or call an unreachable endpoint.
                 runner = asyncio.Runner()
                 code = runner.run(operate(Runtime(settings, metrics), health, namespaces, lease))
         except ConfigError as error:
@@ -102,7 +126,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 
 
 def end(code: int) -> NoReturn:
-    """End the process now: everything is written and released, and no thread left over has anything to say."""
+    """End the process without waiting for other threads: all state is written and the lease is released."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -111,7 +135,7 @@ def end(code: int) -> NoReturn:
 
 @contextlib.contextmanager
 def leadership(namespace: str, health: Health) -> Iterator[Lease | None]:
-    """Wait for the lease and hold it; None where no namespace is given."""
+    """Wait for the lease and hold it; yields None where no namespace is given."""
     if not namespace:
         logger.warning("no leader election: run one replica only", extra={"action": LogAction.NO_ELECTION})
         yield None
@@ -129,9 +153,9 @@ def leadership(namespace: str, health: Health) -> Iterator[Lease | None]:
 
 
 async def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...], lease: Lease | None) -> int:
-    """Run kopf until a signal or until the lease is lost; the exit code."""
+    """Run kopf until a signal arrives or the lease is lost; returns the exit code."""
     clusterwide, event_loop = not namespaces, asyncio.get_running_loop()
-    # an event of this loop: kopf would wait for any other flag in a thread that nothing ends
+    # An asyncio event: kopf waits for any other kind of flag in a thread that it cannot stop.
     stop = asyncio.Event()
     if lease is not None:
         lease.when_lost(lambda: _set_soon(event_loop, stop))
@@ -149,19 +173,19 @@ async def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...],
 
 
 def _set_soon(event_loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """From another thread; an event loop that has ended needs no telling."""
+    """Set the event from another thread; does nothing when the event loop has ended."""
     with contextlib.suppress(RuntimeError):
         event_loop.call_soon_threadsafe(stop.set)
 
 
 def configure_logs(level: str) -> None:
-    """JSON lines on standard error; libraries only where they warn."""
+    """Log JSON lines to standard error; of libraries only warnings and errors."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLine())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("ots_tunnel_operator").setLevel(level.upper())
     logging.getLogger("ots_tunnel").setLevel(level.upper())
-    # it calls every missing table an error, which for us is an answer
+    # The SDK logs every missing table as an error; for the operator that is a valid answer.
     logging.getLogger("tablestore-client").setLevel(logging.CRITICAL)
 
 

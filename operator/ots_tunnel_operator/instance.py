@@ -1,4 +1,4 @@
-"""Clients of one Tablestore instance, and how long a call to it may take."""
+"""Clients of one Tablestore instance, and the time limit of calls to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ots_tunnel.tables import AsyncTableAdmin
 
 R = TypeVar("R")
 
-#: Errors of a failed call to an instance.
+#: Errors that a call to an instance may raise.
 CALL_ERRORS = (TunnelError, TimeoutError, OSError)
 
 
@@ -40,17 +40,17 @@ class Instance:
 
 
 def _give_up(_operation: str, error: TunnelError) -> None:
-    """End the client's retries where no connection opens: the object reports the cause, the next pass tries again."""
+    """Stop the client's retries when no connection opens: the object reports the cause, the next pass tries again."""
     if isinstance(error, ConnectError):
         raise error
 
 
 async def within(seconds: float, call: Awaitable[R]) -> R:
-    """The answer to a call within a number of seconds.
+    """Await a call to an instance for at most a number of seconds.
 
     Raises:
-        ReadTimeout: it took longer.
-        Exception: those of the call itself.
+        ReadTimeout: the call took longer.
+        Exception: the call's own errors.
     """
     try:
         async with asyncio.timeout(seconds):

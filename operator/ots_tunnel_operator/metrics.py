@@ -1,4 +1,4 @@
-"""What the operator counts (docs/architecture.md 6.1, docs/operations.md); labels are bounded."""
+"""Metrics of the operator (docs/operations.md). Labels are bounded: a reason, or the name of an object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-#: Gauges per object: metric -> where in the status.
+#: Gauges per object: metric -> path of the figure in the status.
 _FIGURES = {
     "lag_seconds": ("lag", "seconds"),
     "open_channels": ("channels", "open"),
@@ -20,7 +20,7 @@ _FIGURES = {
 
 
 class OperatorMetrics:
-    """Counters of the process and gauges per object; written by the loops, read by the server's thread."""
+    """Counters of the process and gauges per object; the loops write them, the HTTP server's thread reads them."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -38,9 +38,9 @@ class OperatorMetrics:
             name: Gauge(f"ots_tunnel_{name}", text, ["namespace", "name"], registry=self.registry)
             for name, text in {
                 "lag_seconds": "Lag of the slowest channel in seconds.",
-                "open_channels": "Channels being read.",
-                "unowned_channels": "Channels that could be read and that no worker has.",
-                "rows_per_second": "Rows per second of all workers.",
+                "open_channels": "Channels that a worker reads.",
+                "unowned_channels": "Channels that are ready to be read but are assigned to no worker.",
+                "rows_per_second": "Rows per second, summed over all workers.",
                 "ready_workers": "Worker pods that are ready.",
             }.items()
         }
@@ -48,21 +48,21 @@ class OperatorMetrics:
         self._passes: dict[tuple[str, str], float] = {}
 
     def passed(self, namespace: str, name: str, seconds: float) -> None:
-        """A pass over an object ended."""
+        """Record the end of a pass over an object and its duration."""
         self._seconds.observe(seconds)
         with self._lock:
             self._passes[namespace, name] = time.monotonic()
 
     def failed(self, reason: str) -> None:
-        """A pass ended with a problem."""
+        """Count a pass that ended with a problem."""
         self._errors.labels(reason).inc()
 
     def wrote_status(self) -> None:
-        """A status was written."""
+        """Count a write of a status."""
         self._writes.inc()
 
     def observed(self, namespace: str, name: str, status: Mapping[str, Any]) -> None:
-        """Figures of one object; what is not known has no sample."""
+        """Set the gauges of one object from its status; an unknown figure has no sample."""
         for metric, path in _FIGURES.items():
             value: Any = status
             for key in path:
@@ -73,13 +73,13 @@ class OperatorMetrics:
                 self._gauges[metric].labels(namespace, name).set(value)
 
     def forget(self, namespace: str, name: str) -> None:
-        """The object is gone."""
+        """Remove the samples of an object that no longer exists."""
         with self._lock:
             self._passes.pop((namespace, name), None)
         for metric in _FIGURES:
             self._gauges[metric].remove(namespace, name)
 
     def oldest_pass(self) -> float:
-        """Seconds since the object that waited longest was looked at; 0 without objects."""
+        """Seconds since the last pass over the object that has waited longest; 0 without objects."""
         with self._lock:
             return max((time.monotonic() - last for last in self._passes.values()), default=0.0)

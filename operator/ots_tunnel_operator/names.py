@@ -1,7 +1,7 @@
-"""Names, labels and annotations: everything a human or a selector finds our objects by.
+"""Names, labels, annotations and paths of the Kubernetes objects that the operator creates.
 
-The longest child name is `<name>-snapshot-config`; with at most 52 characters for the object's own name it, and the
-pods of the Deployment, stay below the 63 of a label.
+An object's own name has at most 52 characters: `<name>-snapshot`, which the Spark operator puts in a label of its
+pods, then stays below the 63 characters of a label value.
 """
 
 from __future__ import annotations
@@ -11,70 +11,70 @@ from ots_tunnel_operator import GROUP
 #: Longest name of an object; the CRD refuses longer ones.
 MAX_NAME = 52
 
-#: Holds an object until its deletion policy has been carried out.
+#: Finalizer that keeps an object until its deletion policy is carried out.
 FINALIZER = f"{GROUP}/finalizer"
 #: Field manager of everything the operator applies.
 FIELD_MANAGER = "ots-tunnel-operator"
-#: Client id the operator reads the tunnel with; it never connects (docs/architecture.md 3).
+#: Client id of the operator's own reads of a tunnel; it never connects as a client (docs/architecture.md 3.1).
 CLIENT_ID = "ots-tunnel-operator"
 #: Reporting component of events.
 COMPONENT = "ots-tunnel-operator"
 
-#: Name of the object a child belongs to; the selector of its workers.
+#: Label with the name of the object that a child belongs to; part of the selector of its workers.
 LABEL_NAME = f"{GROUP}/name"
-#: What a child is for: worker, snapshot.
+#: Label with the role of a child: worker or snapshot.
 LABEL_ROLE = f"{GROUP}/role"
-#: Hash of the worker's document: a change rolls the pods.
+#: Hash of the worker's document in the pod template: a changed document restarts the pods one by one.
 ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
-#: Hash of what we rendered, for children that others complete with defaults.
+#: Hash of the rendered spec, for children whose spec another controller completes with defaults.
 ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
-#: Set to `true` on an object to release it although its tunnel could not be deleted.
+#: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
 
 #: Role label of worker pods.
 ROLE_WORKER = "worker"
-#: Role label of a snapshot's pods and its application.
+#: Role label of a snapshot's application and its pods.
 ROLE_SNAPSHOT = "snapshot"
 
 #: Container of a worker pod; `workers.podTemplate` merges into it by this name.
 WORKER_CONTAINER = "worker"
-#: Folder of the rendered document.
+#: Folder of the worker's document in a worker pod.
 CONFIG_DIRECTORY = "/etc/ots-tunnel"
-#: File of the worker's document in ConfigMap and pod.
+#: File name of the worker's document in its ConfigMap and in the pod.
 WORKER_FILE = "worker.yaml"
 #: Folder below which the Secrets are mounted, in workers and Spark pods alike.
 SECRETS_DIRECTORY = "/etc/ots/secrets"
-#: Port of metrics, health and the channel list in a worker pod.
+#: Port of metrics, probes and the list of channels in a worker pod.
 WORKER_PORT = 8080
 
-#: Environment of the operator: image of workers whose object names none.
+#: Environment variable with the image of worker pods where spec.workers.image is empty.
 ENV_WORKER_IMAGE = "OTS_OPERATOR_WORKER_IMAGE"
-#: The same for Spark applications.
+#: Environment variable with the image of Spark pods where spec.spark.image is empty.
 ENV_SPARK_IMAGE = "OTS_OPERATOR_SPARK_IMAGE"
 
 
 def deployment_name(name: str) -> str:
-    """Deployment of the workers of object `name`."""
+    """Name of the Deployment with the workers of object `name`."""
     return name
 
 
 def config_name(name: str) -> str:
-    """ConfigMap with the worker's document."""
+    """Name of the ConfigMap with the worker's document."""
     return f"{name}-config"
 
 
 def snapshot_name(name: str) -> str:
-    """SparkApplication of the snapshot, and the ConfigMap with its frozen splits and progress."""
+    """Name of the snapshot's SparkApplication, and of the ConfigMap with its splits and progress."""
     return f"{name}-snapshot"
 
 
 def snapshot_config_name(name: str) -> str:
-    """ConfigMap with the snapshot driver's document."""
+    """Name of the ConfigMap with the document of the snapshot's driver."""
     return f"{name}-snapshot-config"
 
 
 def spark_account_name(name: str) -> str:
-    """ServiceAccount, Role and RoleBinding of the Spark driver."""
+    """Name of the Spark driver's ServiceAccount, Role and RoleBinding."""
     return f"{name}-spark"
 
 
@@ -91,15 +91,16 @@ def labels(name: str, role: str) -> dict[str, str]:
 
 
 def worker_selector(name: str) -> dict[str, str]:
-    """Labels that select the worker pods of object `name` and nothing else."""
+    """Labels that select exactly the worker pods of object `name`."""
     return {LABEL_NAME: name, LABEL_ROLE: ROLE_WORKER}
 
 
 def selector_text(name: str) -> str:
-    """The selector as the scale subresource shows it (status.selector)."""
+    """Worker selector as text, for the scale subresource (status.selector)."""
     return ",".join(f"{key}={value}" for key, value in sorted(worker_selector(name).items()))
 
 
 def client_tag_prefix(uid: str) -> str:
-    """First 8 characters of the object's uid: workers with it in their client tag are ours (docs/architecture.md 3)."""
+    """First 8 characters of the object's uid, by which the operator recognizes the object's own workers among the
+    clients of a tunnel (docs/architecture.md 3.7)."""
     return uid[:8]

@@ -1,7 +1,7 @@
-"""/livez, /readyz and /metrics, in a thread of their own: they answer even when the event loop does not.
+"""HTTP server of /livez, /readyz and /metrics, in its own thread: it answers even while the event loop is blocked.
 
-`/livez` is about progress (docs/architecture.md 6.1): it fails when the loop stands still or an object was not
-looked at for long, so that a deaf operator is restarted.
+`/livez` checks progress (docs/architecture.md 6.1). It fails when the event loop stands still or when an object has
+had no pass for too long, and Kubernetes then restarts the operator.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from ots_tunnel_operator.metrics import OperatorMetrics
 
-#: Seconds the event loop may stand still.
+#: Seconds that the event loop may stand still before /livez fails.
 LOOP_SECONDS = 60.0
-#: Seconds between two signs of life of the event loop.
+#: Seconds between two ticks of the event loop.
 TICK_SECONDS = 5.0
-#: Seconds an object may go without a pass: more than its deletion may take.
+#: Seconds that an object may go without a pass; longer than a deletion may take (`Settings.delete_seconds`).
 PASS_SECONDS = 900.0
 
 
 class Health:
-    """What the probes answer; set by the operator, read by the server's thread."""
+    """State behind the probes; the operator sets it, the server's thread reads it."""
 
     def __init__(self, metrics: OperatorMetrics) -> None:
         self.metrics = metrics
@@ -34,17 +34,17 @@ class Health:
         self._tick = time.monotonic()
 
     def tick(self) -> None:
-        """The event loop, or the wait for the lease, is alive."""
+        """Record that the event loop, or the wait for the lease, is alive."""
         self._tick = time.monotonic()
 
     async def keep_ticking(self) -> None:
-        """Tick for as long as the event loop runs; ends by cancellation."""
+        """Tick until cancelled."""
         while True:
             self.tick()
             await asyncio.sleep(TICK_SECONDS)
 
     def live(self) -> str:
-        """Empty when all is well, else what is not."""
+        """Describe why the process is not alive; empty while it is."""
         still = time.monotonic() - self._tick
         if still > LOOP_SECONDS:
             return f"no sign of life for {still:.0f} s"
@@ -53,7 +53,7 @@ class Health:
 
 
 class HealthServer:
-    """Serves `Health`; a context manager. `port` 0 takes a free one."""
+    """Context manager that serves `Health`; port 0 selects a free port."""
 
     def __init__(self, health: Health, host: str, port: int) -> None:
         self._server = ThreadingHTTPServer((host, port), _handler(health))
@@ -62,7 +62,7 @@ class HealthServer:
 
     @property
     def port(self) -> int:
-        """The port that was taken."""
+        """Port that the server listens on."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:
@@ -77,10 +77,10 @@ class HealthServer:
 
 def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """One request."""
+        """Handler of one request."""
 
         def do_GET(self) -> None:
-            """Answer a probe or a scrape."""
+            """Answer a probe or a scrape of the metrics."""
             match self.path.partition("?")[0]:
                 case "/livez":
                     wrong = health.live()
@@ -101,6 +101,6 @@ def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Probes are no news."""
+            """Log nothing: probes come every few seconds."""
 
     return Handler

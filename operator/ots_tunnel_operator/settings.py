@@ -1,4 +1,4 @@
-"""What the operator process is told from outside; everything per tunnel is in the object."""
+"""Settings of the operator process; settings of one tunnel are in its object."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Process settings; flags and OTS_OPERATOR_* variables set them."""
+    """Settings of the process; flags and OTS_OPERATOR_* variables set some of them, the others are constants."""
 
     worker_image: str = ""
-    """Image of worker pods where the object names none."""
+    """Image of worker pods where spec.workers.image is empty."""
     spark_image: str = ""
-    """Image of Spark pods where the object names none."""
+    """Image of Spark pods where spec.spark.image is empty."""
     image_pull_policy: str = "IfNotPresent"
     """Pull policy of every pod the operator renders."""
     poll_seconds: float = 15.0
-    """Seconds between two DescribeTunnel calls for one object (one poller per tunnel, docs/architecture.md 6.1)."""
+    """Seconds between two DescribeTunnel calls for one object (docs/architecture.md 6.1)."""
     wait_seconds: float = 2.0
-    """Seconds between two looks while the service or Spark has to finish something."""
+    """Seconds between two passes while the service or Spark has to finish a step."""
     gap_seconds: float = 1.0
-    """Shortest pause between two passes over one object: events come in bursts."""
+    """Shortest pause in seconds between two passes over one object, because events arrive in bursts."""
     status_seconds: float = 15.0
-    """Figures are written at most so often; phase, replicas and conditions at once (docs/architecture.md rule 9)."""
+    """Shortest time in seconds between two writes of figures. Phase, replicas and conditions are written at once
+    (docs/architecture.md rule 9)."""
     scrape_seconds: float = 2.0
-    """Time a worker pod has to answer /channels; beyond it what it knows is unknown."""
+    """Seconds that a worker pod has to answer /channels; after them its figures are unknown."""
     call_seconds: float = 10.0
-    """Time one call to an instance may take before the pass reports it as unreachable."""
+    """Seconds that one call to an instance may take before the pass reports the instance as unreachable."""
     refresh_seconds: float = 300.0
-    """Schemas of both tables and Secrets are read again so often while nothing is wrong."""
+    """Seconds between two reads of the Secrets and of both tables' schemas, as long as no problem is found."""
     initialising_seconds: float = 300.0
-    """A tunnel may stay in its first stage so long before the object says so (docs/architecture.md 3)."""
+    """Seconds that a tunnel may stay in its first stage before the object reports it (docs/architecture.md 3)."""
     spark_missing_seconds: float = 60.0
-    """An application without a state for this long means that no Spark operator looks at it."""
+    """Seconds without a state after which a SparkApplication is reported as not handled by any Spark operator."""
     delete_seconds: float = 600.0
-    """How long deletion tries to delete the tunnel before it leaves it behind (docs/architecture.md 3.6)."""
+    """Seconds for which deletion tries to delete the tunnel before it leaves it behind (docs/architecture.md 3.6)."""
     backoff_seconds: float = 1.0
-    """First pause after a failed pass; doubles."""
+    """First pause in seconds after a failed pass; it doubles with every further failure."""
     backoff_max_seconds: float = 60.0
-    """Longest pause after failed passes."""
+    """Longest pause in seconds after failed passes."""

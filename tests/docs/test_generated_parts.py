@@ -71,7 +71,7 @@ def test_every_known_defect_is_listed() -> None:
 def test_fields_have_type_default_and_allowed_values() -> None:
     spec = fields_of("spec")
 
-    assert "| `replicas` | integer | `1` | 0 to 1000 | Worker pods" in spec
+    assert "| `replicas` | integer | `1` | 0 to 1000 | Number of worker pods" in spec
     assert "| `source.endpoint` | string | required |" in spec
     assert "| `deletionPolicy` | string | `Retain` | `Retain`, `Delete` |" in spec
     assert "### `spec.workers`" in spec

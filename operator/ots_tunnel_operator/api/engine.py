@@ -1,4 +1,4 @@
-"""Who does the work: worker pods or Spark, and how they are sized (docs/object.md)."""
+"""Engines of an object, worker pods and Spark, with their settings and sizes (docs/object.md)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ MemoryBudget = Annotated[int, Field(ge=16_777_216, le=68_719_476_736, json_schem
 
 
 class Engine(ApiModel):
-    """Who carries which part; baseData is ignored for type Stream, stream for type BaseData."""
+    """Engines that do the copying. baseData has no effect with tunnel.type Stream, stream none with BaseData."""
 
     base_data: EngineKind = "Workers"
-    """Who copies the rows that exist. Spark: a snapshot by a SparkApplication, before changes are followed."""
+    """Engine that copies existing rows. Workers: worker pods read them through the tunnel. Spark: a SparkApplication
+    reads a snapshot of the table; workers start to follow changes after it."""
     stream: Literal["Workers"] = "Workers"
-    """Who follows changes."""
+    """Engine that follows changes; always Workers."""
 
 
 class Workers(ApiModel):
-    """Worker pods; only where an engine is Workers."""
+    """Settings of the worker pods; allowed only where an engine in use is Workers."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -39,55 +40,59 @@ class Workers(ApiModel):
     )
 
     image: Image = ""
-    """Image; empty means the one this operator release pins."""
+    """Image of the worker pods; empty means the image the operator is configured with."""
     heartbeat_interval_seconds: Annotated[int, Field(ge=5, le=300)] = 10
-    """Seconds between heartbeats; the service's minimum is 5."""
+    """Seconds between two heartbeats of a worker; the service's minimum is 5."""
     heartbeat_timeout_seconds: Annotated[int, Field(ge=15, le=3600)] = 60
-    """Without a heartbeat for so long the service gives the channels to others; at least 3 times the interval."""
+    """Seconds without a heartbeat after which the service gives a worker's channels to other workers; at least 3 times
+    heartbeatIntervalSeconds."""
     checkpoint_interval_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
-    """Confirmed progress is stored at most so often per channel."""
+    """Shortest time in seconds between two checkpoints of a channel; after a crash, records since the last checkpoint
+    are delivered again."""
     max_parallel_channels: Annotated[int, Field(ge=0, le=10_000)] = 0
-    """Channels one worker reads at the same time; 0 means all it has."""
+    """Channels that one worker reads at the same time; 0 means every channel assigned to it."""
     lanes_per_channel: Annotated[int, Field(ge=1, le=256)] = 8
-    """Parallel writers inside one channel, by key."""
+    """Parallel writers per channel; all records of one primary key go through the same writer, in order."""
     memory_budget_bytes: MemoryBudget = 268_435_456
-    """Bytes of records one worker holds, raw and parsed; reading waits beyond it."""
+    """Bytes of records, raw and parsed, that one worker holds in memory; at the limit it pauses reading. The pod's
+    memory request and limit follow from it."""
     termination_grace_period_seconds: Annotated[int, Field(ge=10, le=3600)] = 60
-    """Time a pod has to drain; three quarters of it are the worker's own deadline."""
+    """Seconds that Kubernetes gives a pod to stop; the worker drains for at most three quarters of them."""
     pod_template: PodTemplate = Field(default_factory=dict)
-    """Pod template merged over the generated one; containers merge by name, the worker's is `worker`."""
+    """Pod template that is merged over the generated one; containers merge by name, and the worker's container is
+    named `worker`. Empty changes nothing."""
 
 
 class DriverResources(ApiModel):
-    """Size of the Spark driver."""
+    """Size of the Spark driver's pod."""
 
     cores: Annotated[int, Field(ge=1, le=64)] = 1
-    """CPU cores."""
+    """CPU cores of the driver."""
     memory: Memory = "2g"
-    """Java heap, as Spark writes it: 512m, 2g."""
+    """Java heap of the driver in Spark's notation, such as 512m or 2g."""
 
 
 class ExecutorResources(ApiModel):
-    """Number and size of Spark executors."""
+    """Number and size of the Spark executors."""
 
     instances: Annotated[int, Field(ge=1, le=1000)] = 2
-    """Executors."""
+    """Number of executor pods."""
     cores: Annotated[int, Field(ge=1, le=64)] = 2
-    """CPU cores of each; so many splits are read at once."""
+    """CPU cores of each executor; it copies one split per core at the same time."""
     memory: Memory = "4g"
-    """Java heap of each, as Spark writes it: 512m, 2g."""
+    """Java heap of each executor in Spark's notation, such as 512m or 4g."""
 
 
 class Spark(ApiModel):
-    """Spark applications; only where an engine is Spark."""
+    """Settings of the SparkApplication; allowed only where engine.baseData is Spark and in use."""
 
     operator: Literal["kubeflow"] = "kubeflow"
-    """Spark operator that runs them."""
+    """Spark operator that runs the application."""
     image: Image = ""
-    """Image; empty means the one this operator release pins."""
+    """Image of driver and executors; empty means the Spark image the operator is configured with."""
     driver: DriverResources = DriverResources()
-    """Driver."""
+    """Size of the driver."""
     executor: ExecutorResources = ExecutorResources()
-    """Executors."""
+    """Number and size of the executors."""
     conf: SparkConf = Field(default_factory=dict)
-    """More Spark settings; those the operator needs itself win."""
+    """Additional Spark settings; settings that the copy depends on override them."""

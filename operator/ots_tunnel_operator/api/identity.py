@@ -1,4 +1,4 @@
-"""The identity of the tunnel that an object consumes: two objects of one identity would consume one tunnel."""
+"""Identity of the tunnel that an object consumes; two objects with the same identity would share one tunnel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class TunnelIdentity(NamedTuple):
-    """Where a tunnel is; the endpoint counts by host, so that its scheme may change."""
+    """Location of a tunnel. Of the endpoint only the host counts, so that its scheme may change."""
 
     host: str
     instance: str
@@ -17,12 +17,12 @@ class TunnelIdentity(NamedTuple):
 
     @classmethod
     def at(cls, endpoint: str, instance: str, table: str, tunnel: str) -> TunnelIdentity:
-        """The tunnel at an endpoint."""
+        """Build the identity from an endpoint, an instance, a table and a tunnel name."""
         return cls(urlsplit(endpoint).netloc.lower(), instance, table, tunnel)
 
 
 def identity_of(spec: Mapping[str, Any]) -> TunnelIdentity | None:
-    """`TunnelSpec.identity` of a spec that was not validated, for kopf's index; None where no tunnel is used."""
+    """Compute `TunnelSpec.identity` from an unvalidated spec, for kopf's index; None where no tunnel is used."""
     source = spec.get("source") or {}
     tunnel = source.get("tunnel") or {}
     if tunnel.get("type") == "BaseData" and (spec.get("engine") or {}).get("baseData") == "Spark":

@@ -1,7 +1,7 @@
 """The spec of a TablestoreTunnel and the object around it (docs/object.md): the single source of the CRD.
 
-A field that is not carried out yet is not here, so that the API server refuses it instead of keeping it silently.
-CEL rules stand beside what they restrict; a rule between two fields names both.
+The models contain only fields that the operator implements: the API server refuses any other field instead of storing
+it without effect. Each CEL rule stands on the model that it restricts; a rule between two fields names both.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ __all__ = [
     "Workers",
 ]
 
-#: Whether workers, or Spark, carry any part of the object; in terms of the spec.
+#: CEL over the spec: whether workers (below: Spark) carry any part of the object.
 _WORKERS_USED = (
     "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Workers' || "
     "self.source.tunnel.type != 'BaseData' && self.engine.stream == 'Workers')"
@@ -84,16 +84,18 @@ _SPARK_USED = "(self.source.tunnel.type != 'Stream' && self.engine.baseData == '
 
 
 class Monitoring(ApiModel):
-    """When the object calls itself degraded."""
+    """Thresholds of the Degraded condition."""
 
     lag_degraded_seconds: Annotated[int, Field(ge=1, le=604_800)] = 900
-    """Lag above this is reported as Degraded."""
+    """Lag in seconds above which the object is Degraded."""
     retention_warning_percent: Annotated[int, Field(ge=1, le=100)] = 50
-    """Degraded when changes not consumed yet use, or will, so much of the time the source table keeps its stream."""
+    """Percentage of the stream's retention time from which on the object is Degraded. It is compared with the age of
+    the oldest change not consumed yet; while existing rows are copied, with the age forecast for the end of the copy.
+    Beyond 100 changes are lost."""
 
 
 class TunnelSpec(ApiModel):
-    """What is wanted."""
+    """Desired state: the table to read, the sink, and the engines that copy."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -131,25 +133,27 @@ class TunnelSpec(ApiModel):
     )
 
     source: Source
-    """Table that is read, and the tunnel through which."""
+    """Table to read, and the tunnel through which it is read."""
     engine: Annotated[Engine, Field(json_schema_extra=immutable("engine", _ENGINE_FOUND))] = Engine()
-    """Who copies existing rows and who follows changes; immutable."""
+    """Engines that copy existing rows and follow changes; immutable."""
     sink: Sink
-    """Where records go."""
+    """Destination of the records."""
     delivery: Delivery = Delivery()
-    """How records are grouped and what happens to refused ones."""
+    """Size of the writes to the sink, and the treatment of failed ones."""
     replicas: Annotated[int, Field(ge=0, le=1000)] = 1
-    """Worker pods, as set by kubectl scale; 0 is allowed and stays 0."""
+    """Number of worker pods; `kubectl scale` sets it. 0 stops every worker and keeps the checkpoints."""
     workers: Workers | None = None
-    """Worker pods; only where an engine is Workers."""
+    """Settings of the worker pods; allowed only where an engine in use is Workers. Absent means the defaults."""
     spark: Spark | None = None
-    """Spark applications; only where an engine is Spark."""
+    """Settings of the SparkApplication; allowed only where engine.baseData is Spark and in use. Absent means the
+    defaults."""
     monitoring: Monitoring = Monitoring()
-    """When the object calls itself degraded."""
+    """Thresholds of the Degraded condition."""
     suspend: bool = False
-    """Stop consuming without losing the checkpoints; lag is still reported."""
+    """Whether to stop consuming. Checkpoints are kept, lag is still reported, and false resumes."""
     deletion_policy: Literal["Retain", "Delete"] = "Retain"
-    """What happens to the tunnel and its checkpoints when the object is deleted."""
+    """Treatment of the tunnel when the object is deleted. Retain: the tunnel and its checkpoints stay, and an object
+    applied again resumes. Delete: the tunnel is deleted if the operator created it for this object."""
 
     @property
     def uses_spark(self) -> bool:
@@ -158,7 +162,7 @@ class TunnelSpec(ApiModel):
 
     @property
     def uses_workers(self) -> bool:
-        """Whether any part is carried by worker pods."""
+        """Whether worker pods copy existing rows or follow changes."""
         return self.source.tunnel.type != "BaseData" or self.engine.base_data == "Workers"
 
     @property
@@ -173,7 +177,7 @@ class TunnelSpec(ApiModel):
 
     @property
     def wire_type(self) -> TunnelKind | None:
-        """Type of the tunnel on the service (docs/architecture.md 3); None where no tunnel is needed."""
+        """Type of the tunnel on the service (docs/architecture.md 3.3); None where no tunnel is needed."""
         match self.source.tunnel.type, self.uses_spark:
             case "BaseAndStream", True:
                 return "Stream"
@@ -192,7 +196,7 @@ class TunnelSpec(ApiModel):
 
 
 class ObjectMeta(ApiModel):
-    """What we read of an object's metadata."""
+    """The part of an object's metadata that the operator reads."""
 
     name: str
     namespace: str
@@ -204,7 +208,7 @@ class ObjectMeta(ApiModel):
 
 
 class TablestoreTunnel(ApiModel):
-    """Keeps a sink equal to, or informed of, a Tablestore table through one tunnel."""
+    """Copies a Tablestore table to a sink, and the changes of the table after it, through one tunnel."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -223,16 +227,16 @@ class TablestoreTunnel(ApiModel):
 
     metadata: ObjectMeta
     spec: TunnelSpec
-    """What is wanted."""
+    """Desired state: the table to read, the sink, and the engines that copy."""
     status: TunnelObjectStatus = TunnelObjectStatus()
-    """What the operator observed."""
+    """Observed state, written by the operator."""
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> TablestoreTunnel:
-        """Read an object as the API server gives it.
+        """Read an object from the API server's JSON.
 
         Raises:
-            pydantic.ValidationError: the object does not fit the CRD this operator was built with.
+            pydantic.ValidationError: the object does not match the models of this operator version.
         """
         return cls.model_validate({**body, "metadata": dict(body["metadata"]), "status": body.get("status") or {}})
 
@@ -248,5 +252,5 @@ class TablestoreTunnel(ApiModel):
 
     @property
     def uid(self) -> str:
-        """Identity of the object; another after a re-apply."""
+        """Unique id of the object; an object that is deleted and applied again has a new one."""
         return self.metadata.uid

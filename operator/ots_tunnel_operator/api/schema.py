@@ -1,6 +1,6 @@
-"""How our pydantic models carry what Kubernetes wants to know: rules, list kinds, times.
+"""Building blocks of the API models: base class, CEL rules, list types and shared field types.
 
-`crd.py` turns the models into a structural schema; everything here only decorates them for it.
+They annotate the pydantic models with keys that `crd.py` copies into the structural schema.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ RULES = "x-kubernetes-validations"
 
 
 class ApiModel(BaseModel):
-    """Base of spec and status: frozen, camelCase outside, described by the strings below the attributes.
+    """Base of spec and status: frozen, camelCase in JSON, described by the strings below the attributes.
 
-    Unknown fields are ignored here: the API server refuses or prunes them, and an operator that is older than
-    the CRD must go on.
+    Unknown fields are ignored: the API server refuses or prunes them, and an operator that is older than the
+    installed CRD must keep working.
     """
 
     model_config = ConfigDict(
@@ -31,11 +31,12 @@ def rule(expression: str, message: str, *, field: str = "", found: str = "") -> 
     """One CEL rule.
 
     Args:
-        expression: true for what is accepted.
-        message: what a refusal says.
-        field: path below the rule's own place that the refusal names, such as `.endTime`.
-        found: CEL expression of a string that is added to the message: the value that does not fit. Strings only:
-            the API server takes `string(number)` for unbounded and refuses the rule as too expensive.
+        expression: CEL expression; true accepts the value.
+        message: text of the refusal.
+        field: path of the offending field, relative to the rule's own node, such as `.endTime`.
+        found: CEL expression of a string that is added to the message, such as the refused value. It must not
+            convert a number: the API server assumes that `string(number)` is unbounded and refuses the rule as too
+            expensive.
     """
     result = {"rule": expression, "message": message}
     if found:
@@ -44,22 +45,22 @@ def rule(expression: str, message: str, *, field: str = "", found: str = "") -> 
 
 
 def rules(*items: dict[str, Any]) -> dict[str, Any]:
-    """The schema key that holds CEL rules."""
+    """Return the schema key that holds these CEL rules."""
     return {RULES: list(items)}
 
 
 def immutable(name: str, found: str = "'it is ' + oldSelf + ', found ' + self") -> dict[str, Any]:
-    """A field that keeps its first value; `found` tells both, and is written for strings."""
+    """Return the CEL rule of an immutable field; `found` shows both values and fits a field of type string."""
     return rules(rule("self == oldSelf", f"{name} is immutable, create another object instead", found=found))
 
 
 def list_map(key: str) -> dict[str, Any]:
-    """A list whose items are told apart by one of their fields."""
+    """Return the schema keys of a list whose items are identified by one of their fields."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
 
 
 def format_time(value: datetime) -> str:
-    """RFC 3339 in UTC with whole seconds, as Kubernetes writes times."""
+    """Format a time as Kubernetes does: RFC 3339 in UTC with whole seconds."""
     return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -67,7 +68,7 @@ def format_time(value: datetime) -> str:
 Time = Annotated[AwareDatetime, PlainSerializer(format_time, return_type=str, when_used="json")]
 #: Name of another object.
 ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
-#: A number of things.
+#: A number of objects, such as channels or pods.
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 #: A number of rows or bytes.
 LargeCount = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]

@@ -1,4 +1,4 @@
-"""Where records go and how (docs/object.md). Another sink is another member of `Sink`."""
+"""Sinks and delivery settings of an object (docs/object.md). A new sink is a new member of `Sink`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from ots_tunnel_operator.api.source import Credentials, Endpoint, InstanceName, 
 
 
 class TablestoreSink(ApiModel):
-    """Another table, kept equal."""
+    """A destination table that is kept equal to the source table."""
 
     endpoint: Endpoint
-    """Instance endpoint without a path, such as https://shop-dr.cn-beijing.ots.aliyuncs.com."""
+    """Endpoint of the destination instance without a path, such as https://shop-dr.cn-beijing.ots.aliyuncs.com."""
     instance: InstanceName
-    """Instance name."""
+    """Name of the destination instance."""
     table: TableName
-    """Table name."""
+    """Name of the destination table; it must not be the source table itself."""
     credentials: Credentials
-    """Who writes it."""
+    """Credentials that may write the destination table."""
     create_table: Literal["IfMissing", "Never"] = "IfMissing"
-    """IfMissing: the operator creates the table after the source's schema. Never: it must be there."""
+    """IfMissing: the operator creates a missing table with the source's schema. Never: the table must exist."""
     on_existing: Literal["Refuse", "Merge"] = "Refuse"
-    """Refuse: base rows go only into a table that is empty or that this object created. Merge: into any."""
+    """Refuse: existing rows are copied only into a table that is empty or that this object created. Merge: they are
+    copied into any table."""
 
 
 class StdoutSink(ApiModel):
-    """JSON lines in the log of the worker, for looking."""
+    """JSON lines on the worker's standard output, for inspection; it has no settings."""
 
 
 class Sink(ApiModel):
-    """Where records go; exactly one member."""
+    """Destination of the records; exactly one member is set."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -44,13 +45,13 @@ class Sink(ApiModel):
     )
 
     tablestore: TablestoreSink | None = None
-    """Another table."""
+    """A destination table."""
     stdout: StdoutSink | None = None
-    """The worker's log."""
+    """The standard output of the workers, one JSON line per record; `stdout: {}` selects it."""
 
 
 class Retry(ApiModel):
-    """Pauses between tries of a failed write; tries never end."""
+    """Pauses between two attempts at a failed write; a retryable failure is retried without limit."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -63,19 +64,19 @@ class Retry(ApiModel):
     )
 
     backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 1
-    """First pause in seconds; doubles."""
+    """First pause in seconds; it doubles with every further attempt."""
     backoff_max_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
-    """Longest pause in seconds."""
+    """Longest pause in seconds; at least backoffSeconds."""
 
 
 class Delivery(ApiModel):
-    """How records are grouped and what happens to refused ones."""
+    """Size of the writes to the sink, and the treatment of failed ones."""
 
     batch_max_rows: Annotated[int, Field(ge=1, le=200)] = 200
-    """Rows per write; the service's maximum is 200."""
+    """Most rows in one write; the service accepts 200."""
     batch_max_bytes: Annotated[int, Field(ge=1024, le=4_194_304)] = 4_000_000
-    """Bytes per write; the service's maximum is 4194304."""
+    """Most bytes in one write; the service accepts 4194304."""
     retry: Retry = Retry()
-    """Pauses between tries."""
+    """Pauses between two attempts at a failed write."""
     on_permanent_error: Literal["Fail"] = "Fail"
-    """What happens to a record the sink refuses for good. Fail stops its channel; nothing is dropped."""
+    """Treatment of a record that the sink refuses permanently. Fail: its channel stops, and no record is dropped."""

@@ -1,4 +1,4 @@
-"""Where records come from: instance, table, tunnel, and who reads (docs/object.md)."""
+"""Source of an object: instance, table, tunnel and credentials (docs/object.md)."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ TableName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-
 
 
 class SecretReference(ApiModel):
-    """A Secret in the object's namespace."""
+    """Reference to a Secret in the object's namespace."""
 
     name: ObjectName
-    """Secret with the keys accessKeyId, accessKeySecret and, for temporary keys, securityToken."""
+    """Name of the Secret. Its keys are accessKeyId, accessKeySecret and, for temporary credentials, securityToken."""
 
 
 class Credentials(ApiModel):
-    """Who calls the service; exactly one member."""
+    """Credentials for calls to the service; exactly one member is set."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(rule("has(self.secretRef)", "credentials: exactly one member is needed: secretRef"))
     )
 
     secret_ref: SecretReference | None = None
-    """AccessKey pair in a Secret. A change of its content needs no restart."""
+    """Secret with an AccessKey pair; workers read a changed Secret without a restart."""
 
 
 class StreamWindow(ApiModel):
-    """Which part of the stream is delivered."""
+    """The part of the stream that is delivered."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -51,15 +51,17 @@ class StreamWindow(ApiModel):
     )
 
     start_from: Literal["Latest", "Earliest", "Timestamp"] = "Latest"
-    """Latest: changes from now on. Earliest: all the table still keeps. Timestamp: from startTime on."""
+    """Latest: changes after the tunnel's creation. Earliest: every change that the table still keeps. Timestamp:
+    changes from startTime on."""
     start_time: Time | None = None
-    """First moment, with startFrom Timestamp."""
+    """Time of the first change to deliver; required with startFrom Timestamp, refused otherwise."""
     end_time: Time | None = None
-    """Stop here: the object becomes Completed when every channel has been read up to it."""
+    """Time of the last change to deliver; the object becomes Completed when every channel has been read up to it.
+    Absent means without end."""
 
 
 class Tunnel(ApiModel):
-    """The tunnel on the service."""
+    """The tunnel on the service through which the table is read."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -90,24 +92,26 @@ class Tunnel(ApiModel):
     ]
     """Name of the tunnel, unique per table; immutable."""
     type: Annotated[TunnelKind, Field(json_schema_extra=immutable("tunnel.type"))]
-    """BaseData: the rows that exist. Stream: changes. BaseAndStream: the rows, then the changes. Immutable."""
+    """Records to deliver. BaseData: existing rows. Stream: changes. BaseAndStream: existing rows, then changes.
+    Immutable."""
     management_policy: Literal["CreateIfMissing", "UseExisting"] = "CreateIfMissing"
-    """CreateIfMissing: the operator creates the tunnel or adopts an equal one. UseExisting: it must be there."""
+    """CreateIfMissing: the operator creates the tunnel, or adopts an existing one with the same settings. UseExisting:
+    the tunnel must exist."""
     stream: StreamWindow | None = None
-    """Part of the stream; absent means from the latest change on, without an end. Immutable."""
+    """Part of the stream to deliver; absent means changes after the tunnel's creation, without end. Immutable."""
 
 
 class Source(ApiModel):
-    """The table that is read."""
+    """The source table and the tunnel through which it is read."""
 
     endpoint: Endpoint
-    """Instance endpoint without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com.
-    A change rolls the workers."""
+    """Endpoint of the source instance without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com. A change
+    restarts the workers one by one."""
     instance: Annotated[InstanceName, Field(json_schema_extra=immutable("source.instance"))]
-    """Instance name; immutable."""
+    """Name of the source instance; immutable."""
     table: Annotated[TableName, Field(json_schema_extra=immutable("source.table"))]
-    """Table name; immutable."""
+    """Name of the source table; immutable."""
     credentials: Credentials
-    """Who reads it."""
+    """Credentials that may read the table and use its tunnels."""
     tunnel: Tunnel
-    """Tunnel through which it is read."""
+    """Tunnel through which the table is read."""

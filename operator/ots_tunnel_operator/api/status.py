@@ -1,6 +1,6 @@
 """The status of a TablestoreTunnel (docs/object.md).
 
-Unknown is absent, never 0: every figure that may be unknown is None and is left out when written.
+An unknown figure is absent, never 0: it is None in the model and is left out when the status is written.
 """
 
 from __future__ import annotations
@@ -27,174 +27,175 @@ ConditionType = Literal[
 ]
 ConditionStatus = Literal["True", "False", "Unknown"]
 
-#: Slowest channels listed in the status.
+#: Most channels listed in lag.slowest.
 MAX_SLOWEST = 10
-#: Workers listed in the status.
+#: Most pods listed in workers.
 MAX_WORKERS = 100
-#: Longest message of a condition; the API server refuses the whole status beyond it.
+#: Longest message of a condition in characters; with a longer one the API server refuses the whole status.
 MAX_MESSAGE = 4096
 
 Text = Annotated[str, Field(max_length=512)]
 
 
 class Condition(ApiModel):
-    """One aspect of the object, as `kubectl wait` understands it."""
+    """One aspect of the object, in the standard form that `kubectl wait` evaluates."""
 
     type: ConditionType
-    """Aspect."""
+    """Name of the aspect."""
     status: ConditionStatus
-    """Whether it holds."""
+    """Whether the condition holds; Unknown while the operator cannot tell."""
     reason: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
-    """Why, as one word for programs."""
+    """Cause as one word, for programs."""
     message: Annotated[str, Field(max_length=MAX_MESSAGE)] = ""
-    """Why, for people: field, value and what to do."""
+    """Cause in plain words: the field, its value and what to do."""
     observed_generation: LargeCount | None = None
-    """Generation of the object this was decided for."""
+    """Generation of the object that the condition describes."""
     last_transition_time: Time
-    """When `status` changed last."""
+    """Time of the last change of `status`."""
 
 
 class TunnelStatus(ApiModel):
-    """The tunnel the object uses."""
+    """The tunnel that the object consumes."""
 
     id: Text | None = None
-    """Tunnel id."""
+    """Id of the tunnel."""
     type: Literal["BaseData", "Stream", "BaseAndStream"] | None = None
-    """Type of the tunnel on the service; Stream where base data is read by Spark."""
+    """Type of the tunnel on the service; Stream where Spark copies the existing rows of a BaseAndStream object."""
     stage: Text | None = None
-    """Stage the service reports: InitBaseDataAndStreamShard, ProcessBaseData or ProcessStream."""
+    """Stage of the tunnel on the service: InitBaseDataAndStreamShard, ProcessBaseData or ProcessStream."""
     create_intent_time: Time | None = None
-    """When the operator decided to create the tunnel; written before the call."""
+    """Time of the decision to create the tunnel; written before the call that creates it."""
     created_by_operator: bool | None = None
-    """Whether this operator created it for this object; only then deletionPolicy Delete deletes it."""
+    """Whether the operator created the tunnel for this object; deletionPolicy Delete deletes no other tunnel."""
     created_time: Time | None = None
-    """When the service created it."""
+    """Time at which the service created the tunnel."""
     expired: bool | None = None
-    """Whether the service gave it up because the log it needs is gone."""
+    """Whether the service has expired the tunnel because the part of the stream it needs is gone."""
     stream_retention_seconds: LargeCount | None = None
-    """How long the source table keeps its stream."""
+    """Seconds for which the source table keeps its stream."""
 
 
 class DestinationStatus(ApiModel):
-    """The destination table, where the sink is one."""
+    """The destination table; absent where the sink is not a table."""
 
     create_intent_time: Time | None = None
-    """When the operator decided to create the table; written before the call."""
+    """Time of the decision to create the table; written before the call that creates it."""
     created_by_operator: bool | None = None
-    """Whether this operator created it for this object."""
+    """Whether the operator created the table for this object."""
     ensured_time: Time | None = None
-    """When the table was found or made compatible."""
+    """Time at which the table was found compatible or was created."""
 
 
 class ChannelsStatus(ApiModel):
-    """How many channels there are and who has them."""
+    """Number of channels by type, state and worker."""
 
     total: Count | None = None
-    """All channels of the tunnel."""
+    """Channels of the tunnel."""
     base: Count | None = None
-    """Channels of base data."""
+    """Channels that deliver existing rows."""
     stream: Count | None = None
-    """Channels of changes."""
+    """Channels that deliver changes."""
     open: Count | None = None
-    """Channels being read."""
+    """Channels that a worker reads."""
     closing: Count | None = None
-    """Channels on their way from one worker to another."""
+    """Channels that are being moved from one worker to another."""
     terminated: Count | None = None
-    """Channels read to their end."""
+    """Channels that have been read to their end."""
     unowned: Count | None = None
-    """Channels that could be read and that no worker has."""
+    """Channels that are ready to be read but are assigned to no worker."""
     min_per_worker: Count | None = None
-    """Channels of the worker that has fewest."""
+    """Channels of the worker with the fewest."""
     max_per_worker: Count | None = None
-    """Channels of the worker that has most."""
+    """Channels of the worker with the most."""
 
 
 class BaseStatus(ApiModel):
-    """Progress of the rows that existed at the start."""
+    """Progress of the copy of existing rows."""
 
     percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Share that is done."""
+    """Finished channels (Spark: splits) as a percentage of all; 100 only when every one is finished."""
     rows: LargeCount | None = None
-    """Rows copied."""
+    """Rows copied so far."""
     done: Count | None = None
-    """Channels, or splits of a snapshot, that are done."""
+    """Channels, or splits of a snapshot, that are finished."""
     total: Count | None = None
-    """Channels, or splits of a snapshot, in all."""
+    """Number of channels, or of splits of a snapshot."""
     eta_seconds: LargeCount | None = None
-    """Time left at the present rate."""
+    """Estimated seconds until every existing row is copied, at the mean rate so far."""
 
 
 class SlowChannel(ApiModel):
-    """A channel that is far behind."""
+    """One of the channels with the largest lag."""
 
     id: Text
-    """Channel id."""
+    """Id of the channel."""
     type: Literal["BaseData", "Stream"]
-    """What it delivers."""
+    """Records that the channel delivers: existing rows or changes."""
     worker: Text | None = None
-    """Pod that reads it."""
+    """Pod that reads the channel."""
     seconds: LargeCount | None = None
-    """How far behind it is."""
+    """Lag of the channel in seconds."""
 
 
 class LagStatus(ApiModel):
-    """How far behind the source the sink is."""
+    """Distance of the sink behind the source table."""
 
     seconds: LargeCount | None = None
-    """Lag of the slowest channel."""
+    """Lag of the slowest channel in seconds."""
     consumed_up_to: Time | None = None
-    """Every change up to this time has reached the sink."""
+    """Consume point: every change up to this time has reached the sink."""
     caught_up: bool | None = None
-    """Whether every channel was read to the log's end and confirmed; said by the workers."""
+    """Whether the workers report that every channel is read to the end of its log and confirmed."""
     retention_used_percent: Annotated[int, Field(ge=0, le=1000)] | None = None
-    """Lag as a share of the stream's retention; at 100 changes are lost."""
+    """Used part of the stream's retention time in percent; beyond 100 changes are lost."""
     slowest: Annotated[tuple[SlowChannel, ...], Field(max_length=MAX_SLOWEST)] | None = None
-    """Slowest channels, at most 10."""
+    """Channels with the largest lag, at most 10."""
     observed_time: Time | None = None
-    """When this was seen."""
+    """Time of the observation."""
 
 
 class ThroughputStatus(ApiModel):
-    """How fast rows move."""
+    """Rate and number of rows."""
 
     rows_per_second: LargeCount | None = None
-    """Rows per second of all workers."""
+    """Rows per second, summed over all workers."""
     rows_total: LargeCount | None = None
-    """Rows since the first channel was opened, as the service counts."""
+    """Rows that the service has counted for all channels of the tunnel."""
 
 
 class WorkerStatus(ApiModel):
     """One worker pod."""
 
     name: Text
-    """Pod name."""
+    """Name of the pod."""
     client_id: Text | None = None
-    """Id the service gave it."""
+    """Client id that the service gave the worker."""
     channels: Count | None = None
-    """Channels it has."""
+    """Channels that the worker holds."""
     lag_seconds: LargeCount | None = None
-    """Lag of its slowest channel."""
+    """Lag of the worker's slowest channel in seconds."""
     busy_percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Share of time it is not waiting for records."""
+    """Percentage of time in which the worker has records to process, rounded to tens."""
     ready: bool = False
     """Whether the pod is ready."""
 
 
 class SnapshotStatus(ApiModel):
-    """The snapshot of existing rows by Spark."""
+    """The snapshot by which Spark copies existing rows."""
 
     application: Text | None = None
     """Name of the SparkApplication."""
     state: Text | None = None
-    """Its state, as the Spark operator says; Completed once recorded as done."""
+    """State that the Spark operator reports; Completed once the snapshot is recorded as done."""
     tunnel_id: Text | None = None
-    """Tunnel the snapshot was taken for."""
+    """Id of the tunnel that the snapshot belongs to."""
     started_time: Time | None = None
-    """When the application was created."""
+    """Time at which the application was created."""
     finished_time: Time | None = None
-    """When every split was recorded as done."""
+    """Time at which the last split was recorded as done."""
     consistent: bool | None = None
-    """Whether every channel has been read past the snapshot's end, so that the copy is that of one moment."""
+    """Whether every channel has been read past the snapshot's end. Until then the sink may mix rows of different
+    moments."""
 
 
 WorkerList = Annotated[tuple[WorkerStatus, ...], Field(max_length=MAX_WORKERS, json_schema_extra=list_map("name"))]
@@ -202,37 +203,37 @@ ConditionList = Annotated[tuple[Condition, ...], Field(max_length=32, json_schem
 
 
 class TunnelObjectStatus(ApiModel):
-    """What the operator observed; every figure that is not known is absent."""
+    """Observed state, written by the operator; unknown figures are absent."""
 
     observed_generation: LargeCount | None = None
-    """Generation of the spec this status is about."""
+    """Generation of the spec that this status describes."""
     phase: Phase | None = None
-    """Summary for people; programs use the conditions."""
+    """Summary for human readers; programs use the conditions."""
     replicas: Count | None = None
-    """Worker pods that exist."""
+    """Number of worker pods that exist."""
     ready_replicas: Count | None = None
-    """Worker pods that are ready."""
+    """Number of worker pods that are ready."""
     selector: Annotated[str, Field(max_length=1024)] | None = None
     """Label selector of the worker pods, for the scale subresource."""
     tunnel: TunnelStatus | None = None
-    """The tunnel."""
+    """The tunnel that the object consumes."""
     destination: DestinationStatus | None = None
-    """The destination table."""
+    """The destination table; absent where the sink is not a table."""
     channels: ChannelsStatus | None = None
-    """Channels."""
+    """Number of channels by type, state and worker."""
     base: BaseStatus | None = None
-    """Rows that existed at the start."""
+    """Progress of the copy of existing rows."""
     lag: LagStatus | None = None
-    """Distance to the source."""
+    """Distance of the sink behind the source table."""
     throughput: ThroughputStatus | None = None
-    """Speed."""
+    """Rate and number of rows."""
     workers: WorkerList | None = None
     """Worker pods, at most 100."""
     snapshot: SnapshotStatus | None = None
-    """Snapshot by Spark."""
+    """The snapshot by which Spark copies existing rows; absent where workers copy them."""
     conditions: ConditionList = ()
-    """All conditions, from the first write on."""
+    """Conditions of the object; the first write sets all of them."""
 
     def dump(self) -> dict[str, Any]:
-        """The status as it is written: camelCase, unknown left out."""
+        """Return the status as JSON for the API server: camelCase keys, without unknown values."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
