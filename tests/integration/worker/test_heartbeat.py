@@ -30,7 +30,7 @@ def beats(interceptor: Interceptor) -> list[float]:
 
 
 @pytest.mark.parametrize("operation", ["Checkpoint", "GetCheckpoint", "ReadRecords"])
-async def test_beats_go_on_while_other_calls_hang(scene: EmulatorScene, operation: str) -> None:  # G12
+async def test_beats_continue_while_other_calls_hang(scene: EmulatorScene, operation: str) -> None:  # G12
     await scene.create_table(partitions=2)
     await scene.create_tunnel(TunnelType.Stream)
     scene.emulator.faults.add(FaultRule(operation=operation, latency=1.2, count=4))
@@ -48,7 +48,7 @@ async def test_beats_go_on_while_other_calls_hang(scene: EmulatorScene, operatio
     assert sorted(sink.written) == sorted(scene.everything())
 
 
-async def test_beats_go_on_while_the_sink_hangs(scene: EmulatorScene) -> None:
+async def test_beats_continue_while_the_sink_hangs(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     gate = asyncio.Event()
@@ -122,7 +122,7 @@ async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_befo
     ],
     ids=["expired", "denied", "expired at a read"],
 )
-async def test_what_no_new_client_can_mend_ends_the_worker(
+async def test_an_error_that_no_new_client_can_fix_ends_the_worker(
     scene: EmulatorScene, trouble: Callable[[EmulatorScene], None], error: type[Exception]
 ) -> None:
     await scene.create_table()

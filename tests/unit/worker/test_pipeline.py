@@ -196,14 +196,26 @@ async def test_a_refused_page_is_not_confirmed_and_its_write_is_in_doubt() -> No
     assert stand.budget.used_bytes == 0
 
 
-async def test_pages_before_a_failed_read_are_not_lost_to_the_sink() -> None:
-    script = Script({"t0": page(1, "t1", True)})
+async def test_pages_before_a_failed_read_are_written_and_confirmed() -> None:
+    script = Script({"t0": page(1, "t1", True)}, write_time=1)
     stand = Stand(script)
 
     with pytest.raises(ConnectionLost):
         await stand.run()
 
+    assert script.names() == ["read t0", "read t1", "wrote 1", "confirmed t1"]
     assert stand.budget.used_bytes == 0
+
+
+async def test_pages_that_the_sink_holds_when_a_read_fails_are_dropped_unconfirmed() -> None:
+    keeper = Keeper({"t0": page(1, "t1", True)})
+    stand = Stand(keeper)
+
+    with pytest.raises(ConnectionLost):
+        await stand.run()
+
+    assert stand.confirmed == []
+    assert keeper.names()[-2:] == ["took t0..t1", "end abandoned=True"]
 
 
 async def test_a_cancelled_write_is_in_doubt() -> None:
@@ -221,7 +233,7 @@ async def test_a_cancelled_write_is_in_doubt() -> None:
     assert stand.budget.used_bytes == 0
 
 
-async def test_a_slot_is_held_from_the_read_to_the_confirmation() -> None:
+async def test_a_slot_is_held_from_the_read_to_the_end_of_the_write() -> None:
     slots = asyncio.Semaphore(1)
     one = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=1)
     two = Script({"t0": page(1, "t1", True), "t1": page(1, FINISHED)}, write_time=1)
