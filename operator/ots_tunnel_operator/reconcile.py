@@ -12,9 +12,9 @@ it did, so it may be interrupted anywhere and repeated. One pass has up to MAX_S
     apply     carry out the actions in order; the first failure ends the step
     report    write status and events, if they changed
 
-A plan with `again` makes another step at once, because its actions changed the world. A new object needs six steps:
-destination, its record, tunnel, its record, the channels, the Deployment. MAX_STEPS is twice that; it bounds the time
-for which a loop that never settles holds its object's lock.
+A plan with `again` makes another step at once, because its actions changed the world. A new object needs five steps:
+destination, its record, tunnel, its record, the Deployment. MAX_STEPS is more than twice that; it bounds the time for
+which a loop that never settles holds its object's lock.
 
 Only cancellation leaves a pass. A failed action becomes a problem of the plan; an error of the API server, or an
 unexpected one, leaves the last status as it is and is logged. The pause until the next pass is, by the first case
@@ -65,7 +65,7 @@ from ots_tunnel_operator.world import Competitor, Resource, World
 
 logger = logging.getLogger(__name__)
 
-#: Most steps of one pass; a new object needs six.
+#: Most steps of one pass; a new object needs five.
 MAX_STEPS = 12
 
 #: Waits whose end no watch reports: it happens in the service or in Spark.

@@ -8,7 +8,7 @@ Completed is final: it takes the workers to 0, so it needs a proof. `is_complete
     2. BaseData                                         every channel is TERMINATED
     3. no end time, or a stage before ProcessStream     no
     4. every channel is TERMINATED, or it is recorded   yes
-    5. the end time has passed                          every worker reports it, and owns what it reports on
+    5. the end time has passed                          every worker reports it, and every owner is one of them
 
 A stream with an end time stays open on the service: its workers stop reading and keep their channels. A worker reports
 `completed` when its own channels have reached the end time and each remaining channel belongs to another client. Case 5

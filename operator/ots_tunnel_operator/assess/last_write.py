@@ -21,7 +21,7 @@ class Deadlines:
     """Bounds of a snapshot's writes, seconds."""
 
     split: float
-    """Longest time a task sends: `splits.deadlineSeconds` of the driver's document."""
+    """Time after its start by which a task's last write is over: `splits.deadlineSeconds` of the driver's document."""
     write: float
     """D: longest time from sending a write to its effect."""
 

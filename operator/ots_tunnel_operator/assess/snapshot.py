@@ -60,7 +60,8 @@ from ots_tunnel_operator.world import Tunnel, World
 #: Value of status.snapshot.state once completion is recorded.
 COMPLETED = "Completed"
 
-#: Seconds after its start in which a task sends (docs/architecture.md rule 4).
+#: Seconds after its start by which a task's last write is over (docs/architecture.md rule 4): the default of
+#: `SplitsConfig.deadline_seconds`, which the rendered document leaves as it is.
 SPLIT_DEADLINE = 600.0
 
 

@@ -67,9 +67,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decision of one pass.
+    """The decision of one step of a pass.
 
-    `again` requests the next pass at once, because the actions change what it will observe.
+    `again` requests the next step at once, because the actions change what it will observe.
     """
 
     actions: tuple[Action, ...] = ()

@@ -20,9 +20,9 @@ status before it; each call is idempotent, or finds what an earlier one created;
 the world, nothing from the pass before it.
 
 Numbers: a tunnel that lists no channel 300 s after its creation is a problem (Settings.initialising_seconds,
-docs/architecture.md 3.2). A plan with `again` makes the loop observe at once; a new object needs six such steps.
+docs/architecture.md 3.2). A plan with `again` makes the loop take its next step at once; a new object has four of them.
 
-Example: a new BaseAndStream object with workers, one line a pass.
+Example: a new BaseAndStream object with workers, one line a step.
 
     destination missing         RecordStatus(destination.createIntentTime), EnsureDestination, again
     destination there           EnsureDestination, RecordStatus(destination.ensuredTime), again
@@ -31,7 +31,7 @@ Example: a new BaseAndStream object with workers, one line a pass.
     stage Init                  wait TunnelInitialising
     channels listed             ApplyObject(ConfigMap), ApplyObject(Deployment), wait StartingWorkers
 
-If the operator dies after CreateTunnel, the next pass finds the tunnel and the intent: it adopts the tunnel and counts
+If the operator dies after CreateTunnel, the next step finds the tunnel and the intent: it adopts the tunnel and counts
 it as its own, so that deletionPolicy Delete removes it.
 """
 

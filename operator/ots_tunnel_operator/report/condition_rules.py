@@ -11,7 +11,8 @@ Eleven conditions, each from world, assessment and plan alone. The first case of
     Stalled            True with a problem that needs a human (`STALLED`)
     CredentialsValid   False with a problem that names it; True after an answer of the instance; else Unknown
     SinkReady          False with a problem that names it; True once ensured; False while creating; else Unknown
-    TunnelReady        False with a problem that names it; True once initialised; False while creating; else Unknown
+    TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
+                       while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
     Rebalancing        True while a channel is closing or has no worker
     Suspended          True once suspended and every worker has ended

@@ -7,7 +7,7 @@ A write passes three stages, for one row as for each row of a batch:
 1. `read_write` takes the row apart and checks what needs no table: format, checksums, names, values, cell operations.
    A mistake here refuses the whole request, also for one row of a batch (`RequestRefusal`).
 2. `with_key` compares the key with the table and fills the placeholder of an auto-increment column. A key that does
-   not fit refuses the row.
+   not fit refuses the row; a cell with the name of a key column refuses the request.
 3. `execute` checks the transaction, the cell versions and the condition, and stores the row.
 
 Calls never overlap: the application executes one call at a time, without a pause between the stages, so the condition

@@ -5,16 +5,16 @@ Theory of operation
 Every heartbeat calls `schedule` with the channels of the tunnel (`Seat`) and its live clients. The result is a list of
 moves. A move has one of two forms: OPEN assigns a channel without an owner, CLOSING asks an owner to give one back.
 
-A channel never moves directly from one client to another. It passes three heartbeats: CLOSING is sent to the owner,
-the owner reports CLOSE, and the next heartbeat assigns the channel. So two clients never hold one channel.
+A channel never moves directly from one live client to another. It passes three heartbeats: CLOSING is sent to the
+owner, the owner reports CLOSE, and the next heartbeat assigns the channel. So two clients never hold one channel.
 
 Cases in order of priority:
 
 1. No client: no moves.
 2. An eligible channel without an owner goes to the client with the lowest load. Eligible means: not terminated, not
    suspended, and its parents are done (`Tunnel._eligible`).
-3. A channel in CLOSING counts as load of the client with the lowest load, because that client will get it. Without
-   this rule, the first heartbeats of a new client would take back too many channels.
+3. An eligible channel in CLOSING counts as load of the client with the lowest load, because that client will get it.
+   Without this rule, the first heartbeats of a new client would take back too many channels.
 4. While the highest and the lowest load differ by two or more, one channel is taken back from the highest. A difference
    of one is the best that whole channels can reach, so it causes no move.
 

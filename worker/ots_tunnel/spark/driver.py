@@ -34,7 +34,8 @@ Failures, by priority:
     OwnershipLost           another driver wrote the record: cancel the job, exit code 1
     a task fails for good   record what is finished, exit code 1; Spark has tried the task `spark.task.maxFailures`
                             times before (the operator sets 8)
-    API server unavailable  log a warning and try again with the next look; the job keeps running
+    API server unavailable  log a warning and try again with the next look; the job keeps running. Before and after
+                            the job there is no next look: exit code 1
     driver killed           the application is started again by its restart policy and resumes at step 1
 
 Example: 5 splits are frozen, splits 0 and 3 are recorded, the driver pod is evicted. The new driver loads the record,

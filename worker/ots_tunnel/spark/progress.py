@@ -1,7 +1,7 @@
 """The record of a snapshot's progress in the cluster, written with optimistic locking.
 
-A record of another label belongs to another copy and is replaced before the first read. Once this driver has
-written its own record, a change by another writer means that another driver is running; this one stops.
+A record of another label belongs to another copy and is replaced before the first row is read. A change by another
+writer after `load` means that another driver is running; this one stops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The bytes that a worker may hold: one budget for all channels, first come, first served.
 
-A read reserves room for the largest page seen so far before it is sent (`Reservation`). When the page has come, its
-own size decides how much of it is kept (`Share`), until its records are released. Raw and parsed copies both count.
+Before a read is sent, it reserves the room of the largest page seen so far (`Reservation`): `COPIES` times its bytes,
+`LEAST_SHARE_BYTES` at least. When the page has come, its own size decides how much of the room is kept (`Share`), until
+its records are released.
 
 Source: docs/architecture.md rule 7.
 """

@@ -11,8 +11,9 @@ that the machine takes next. The steps:
    the heartbeat timeout otherwise.
 5. Wait until an abandoned write cannot take effect any more. Nothing is reported before (docs/architecture.md rule 3).
 
-`stop` ends each step: 1 is waited for and nothing follows, the call of 2 is cancelled, the pipeline of 3 finishes its
-page, and a write that is not finished after `WorkerSettings.abandon_after` is abandoned unconfirmed.
+`stop` acts on the step that runs. Step 1 is finished, and no other step follows. The call of step 2 is cancelled. The
+pipeline of step 3 finishes its page; a write that is unfinished after `WorkerSettings.abandon_after` is abandoned
+unconfirmed.
 
 Errors end the steps 2 to 4. Progress confirmed before is stored unless the error means that another client may own the
 channel. Any other exception is a bug in this channel or in its sink; it is logged and ends only this channel. When the

@@ -14,12 +14,13 @@ Its token and its figures then wait until the page and all before it are confirm
 A pipeline ends in one of these ways, the first that applies:
 
 1. A write, a confirmation or a read failed: its error is raised. Pages that were read before a failed read are
-   written and confirmed first, except when the error means that another client may own the channel.
+   written first, except when the error means that another client may own the channel. Those of them that the sink
+   still holds are dropped unconfirmed.
 2. `stop` was called: the page being written is finished, pages behind it are dropped unconfirmed.
 3. The page with the token `finished` was written: FINISHED.
 4. The page with the end time was written (`read_page.cut_page`): END_TIME.
 
-In the cases 2 to 4 the sink stores the records that it keeps (`Sink.end`), and every page that it took is confirmed
+In the cases 2 to 4 the sink stores the records that it holds (`Sink.end`), and every page that it took is confirmed
 when `run` returns. In case 1, and when `run` is cancelled, the sink drops them, and the write that it began is in
 doubt for D (see `fence`).
 

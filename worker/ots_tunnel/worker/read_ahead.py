@@ -101,7 +101,7 @@ class ReadAhead:
     def stop(self) -> None:
         """Release the queued pages, and wake the caller of `next`.
 
-        Reading itself ends with the task of `run`.
+        `run` does not end by this: the caller cancels its task.
         """
         while not self._pages.empty():
             page = self._pages.get_nowait()

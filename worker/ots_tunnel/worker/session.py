@@ -11,15 +11,16 @@ A heartbeat carries the status of every channel and the service answers with the
 is notified. The beat waits for nothing but its answer and its next turn: neither for a checkpoint, a sink nor a
 callback (docs/architecture.md rule 6).
 
-When the next heartbeat is sent, counted from the last one that was sent:
+When the next heartbeat is sent:
 
-    a channel has something to report   after `early_spacing` (1 s), so that reports of several channels go together
-    the heartbeat failed                after `early_spacing`: the timeout runs, so it is repeated soon
-    otherwise                           after the interval I
+    a channel has something to report   at once, but at least `early_spacing` (1 s) after the last answer or failure,
+                                        so that reports of several channels go together
+    the heartbeat failed                `early_spacing` after the failure: the timeout runs, so it is repeated soon
+    otherwise                           the interval I after the last one was sent
 
 A request may take I, so that one hanging answer costs no more than one beat.
 
-A session ends in one of these ways, checked after each answer in this order:
+A session ends in one of these ways, checked in this order after each heartbeat, answered or not:
 
 1. GONE: the service does not know the client any more. The worker connects again.
 2. An error that a new client cannot fix (`TERMINAL`): it is raised.
@@ -32,7 +33,8 @@ Afterwards the fence is revoked and every channel vanishes, so that no write lea
 
 Example: I = 10 s, T = 60 s. The heartbeat sent at 100 s brings channel c; its task starts. At 103 s c has read its
 checkpoint. At 107 s c is at its end and wants to report TERMINATED, so a heartbeat is sent at once. The next one is
-due at 117 s. It fails, and is repeated at 118 s, 119 s and so on; without any answer the session ends after 167 s.
+due at 117 s. It fails at once, and is repeated at 118 s, 119 s and so on; without any answer the session ends after
+167 s.
 
 Source: docs/protocol.md 5.2, 5.3, 5.6, 5.10; docs/architecture.md rules 3 to 6.
 """
