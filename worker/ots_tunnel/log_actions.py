@@ -25,7 +25,7 @@ class LogAction(enum.StrEnum):
 
     STARTED = "started", "A worker or a snapshot has started.", "tunnel_id", "url"
     STOPPED = "stopped", "A worker has stopped; how much it consumed.", "tunnel_id", "rows", "bytes"
-    DRAINING = "draining", "A worker stops kindly: no new pages, then a last checkpoint.", "tunnel_id"
+    DRAINING = "draining", "A worker drains: it reads no new page and stores a last checkpoint.", "tunnel_id"
     CLOSING_AT_ONCE = "closing_at_once", "A second signal: a worker stops without waiting for its sink.", "tunnel_id"
     COMPLETED = "completed", "Every channel, or every split of a snapshot, is done.", "tunnel_id", "client_id"
     TERMINAL_ERROR = "terminal_error", "The process ends because of an error.", "error"
@@ -58,7 +58,7 @@ class LogAction(enum.StrEnum):
     )
     SHUTDOWN_FAILED = (
         "shutdown_failed",
-        "The client could not be signed off; the service notices at the heartbeat timeout.",
+        "The client could not be deregistered; the service frees its channels at the heartbeat timeout.",
         "tunnel_id",
         "error",
     )

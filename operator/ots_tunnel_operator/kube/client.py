@@ -101,7 +101,7 @@ class Kube:
         return await self._call("PUT", kind.path(metadata["namespace"], metadata["name"]), body=manifest)
 
     async def apply(self, manifest: Manifest) -> Manifest:
-        """Server-side apply; takes back fields that somebody else changed."""
+        """Server-side apply; takes back fields that another client changed."""
         metadata = manifest["metadata"]
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         path = kind_of(manifest).path(metadata["namespace"], metadata["name"])

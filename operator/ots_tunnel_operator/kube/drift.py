@@ -12,12 +12,12 @@ from ots_tunnel_operator.kube.kinds import Manifest
 
 
 def digest(manifest: Manifest) -> str:
-    """A text that changes with whatever is applied."""
+    """Hash of a manifest."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def version(existing: Mapping[str, Any]) -> str:
-    """What changes whenever somebody changes what we apply: the generation, where a kind has one."""
+    """A text that changes with every change of the applied fields: the generation, where a kind has one."""
     metadata = existing["metadata"]
     return f"{metadata.get('uid')}/{metadata.get('generation') or metadata.get('resourceVersion')}"
 

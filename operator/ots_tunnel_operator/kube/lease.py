@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 #: Longest text of an error in a log line.
 MAX_ERROR = 300
 
-#: As in client-go: how long a lease holds, how long its holder tries to renew it, and how often.
+#: As in client-go: duration of a lease, longest time of its holder without a renewal, pause between two tries.
 LEASE_SECONDS = 15
 RENEW_SECONDS = 10.0
 RETRY_SECONDS = 2.0
@@ -96,7 +96,7 @@ class Lease:
                 began = time.monotonic()
                 left = renewed + RENEW_SECONDS - began if self.leading.is_set() else RENEW_SECONDS
                 if await self._try(kube, min(left, RENEW_SECONDS / 2)):
-                    # from before the call: the holder must let go before anybody else can think it has
+                    # from before the call: the holder has to stop before another process can take the lease
                     renewed = began
                     if not self.leading.is_set():
                         values = {"lease": self._name, "identity": self._identity}
@@ -115,7 +115,7 @@ class Lease:
             await kube.close()
 
     async def _try(self, kube: Kube, seconds: float) -> bool:
-        """Take or renew the lease; False where somebody else has it or nobody could be asked in time."""
+        """Take or renew the lease; False where another process has it, or the API server did not answer in time."""
         try:
             async with asyncio.timeout(seconds):
                 found = await kube.get(LEASE, self._namespace, self._name)

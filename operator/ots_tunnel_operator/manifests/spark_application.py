@@ -33,7 +33,7 @@ PYTHON: Final = "/opt/ots-tunnel/bin/python3"
 #: The Spark operator looks for containers of exactly these names.
 DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
 EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
-#: Attempts after the first one; a driver goes on with the splits its predecessor left.
+#: Attempts after the first one; a driver resumes with the splits that are not recorded.
 RETRIES: Final = 10
 RETRY_SECONDS: Final = 10
 
@@ -48,7 +48,7 @@ _DEFAULT_CONF: Final = {
 }
 #: Settings the copy depends on; they win over spark.conf.
 _REQUIRED_CONF: Final = {
-    # Spark 4.2 creates a NetworkPolicy at submission, which the chart of the Spark operator grants nobody.
+    # Spark 4.2 creates a NetworkPolicy at submission, and the chart of the Spark operator grants no one the right to.
     "spark.kubernetes.driver.pod.excludedFeatureSteps": (
         "org.apache.spark.deploy.k8s.features.NetworkPolicyFeatureStep"
     ),

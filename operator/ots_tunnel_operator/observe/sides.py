@@ -48,8 +48,8 @@ class SidesObserver:
         Raises:
             KubeError: the API server does not answer.
         """
-        ends = self._source(world, cache), self._sink(world, cache)
-        source, sink = await asyncio.gather(*ends, return_exceptions=True)
+        sides = self._source(world, cache), self._sink(world, cache)
+        source, sink = await asyncio.gather(*sides, return_exceptions=True)
         if isinstance(source, BaseException):
             raise source
         if isinstance(sink, BaseException):

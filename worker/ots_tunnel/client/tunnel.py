@@ -167,7 +167,7 @@ class TunnelClient:
         return messages.channels_from_wire(answer.channels)
 
     async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
-        """Sign the client off and return its channels; tried once."""
+        """Deregister the client, which frees its channels; tried once."""
         message = pb.ShutdownRequest(tunnel_id=tunnel_id, client_id=client_id)
         await self._caller.call(TUNNEL_OPERATIONS["Shutdown"], message, timeout=timeout)
 

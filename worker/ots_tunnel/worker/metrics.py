@@ -86,7 +86,9 @@ class WorkerMetrics:
             "Time to check one page and cut it into records; their columns are decoded on demand.",
             buckets=SHORT_BUCKETS,
         )
-        self._write = histogram("sink_seconds", "Time until the sink confirmed one page.", (*by_type, "sink"))
+        self._write = histogram(
+            "sink_seconds", "Time of one write: until the sink has stored a page, or holds it.", (*by_type, "sink")
+        )
         self._checkpoint = histogram("checkpoint_seconds", "Time of one stored checkpoint.")
         self._rebalances = counter(
             "rebalances", "Channels handed over: taken from, or given to, another client.", ("tunnel", "direction")

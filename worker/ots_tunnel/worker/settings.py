@@ -1,4 +1,4 @@
-"""Settings of the engine, derived from the worker's document; tests make their own with short times."""
+"""Settings of a worker, derived from the worker's document; tests make their own with short times."""
 
 from __future__ import annotations
 

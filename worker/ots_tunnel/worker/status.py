@@ -55,7 +55,7 @@ class Rate:
 
 
 class WorkerStatus:
-    """Figures of one worker, written by the engine and read by the status server."""
+    """Figures of one worker, written by the worker and its sessions, read by the status server."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class StatusCollector(Collector):
         status, tunnel = self._status, self._status.metrics.tunnel
         yield _gauge("busy_ratio", "Share of time in which the sink was writing.", {(): status.busy_ratio()}, tunnel)
         held = status.budget.used_bytes if status.budget else 0
-        yield _gauge("inflight_bytes", "Bytes reserved for reads or held until confirmed.", {(): held}, tunnel)
+        yield _gauge("inflight_bytes", "Bytes reserved for reads or held until written.", {(): held}, tunnel)
         states: dict[tuple[str, ...], float] = {(state.name,): 0.0 for state in ChannelStatus}
         for view in status.channels.values():
             states[(view.status.name,)] += 1
