@@ -1,12 +1,13 @@
 #!/bin/bash
-# What Spark on Kubernetes expects of an image, which the PySpark package does not bring: Spark starts the container as
-# "driver ARGS" or "executor" and says the rest in SPARK_* variables. The local image of tests/cluster also holds the
-# spark-operator program, whose chart starts it as "controller ARGS" or "webhook ARGS". Anything else is run as it is.
+# Entry point that Spark on Kubernetes expects in an image and that the PySpark package does not contain. Spark starts
+# the container with "driver ARGS" or "executor" and passes further settings in SPARK_* variables. The local image of
+# tests/cluster also contains the spark-operator program, whose chart starts it with "controller ARGS" or
+# "webhook ARGS". Any other command runs unchanged.
 set -euo pipefail
 case ${1:-} in
   driver)
     shift
-    # client mode: the driver runs in this very container
+    # client mode: the driver runs in this container
     exec tini -s -- "$SPARK_HOME/bin/spark-submit" --deploy-mode client \
       --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
       --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" "$@" ;;

@@ -36,7 +36,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* Reference of an image: a dict with registry, repository, tag and digest. */}}
+{{/* Reference of an image; the argument is a dict with registry, repository, tag and digest. */}}
 {{- define "ott.image" -}}
 {{- $name := .repository -}}
 {{- if .registry }}{{ $name = printf "%s/%s" .registry .repository }}{{ end -}}
@@ -48,7 +48,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- include "ott.image" (dict "registry" $i.registry "repository" $i.repository "tag" ($i.tag | default .Chart.AppVersion) "digest" $i.digest) -}}
 {{- end -}}
 
-{{/* Nothing named: the operator's own image. Anything named: the rest is filled from it, but never the digest. */}}
+{{/* Without any value the operator's own image; otherwise empty values are taken from it, except the digest. */}}
 {{- define "ott.workerImage" -}}
 {{- $i := .Values.image -}}
 {{- $w := .Values.workerImage -}}
@@ -65,7 +65,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- include "ott.image" (dict "registry" ($s.registry | default $i.registry) "repository" $s.repository "tag" ($s.tag | default $i.tag | default .Chart.AppVersion) "digest" $s.digest) -}}
 {{- end -}}
 
-{{/* What the operator may do where objects live. */}}
+{{/* Rights of the operator in every namespace that it serves. */}}
 {{- define "ott.rules" -}}
 - apiGroups: [ots-tunnel.dev]
   resources: [tablestoretunnels]
@@ -76,7 +76,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, update, patch, delete]
-# Credentials are read when they are needed and kept in memory only: no list, no watch.
+# The operator reads the Secrets of its objects by name and keeps them only in memory: it needs no list and no watch.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get]
@@ -92,7 +92,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, update, patch, delete]
-# The Role of a Spark driver grants exactly these; an account can only grant what it holds itself.
+# The Role of a Spark driver grants exactly these rights, and an account can grant only rights that it has itself.
 - apiGroups: [""]
   resources: [pods, services, configmaps, persistentvolumeclaims]
   verbs: [get, list, watch, create, update, patch, delete, deletecollection]

@@ -1,7 +1,7 @@
-"""The Kubernetes API as plain dictionaries: get, list, apply, patch, delete.
+"""Client of the Kubernetes API with plain dictionaries: get, list, create, replace, apply, patch and delete.
 
-Server-side apply under our own field manager for everything the operator renders; an object of the same
-name that is not ours is never touched (`NameConflict`).
+The operator writes everything that it renders by server-side apply under its own field manager. Its caller checks
+first that an existing object of the same name belongs to it (`NameConflict`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ots_tunnel.errors import ConfigError, TunnelError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
 from ots_tunnel_operator.names import FIELD_MANAGER
 
-#: Seconds one call to the API server may take.
+#: Seconds that one call to the API server may take.
 CALL_SECONDS = 30.0
 
 
 class KubeError(TunnelError):
-    """The API server refused or did not answer; `status` is 0 where there was no answer."""
+    """The API server refused a call or did not answer; `status` is 0 where no answer arrived."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(status, reason, message)
@@ -39,7 +39,7 @@ class KubeError(TunnelError):
 
 
 class NameConflict(TunnelError):
-    """An object of the name we need exists and is not ours."""
+    """An object with the required name exists but does not belong to the operator's object."""
 
 
 class Kube:
@@ -50,17 +50,17 @@ class Kube:
 
     @classmethod
     async def connect(cls) -> Self:
-        """Use the pod's own account, or the kubeconfig outside of a cluster.
+        """Connect with the pod's service account, or outside of a cluster with the kubeconfig.
 
         Raises:
-            ConfigError: neither is there.
+            ConfigError: neither exists.
         """
         configuration = Configuration()
         try:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         except ConfigException:
             try:
-                # asked now: the library remembers what the variable was when it was imported
+                # read here: the library reads KUBECONFIG only once, at its import
                 await load_kube_config(  # type: ignore[no-untyped-call]
                     config_file=os.environ.get("KUBECONFIG") or None, client_configuration=configuration
                 )
@@ -73,7 +73,7 @@ class Kube:
         await self._client.close()  # type: ignore[no-untyped-call]
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        """One object, None where there is none (nor its kind)."""
+        """Read one object; None where the object or its kind does not exist."""
         try:
             return await self._call("GET", kind.path(namespace, name))
         except KubeError as error:
@@ -82,7 +82,7 @@ class Kube:
             raise
 
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
-        """Objects with these labels; empty where the kind is not installed."""
+        """List the objects with these labels; empty where the kind is not installed."""
         try:
             answer = await self._call("GET", kind.path(namespace), query={"labelSelector": selector})
         except KubeError as error:
@@ -92,29 +92,29 @@ class Kube:
         return list(answer.get("items", ()))
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
-        """Create; an existing one is an error with status 409."""
+        """Create an object; an existing one raises a KubeError with status 409."""
         return await self._call("POST", kind.path(manifest["metadata"]["namespace"]), body=manifest)
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
-        """Replace; the manifest's resourceVersion guards against another writer (409)."""
+        """Replace an object; when its resourceVersion is outdated, raises a KubeError with status 409."""
         metadata = manifest["metadata"]
         return await self._call("PUT", kind.path(metadata["namespace"], metadata["name"]), body=manifest)
 
     async def apply(self, manifest: Manifest) -> Manifest:
-        """Server-side apply; takes back fields that another client changed."""
+        """Apply a manifest server-side; fields that another manager changed are set back."""
         metadata = manifest["metadata"]
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         path = kind_of(manifest).path(metadata["namespace"], metadata["name"])
         return await self._call("PATCH", path, manifest, query=query, content="application/apply-patch+yaml")
 
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
-        """Merge patch; lists are replaced as a whole, None removes a field."""
+        """Send a merge patch: it replaces lists as a whole, and None removes a field."""
         path = kind.path(namespace, name, subresource)
         query = {"fieldManager": FIELD_MANAGER}
         return await self._call("PATCH", path, change, query=query, content="application/merge-patch+json")
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete in the background; nothing there is fine."""
+        """Delete an object in the background; a missing object is no error."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         try:
             await self._call("DELETE", kind.path(namespace, name), body)

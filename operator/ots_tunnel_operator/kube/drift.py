@@ -1,4 +1,4 @@
-"""Whether an object that exists is what would be applied. Pure."""
+"""Comparison of an existing Kubernetes object with the manifest that would be applied. Pure."""
 
 from __future__ import annotations
 
@@ -12,37 +12,34 @@ from ots_tunnel_operator.kube.kinds import Manifest
 
 
 def digest(manifest: Manifest) -> str:
-    """Hash of a manifest."""
+    """Hash of a manifest, which changes with every field of it."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def version(existing: Mapping[str, Any]) -> str:
-    """A text that changes with every change of the applied fields: the generation, where a kind has one."""
+    """Version of an existing object: its uid with its generation, or its resourceVersion where it has none."""
     metadata = existing["metadata"]
     return f"{metadata.get('uid')}/{metadata.get('generation') or metadata.get('resourceVersion')}"
 
 
 def is_current(existing: Mapping[str, Any], manifest: Manifest) -> bool:
-    """Whether applying would change nothing.
+    """Whether applying the manifest would change nothing.
 
-    Where the manifest carries a hash of itself, others complete the object with defaults and the hash decides.
+    Where the manifest carries the hash of its spec, the hash decides: another controller completes such an object
+    with defaults. Otherwise every field of the manifest must be in the object.
     """
     annotation = (manifest["metadata"].get("annotations") or {}).get(names.ANNOTATION_RENDERED_HASH)
     owned = bool(manifest["metadata"].get("ownerReferences"))
     if owned != bool(existing["metadata"].get("ownerReferences")):
         return False
     if annotation is None:
-        return merged(existing, manifest)
+        return _covers(existing, manifest)
     found = existing["metadata"].get("annotations") or {}
     return bool(found.get(names.ANNOTATION_RENDERED_HASH) == annotation)
 
 
-def merged(existing: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether every field of `wanted` is in `existing` already, so that applying it would change nothing."""
-    return _covers(existing, wanted)
-
-
 def _covers(existing: Any, wanted: Any) -> bool:
+    """Whether every field of `wanted` is in `existing`; an absent field equals an empty one."""
     if isinstance(wanted, Mapping):
         return isinstance(existing, Mapping) and all(_covers(existing.get(key), wanted[key]) for key in wanted)
     if isinstance(wanted, list | tuple):

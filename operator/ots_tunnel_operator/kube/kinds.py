@@ -1,4 +1,4 @@
-"""The kinds of objects that the operator has to do with, and where each lives in the Kubernetes API. Pure."""
+"""Kinds of objects that the operator reads or writes, with their paths in the Kubernetes API. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 from ots_tunnel_operator import API_VERSION, KIND, PLURAL
 
-#: An object as the API has it.
+#: A Kubernetes object as decoded JSON.
 Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where a kind of object lives in the API."""
+    """A kind of object: API version, kind and plural name."""
 
     api_version: str
     kind: str
@@ -27,7 +27,7 @@ class Kind:
         return f"/api/{self.api_version}" if "/" not in self.api_version else f"/apis/{self.api_version}"
 
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
-        """Path of one object, or of the collection where no name is given."""
+        """Path of one object; without a name, of the collection."""
         parts = [self.root, "namespaces", quote(namespace), self.plural]
         parts += [quote(part) for part in (name, subresource) if part]
         return "/".join(parts)
@@ -64,9 +64,9 @@ KINDS: Mapping[tuple[str, str], Kind] = {
 
 
 def kind_of(manifest: Mapping[str, Any]) -> Kind:
-    """The kind of a rendered object.
+    """Return the kind of a rendered object.
 
     Raises:
-        KeyError: a kind the operator has no business with.
+        KeyError: the operator does not handle this kind.
     """
     return KINDS[manifest["apiVersion"], manifest["kind"]]

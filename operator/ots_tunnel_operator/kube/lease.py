@@ -1,6 +1,6 @@
-"""Leader election by one Lease, in a thread and event loop of its own (kopf wants its loop for itself).
+"""Leader election by one Lease, in a separate thread with its own event loop, because kopf owns the main one.
 
-A process that lost the lease never tries to resume: it ends, and is started again as a follower
+A process that has lost the lease never competes again: it exits, and Kubernetes restarts it as a follower
 (docs/architecture.md 6.2).
 """
 
@@ -21,12 +21,15 @@ from ots_tunnel_operator.log_actions import LogAction
 
 logger = logging.getLogger(__name__)
 
-#: Longest text of an error in a log line.
+#: Longest text of an error in a log line, in characters.
 MAX_ERROR = 300
 
-#: As in client-go: duration of a lease, longest time of its holder without a renewal, pause between two tries.
+# The defaults of client-go's leader election.
+#: Seconds after its last renewal for which a lease is held.
 LEASE_SECONDS = 15
+#: Seconds for which the holder tries to renew before it gives up.
 RENEW_SECONDS = 10.0
+#: Seconds between two attempts.
 RETRY_SECONDS = 2.0
 
 
@@ -34,9 +37,9 @@ class Lease:
     """One candidate for one Lease.
 
     Args:
-        namespace, name: of the Lease.
-        identity: unique among candidates.
-        tick: called on every round, so that a follower counts as alive.
+        namespace, name: namespace and name of the Lease.
+        identity: name of this candidate, unique among all.
+        tick: called before every attempt, so that a waiting follower counts as alive.
     """
 
     def __init__(self, namespace: str, name: str, identity: str, *, tick: Callable[[], None]) -> None:
@@ -56,11 +59,14 @@ class Lease:
         return f"Lease({self._namespace}/{self._name}, {self._identity})"
 
     def start(self) -> None:
-        """Begin to compete."""
+        """Start to compete for the lease."""
         self._thread.start()
 
     def when_lost(self, listener: Callable[[], None] | None) -> None:
-        """Call this, in the lease's thread, when the lease is lost; at once if it is already."""
+        """Register a callback for the loss of the lease; None removes it.
+
+        The callback runs in the lease's thread, or at once in the caller's when the lease is already lost.
+        """
         with self._lock:
             self._listener = listener
             lost = self.lost.is_set()
@@ -68,7 +74,7 @@ class Lease:
             listener()
 
     def stop(self) -> None:
-        """Give the lease up and end."""
+        """Release the lease and end the thread."""
         self._stop.set()
         self._thread.join(timeout=RENEW_SECONDS)
 
@@ -96,7 +102,7 @@ class Lease:
                 began = time.monotonic()
                 left = renewed + RENEW_SECONDS - began if self.leading.is_set() else RENEW_SECONDS
                 if await self._try(kube, min(left, RENEW_SECONDS / 2)):
-                    # from before the call: the holder has to stop before another process can take the lease
+                    # The time before the call: the holder must stop before another candidate may take the lease.
                     renewed = began
                     if not self.leading.is_set():
                         values = {"lease": self._name, "identity": self._identity}
@@ -115,7 +121,7 @@ class Lease:
             await kube.close()
 
     async def _try(self, kube: Kube, seconds: float) -> bool:
-        """Take or renew the lease; False where another process has it, or the API server did not answer in time."""
+        """Take or renew the lease; False where another candidate holds it or the API server did not answer in time."""
         try:
             async with asyncio.timeout(seconds):
                 found = await kube.get(LEASE, self._namespace, self._name)
@@ -134,7 +140,10 @@ class Lease:
             return False
 
     def _may_take(self, lease: Mapping[str, Any]) -> bool:
-        """Ours, released, or not renewed for its whole duration by our own clock (clocks of others may be off)."""
+        """Whether the lease is our own, released, or unrenewed for its whole duration.
+
+        The duration is measured with the local clock from the last change seen, because clocks of nodes differ.
+        """
         spec = lease.get("spec") or {}
         if spec.get("holderIdentity") in (None, "", self._identity):
             return True
@@ -161,7 +170,7 @@ class Lease:
         }
 
     async def _release(self, kube: Kube) -> None:
-        """Let a follower take over at once."""
+        """Mark the lease as free, so that a follower takes it at once."""
         try:
             found = await kube.get(LEASE, self._namespace, self._name)
             if found is not None and (found.get("spec") or {}).get("holderIdentity") == self._identity:

@@ -1,1 +1,1 @@
-"""From an object to the Kubernetes objects that it owns."""
+"""Manifests of the Kubernetes objects that a TablestoreTunnel owns, as pure functions of the object."""

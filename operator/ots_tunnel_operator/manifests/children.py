@@ -1,4 +1,4 @@
-"""What every child of an object carries: its labels, and the reference by which it goes with the object. Pure."""
+"""Metadata that every child of an object carries: labels and the owner reference. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ots_tunnel_operator.kube.kinds import Manifest
 
 
 def child(obj: TablestoreTunnel, api_version: str, kind: str, name: str, role: str) -> Manifest:
-    """A child with nothing but its metadata; `role` is one of `names.ROLE_*`."""
+    """Return a manifest that holds only metadata; `role` is one of `names.ROLE_*`."""
     return {"apiVersion": api_version, "kind": kind, "metadata": child_metadata(obj, name, role)}
 
 
 def child_metadata(obj: TablestoreTunnel, name: str, role: str) -> dict[str, Any]:
-    """Metadata of a child: it goes with its object."""
+    """Return the metadata of a child, with an owner reference to its object."""
     return {
         "name": name,
         "namespace": obj.namespace,
@@ -26,7 +26,7 @@ def child_metadata(obj: TablestoreTunnel, name: str, role: str) -> dict[str, Any
 
 
 def owner_reference(obj: TablestoreTunnel) -> dict[str, Any]:
-    """The reference by which a child is garbage-collected with the object."""
+    """Return the reference by which Kubernetes deletes a child after its object."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -38,9 +38,10 @@ def owner_reference(obj: TablestoreTunnel) -> dict[str, Any]:
 
 
 def is_owned(existing: Mapping[str, Any], uid: str, labels: Mapping[str, str]) -> bool:
-    """Whether an object that exists belongs to the object with this uid.
+    """Whether an existing Kubernetes object belongs to the object with this uid.
 
-    An owner reference says so; objects that outlive their owner (kept under Retain) carry our labels instead.
+    An owner reference decides. A child that outlives its owner (deletionPolicy Retain) has no owner reference; it is
+    recognized by its labels.
     """
     metadata = existing.get("metadata", {})
     owners = metadata.get("ownerReferences") or ()

@@ -1,7 +1,7 @@
-"""Merge a user's pod template over the generated one, as a strategic-merge patch does.
+"""Merge of a user's pod template over the generated one, in the manner of a strategic-merge patch.
 
-Maps merge, lists whose items have a merge key merge by it, every other list and value is replaced, null removes.
-Patch directives such as `$patch` are not interpreted; the API server then refuses the unknown field by name.
+Maps are merged, lists with a merge key are merged by it, every other list or value is replaced, and null removes a
+field. Patch directives such as `$patch` are not interpreted: the API server refuses them as unknown fields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MERGE_KEYS: Mapping[str, str] = {
 
 
 def overlay(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `patch` merged over it; neither is changed."""
+    """Return `base` with `patch` merged over it; both arguments stay unchanged."""
     merged = dict(base)
     for key, value in patch.items():
         if value is None:

@@ -1,4 +1,4 @@
-"""What the driver of a snapshot reads and records: its document, and the map that holds its progress. Pure."""
+"""The two ConfigMaps of a snapshot: the document of its driver and the record of its progress. Pure."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SNAPSHOT_FILE: Final = "snapshot.yaml"
 
 
 def snapshot_config(obj: TablestoreTunnel, *, label: str) -> SnapshotConfig:
-    """The driver's document.
+    """Build the document of the snapshot's driver.
 
     Args:
-        obj: the object; its sink is a table.
-        label: the tunnel's id, or the object's uid where there is no tunnel.
+        obj: the object; its sink must be a table.
+        label: id of the tunnel, or uid of the object where no tunnel is used.
 
     Raises:
         ConfigError: the object gives no document that a snapshot accepts.
@@ -69,18 +69,18 @@ def snapshot_config(obj: TablestoreTunnel, *, label: str) -> SnapshotConfig:
 
 
 def snapshot_config_map(obj: TablestoreTunnel, *, label: str) -> Manifest:
-    """ConfigMap `<name>-snapshot-config` with the driver's document; `label` as for `snapshot_config`."""
+    """Build ConfigMap `<name>-snapshot-config` with the driver's document; `label` as for `snapshot_config`."""
     return child(obj, "v1", "ConfigMap", snapshot_config_name(obj.name), ROLE_SNAPSHOT) | {
         "data": {SNAPSHOT_FILE: dump_snapshot_config(snapshot_config(obj, label=label))}
     }
 
 
 def snapshot_progress_map(obj: TablestoreTunnel, *, label: str) -> Manifest:
-    """The record of progress `<name>-snapshot` as the operator applies it, before the application.
+    """Build ConfigMap `<name>-snapshot`, the record of progress; it is applied before the application.
 
-    Only metadata: its items are the driver's, and server-side apply leaves them alone. Under Retain it has no
-    owner, so that a re-applied object knows its snapshot. Another label than the stored one makes everything in
-    the record count as nothing.
+    The manifest holds only metadata: the driver writes the items, and server-side apply leaves them unchanged. With
+    deletionPolicy Retain it has no owner reference, so that an object applied again finds its snapshot. The driver
+    and the operator ignore a record with another label.
     """
     manifest = child(obj, "v1", "ConfigMap", snapshot_name(obj.name), ROLE_SNAPSHOT)
     manifest["metadata"]["labels"][PROGRESS_LABEL] = label

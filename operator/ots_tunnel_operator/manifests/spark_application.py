@@ -1,7 +1,7 @@
-"""The application that copies existing rows, for the Spark operator. Pure.
+"""The SparkApplication that copies existing rows. Pure.
 
-Nothing needs the Spark operator's webhook: every default is set, and volumes are in whole pod templates
-(docs/architecture.md 6.4). Reading what became of it: `spark_state`.
+The manifest does not need the Spark operator's webhook: it sets every default itself, and its volumes are in complete
+pod templates (docs/architecture.md 6.4). `assess.spark_state` interprets the application's status.
 """
 
 from __future__ import annotations
@@ -24,54 +24,56 @@ from ots_tunnel_operator.names import (
     spark_account_name,
 )
 
+#: Version of PySpark in our Spark image (uv.lock).
 SPARK_VERSION: Final = "4.2.1"
-#: Where the driver's pod has its document.
+#: Folder of the driver's document in its pod.
 SNAPSHOT_DIRECTORY: Final = "/etc/ots"
 #: Driver program and interpreter in our Spark image (worker/image/Containerfile).
 DRIVER_PROGRAM: Final = "local:///opt/ots/snapshot.py"
 PYTHON: Final = "/opt/ots-tunnel/bin/python3"
-#: The Spark operator looks for containers of exactly these names.
+#: Container names that the Spark operator expects in pod templates.
 DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
 EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
-#: Attempts after the first one; a driver resumes with the splits that are not recorded.
+#: Attempts after the first one; each new driver copies the splits that are not recorded as done.
 RETRIES: Final = 10
+#: Seconds between two attempts.
 RETRY_SECONDS: Final = 10
 
-#: Settings an object may override with spark.conf.
+#: Spark settings that an object may override with spec.spark.conf.
 _DEFAULT_CONF: Final = {
-    # The JVMs carry bytes between two Python processes: compiling them hard costs more than it brings.
+    # The JVMs only pass bytes between two Python processes: the optimizing compiler costs more time than it saves.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # Bounds what lies between the two Python processes of a task, whatever the size of a row.
+    # 8 MiB: bounds the bytes between the two Python processes of a task, for rows of any size.
     "spark.sql.execution.arrow.maxBytesPerBatch": "8388608",
     "spark.task.maxFailures": "8",
 }
-#: Settings the copy depends on; they win over spark.conf.
+#: Spark settings that the copy depends on; they override spec.spark.conf.
 _REQUIRED_CONF: Final = {
-    # Spark 4.2 creates a NetworkPolicy at submission, and the chart of the Spark operator grants no one the right to.
+    # Spark 4.2 creates a NetworkPolicy at submission; the chart of the Spark operator grants no right to do so.
     "spark.kubernetes.driver.pod.excludedFeatureSteps": (
         "org.apache.spark.deploy.k8s.features.NetworkPolicyFeatureStep"
     ),
-    # A terminated pod that stays proves that it writes no more; it goes with the driver's pod.
+    # A terminated pod proves that its executor writes no more; Kubernetes deletes it together with the driver's pod.
     "spark.kubernetes.executor.deleteOnTermination": "false",
     "spark.pyspark.python": PYTHON,
     "spark.python.unix.domain.socket.enabled": "true",
-    # A second copy of a task would write after the first was recorded as done.
+    # A speculative second attempt of a task could still write after the first was recorded as done.
     "spark.speculation": "false",
     "spark.ui.enabled": "false",
 }
 
 
 def snapshot_application(obj: TablestoreTunnel, *, image: str, pull_policy: str = "IfNotPresent") -> Manifest:
-    """The SparkApplication `<name>-snapshot`.
+    """Build the SparkApplication `<name>-snapshot`.
 
-    Its spec depends on spec.spark, the names of the Secrets and the image only: an edit of the object elsewhere
-    does not restart a running snapshot. The annotation with the hash of the spec tells whether to patch.
+    Its spec depends only on spec.spark, the names of the Secrets and the image: an edit of any other field does not
+    restart a running snapshot. An annotation holds the hash of the spec, by which `kube.drift` detects a change.
 
     Args:
         obj: the object.
         image: image used where `spec.spark.image` is empty.
-        pull_policy: pull policy of both pods.
+        pull_policy: pull policy of the driver's and the executors' pods.
     """
     settings = obj.spec.spark_settings
     spec: Manifest = {
@@ -125,7 +127,7 @@ def _executor_template(obj: TablestoreTunnel) -> Manifest:
 
 
 def _pod_template(obj: TablestoreTunnel, container: str) -> Manifest:
-    """Secrets as files, the interpreter, and nothing else that Spark does not fill in itself."""
+    """Return a pod template with the Secrets as files and the interpreter; Spark fills in the rest."""
     secrets = {"source": obj.spec.source.credentials.secret_ref}
     if obj.spec.sink.tablestore is not None:
         secrets["sink"] = obj.spec.sink.tablestore.credentials.secret_ref

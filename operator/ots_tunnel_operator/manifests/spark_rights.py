@@ -1,4 +1,4 @@
-"""The rights of a snapshot's driver, all of them named `<name>-spark`. Pure."""
+"""ServiceAccount, Role and RoleBinding of a snapshot's driver, each named `<name>-spark`. Pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ _DRIVER_VERBS: Final = ["get", "list", "watch", "create", "update", "patch", "de
 
 
 def service_account(obj: TablestoreTunnel) -> Manifest:
-    """ServiceAccount `<name>-spark` of the driver's pod."""
+    """Build ServiceAccount `<name>-spark` of the driver's pod."""
     return child(obj, "v1", "ServiceAccount", spark_account_name(obj.name), ROLE_SNAPSHOT)
 
 
 def role(obj: TablestoreTunnel) -> Manifest:
-    """Role `<name>-spark`: what a driver needs to run executors and to record progress (docs/architecture.md 6.4)."""
+    """Build Role `<name>-spark`: the driver runs executors and records progress (docs/architecture.md 6.4)."""
     rules = [{"apiGroups": [""], "resources": _DRIVER_RESOURCES, "verbs": _DRIVER_VERBS}]
-    return child(obj, "rbac.authorization.k8s.io/v1", "Role", spark_account_name(obj.name), ROLE_SNAPSHOT) | {
-        "rules": rules
-    }
+    return child(obj, _RBAC, "Role", spark_account_name(obj.name), ROLE_SNAPSHOT) | {"rules": rules}
 
 
 def role_binding(obj: TablestoreTunnel) -> Manifest:
-    """RoleBinding `<name>-spark`."""
+    """Build RoleBinding `<name>-spark`, which grants the Role to the ServiceAccount."""
     name = spark_account_name(obj.name)
     return child(obj, _RBAC, "RoleBinding", name, ROLE_SNAPSHOT) | {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},

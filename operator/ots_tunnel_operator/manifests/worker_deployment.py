@@ -1,6 +1,6 @@
-"""The Deployment of the workers.
+"""The Deployment of the workers. Pure.
 
-Pure, as `worker_document`. Only fields we mean are in it.
+It contains only fields that the operator decides: server-side apply leaves all others to their owners.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from ots_tunnel_operator.manifests.children import child
 from ots_tunnel_operator.manifests.overlay import overlay
 from ots_tunnel_operator.manifests.worker_document import config_hash
 
-#: User and group of the worker's process in our images.
+#: User and group id of the worker's process (worker/image/Containerfile).
 USER_ID = 10001
 _MEBIBYTE = 1024 * 1024
-#: Memory of an idle worker, in MiB: interpreter, libraries, buffers of connections.
+#: Memory of an idle worker in MiB: interpreter, libraries and buffers of connections.
 _IDLE_MEMORY = 128
 
 
 def deployment(
     obj: TablestoreTunnel, config: WorkerConfig, image: str, replicas: int, *, pull_policy: str = "IfNotPresent"
 ) -> Manifest:
-    """Deployment `<name>` of the workers.
+    """Build Deployment `<name>` of the workers.
 
     Args:
         obj: the object.
-        config: its workers' document; a change of it rolls the pods, a change of a Secret's content does not.
-        image: image of workers whose object names none.
-        replicas: pods wanted now, which is not `spec.replicas` while suspended or completed.
-        pull_policy: when the image is pulled.
+        config: document of its workers; a changed document restarts the pods, a changed Secret does not.
+        image: image used where `spec.workers.image` is empty.
+        replicas: number of pods; it differs from `spec.replicas` while the object is suspended or completed.
+        pull_policy: pull policy of the pods.
     """
     settings = obj.spec.worker_settings
     template = _pod_template(obj, _container(obj, config, image) | {"imagePullPolicy": pull_policy})
@@ -41,9 +41,10 @@ def deployment(
     return manifest | {
         "spec": {
             "replicas": replicas,
-            # a new pod has its channels after three heartbeats; only then the next old one goes
-            # (docs/architecture.md rule 19)
+            # A new pod receives its channels within three heartbeats; only then the next old pod is stopped
+            # (docs/architecture.md rule 19).
             "minReadySeconds": settle_seconds,
+            # 600 s is the default of Kubernetes; each pod takes the settling time in addition
             "progressDeadlineSeconds": 600 + settle_seconds,
             "revisionHistoryLimit": 3,
             "selector": {"matchLabels": names.worker_selector(obj.name)},
@@ -54,7 +55,7 @@ def deployment(
 
 
 def secret_volumes(obj: TablestoreTunnel) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Volumes and mounts of the object's Secrets: files without subPath, so that rotation reaches them."""
+    """Return volumes and mounts of the object's Secrets, without subPath: the kubelet then updates changed files."""
     secrets = {"source": obj.spec.source.credentials.secret_ref}
     if obj.spec.sink.tablestore is not None:
         secrets["sink"] = obj.spec.sink.tablestore.credentials.secret_ref
@@ -72,7 +73,7 @@ def secret_volumes(obj: TablestoreTunnel) -> tuple[list[dict[str, Any]], list[di
 
 
 def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any]) -> dict[str, Any]:
-    """The template with the labels and the hash that no overlay may change."""
+    """Return the template with the labels and the hash, which a user's pod template must not change."""
     return overlay(
         template,
         {
@@ -110,11 +111,11 @@ def _container(obj: TablestoreTunnel, config: WorkerConfig, image: str) -> dict[
     return {
         "name": names.WORKER_CONTAINER,
         "image": obj.spec.worker_settings.image or image,
-        # arguments: the image's entry point is an init that passes signals on from the first moment
+        # args and not command: the image's entry point is tini, which forwards signals from the start
         "args": ["ots-tunnel", "run", "--config", f"{names.CONFIG_DIRECTORY}/{names.WORKER_FILE}"],
         "ports": [{"name": "http", "containerPort": config.http.port, "protocol": "TCP"}],
         "readinessProbe": _probe("/readyz", period=3, failures=3),
-        # slow to kill: a killed worker gives up its channels for a whole timeout
+        # 60 s until a restart: the channels of a killed worker stay unread for a whole heartbeat timeout
         "livenessProbe": _probe("/healthz", period=10, failures=6),
         "resources": _resources(config),
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -136,7 +137,7 @@ def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
 
 
 def _resources(config: WorkerConfig) -> dict[str, Any]:
-    """Memory follows the budget: half of it is asked for, all of it and half again is allowed."""
+    """Derive memory from the budget: the request adds half of it to an idle worker, the limit 1.5 times to two."""
     budget = config.client.memory_budget_bytes // _MEBIBYTE
     return {
         "requests": {"cpu": "100m", "memory": f"{_IDLE_MEMORY + budget // 2}Mi"},

@@ -1,7 +1,6 @@
-"""The workers' document, and the ConfigMap that holds it.
+"""The document of the workers and its ConfigMap. Pure.
 
-Pure: an object goes in, a dict for server-side apply comes out. Equal input gives equal output, so that applying it
-again changes nothing.
+Equal objects give equal manifests, so that applying one again changes nothing.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from ots_tunnel_operator.manifests.children import child
 
 
 def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
-    """The document of this object's workers.
+    """Build the document of an object's workers.
 
     Raises:
-        ConfigError: the object asks for something no worker can do; names the field.
+        ConfigError: the worker's configuration does not accept a value; the message names the field.
     """
     source, sink, settings, delivery = obj.spec.source, obj.spec.sink, obj.spec.worker_settings, obj.spec.delivery
     stream = source.tunnel.stream
@@ -46,7 +45,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
             "max_parallel_channels": settings.max_parallel_channels,
             "lanes_per_channel": settings.lanes_per_channel,
             "memory_budget_bytes": settings.memory_budget_bytes,
-            # the rest of the grace period is for the interpreter to end and the kubelet to notice
+            # a quarter of the grace period remains for the interpreter's exit and the kubelet's bookkeeping
             "drain_seconds": settings.termination_grace_period_seconds * 0.75,
         },
         "delivery": {
@@ -73,11 +72,11 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
 
 
 def config_map(obj: TablestoreTunnel, config: WorkerConfig) -> Manifest:
-    """ConfigMap `<name>-config` with the worker's document."""
+    """Build ConfigMap `<name>-config` with the worker's document."""
     manifest = child(obj, "v1", "ConfigMap", names.config_name(obj.name), names.ROLE_WORKER)
     return manifest | {"data": {names.WORKER_FILE: dump_config(config)}}
 
 
 def config_hash(config: WorkerConfig) -> str:
-    """What the pod template is annotated with, so that a changed document rolls the pods."""
+    """Hash of the document for an annotation of the pod template: a changed document restarts the pods."""
     return hashlib.sha256(dump_config(config).encode()).hexdigest()[:16]
