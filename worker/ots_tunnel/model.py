@@ -1,7 +1,7 @@
 """The vocabulary: identifiers, cells, and the service's descriptions of tunnels and channels.
 
 Values only, without behaviour beyond derivations. Times are float seconds since 1970 unless the name has a unit; cell
-versions are milliseconds, sequence times microseconds (docs/protocol.md 2.3).
+versions are milliseconds, sequence times microseconds (docs/protocol.md 2.2).
 """
 
 from __future__ import annotations

@@ -32,7 +32,11 @@ TERMINATION_LOG_BYTES = 4000
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
     help="Lowest level of log lines.",
 )
-@click.option("--exit-when-complete", is_flag=True, help="End when every channel of the tunnel is TERMINATED.")
+@click.option(
+    "--exit-when-complete",
+    is_flag=True,
+    help="End when every channel of the tunnel is read to its end or to source.endTime.",
+)
 @click.option(
     "--termination-log",
     default="/dev/termination-log",
