@@ -1,4 +1,4 @@
-"""Fixtures of the chart's tests: Helm, and an API server of its own."""
+"""Fixtures of the chart's tests: Helm, and a separate API server."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ CHART = ROOT / "charts" / "ots-tunnel-operator"
 
 @dataclass(frozen=True)
 class Helm:
-    """The program and our chart."""
+    """The program `helm` and our chart."""
 
     program: Path
 
     def run(self, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run it; `kubeconfig` where it has to reach a cluster."""
+        """Run helm; a command on a cluster needs `kubeconfig`."""
         environment = os.environ | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
         command = [str(self.program), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     def template(self, *settings: str) -> list[dict[str, Any]]:
-        """The rendered objects; a setting is `key=json`."""
+        """Render the chart and return its objects; a setting is `key=json`."""
         sets = [part for setting in settings for part in ("--set-json", setting)]
         done = self.run("template", "ott", str(CHART), "--namespace", "ots", "--kube-version", "1.34", *sets)
         assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def _program() -> Path | None:
 
 @pytest.fixture(scope="session")
 def helm() -> Helm:
-    """Helm from HELM, the PATH or the cache."""
+    """Find helm in the variable HELM, on PATH or in the cache."""
     program = _program()
     if program is None:
         pytest.skip("no helm in HELM, on the PATH or in the cache (tests/cluster/build.sh installs it)")
@@ -55,7 +55,7 @@ def helm() -> Helm:
 
 @pytest.fixture(scope="session")
 def empty_api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """A real API server without our CRD."""
+    """Start a real API server without our CRD."""
     if reason := missing_program("kubeone", "kubectl"):
         pytest.skip(reason)
     with running_api_server(tmp_path_factory.mktemp("chart") / "server") as server:

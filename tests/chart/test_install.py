@@ -1,4 +1,4 @@
-"""The chart installed on a real API server: rights as they hold there, pods as its admission sees them."""
+"""The chart installed on a real API server: effective rights, and admission of its pods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def installed(helm: Helm, empty_api_server: ApiServer) -> Iterator[ApiServer]:
     yield empty_api_server
     done = helm.run("uninstall", *common, kubeconfig=empty_api_server.kubeconfig)
     assert done.returncode == 0, done.stderr
-    assert "tablestoretunnels.ots-tunnel.dev" in empty_api_server.must("get", "crd")  # kept, as crds.keep says
+    assert "tablestoretunnels.ots-tunnel.dev" in empty_api_server.must("get", "crd")  # crds.keep is true
 
 
 def tunnel(**changes: Any) -> TablestoreTunnel:

@@ -1,4 +1,4 @@
-"""What the chart renders for its values."""
+"""Objects that the chart renders from its values."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_the_operator_understands_its_arguments(helm: Helm, settings: tuple[str,
     program, command, *options = arguments(helm.template(*settings))
 
     assert (program, command) == ("ots-tunnel-operator", "run")
-    run.make_context("run", options)  # click refuses what it does not know
+    run.make_context("run", options)  # click refuses unknown options
 
 
 def test_chart_and_package_share_one_version() -> None:

@@ -11,7 +11,7 @@ from tests.support.api_server import ROOT, ApiServer, missing_program, running_a
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """A real API server that has our CRD."""
+    """Start a real API server with our CRD."""
     if reason := missing_program("kubeone", "kubectl"):
         pytest.skip(reason)
     with running_api_server(tmp_path_factory.mktemp("api") / "server") as server:
@@ -20,5 +20,5 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the test that mostly waits: a second process does the others meanwhile."""
+    """Run the test that mostly waits first: a second pytest process runs the others in the meantime."""
     items.sort(key=lambda item: item.path.name != "test_quiet.py")

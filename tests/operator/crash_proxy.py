@@ -1,8 +1,8 @@
-"""A proxy between one operator process and both its servers that numbers writes and kills the operator at one of them.
+"""Proxy between one operator process and its two servers; it numbers writes and kills the operator at one of them.
 
-The operator gets two plain addresses on loopback: one is the Kubernetes API (the proxy adds the token), the other the
-emulator. Reads pass through, watches without buffering. The n-th write since `arm` is executed by its server in any
-case; then the process ends by SIGKILL, either before it saw the answer or after.
+The operator gets two plain addresses on loopback: one for the Kubernetes API (the proxy adds the token), one for the
+emulator. Reads pass through, and watches are not buffered. The server always executes the n-th write since `arm`; then
+SIGKILL ends the operator, either before or after it reads the answer.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from yarl import URL
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS
 
 _DEADLINE = 10.0
-#: Time the operator has to read an answer before it is killed after it.
+#: Seconds between an answer and the kill after it, in which the operator reads the answer.
 _READING_SECONDS = 0.1
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length"})
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-#: What a kill is not aimed at: the Lease and events are nobody's state, a review stores nothing.
+#: Paths whose writes are not counted: the Lease and events hold no state of an object, and a review stores nothing.
 _BESIDE = ("/leases", "/events", "/selfsubject")
 _SERVICE_WRITES = {
     operation.path
@@ -38,7 +38,7 @@ _SERVICE_WRITES = {
 
 
 class Moment(enum.StrEnum):
-    """When the operator dies, seen from the answer."""
+    """Whether the kill comes before or after the answer to the write."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -75,7 +75,7 @@ def _writes_kubernetes(method: str, path: str) -> bool:
 
 
 class CrashProxy:
-    """Serves both upstreams in a thread of its own; a context manager.
+    """Context manager that serves both upstreams in a separate thread.
 
     `writes` is every write since `arm`, as "METHOD path"; `killed` is set once the armed kill has happened.
     """
@@ -93,7 +93,7 @@ class CrashProxy:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="proxy", daemon=True)
 
     def arm(self, number: int = 0, moment: Moment = Moment.BEFORE, kill: Callable[[], None] = lambda: None) -> None:
-        """Count from 1 again and call `kill` at write `number`; 0 only counts."""
+        """Restart the count at 1 and call `kill` at write `number`; 0 only counts."""
         with self._lock:
             self.writes = []
             self.killed.clear()
@@ -139,7 +139,7 @@ class CrashProxy:
 
         application = web.Application(client_max_size=64 << 20)
         application.router.add_route("*", "/{path:.*}", handle)
-        # a watch has to end with the process that asked for it
+        # a watch must end together with the process that opened it
         runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
         runners.append(runner)
@@ -174,7 +174,7 @@ class CrashProxy:
                         return response
                     return await self._answer(request, response, await answer.read(), armed)
                 except asyncio.CancelledError:
-                    # a polite end of TLS would outlast the event loop
+                    # a TLS shutdown handshake would outlast the event loop
                     if answer.connection is not None and answer.connection.transport is not None:
                         answer.connection.transport.abort()
                     raise

@@ -1,4 +1,4 @@
-"""Everything that is there in the end, as values that two equal runs share: ids, times and addresses apart."""
+"""Final state of a run, without the ids, times and addresses that differ between two equal runs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tests.support.kube_api import KINDS
 
 Document = dict[str, Any]
 
-#: Set by the API server anew for every object.
+#: Metadata that the API server sets anew for every object.
 _OWN_METADATA = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "namespace")
-#: Made by controllers of Kubernetes under names of their own: counted, not compared.
+#: Kinds that controllers of Kubernetes create under generated names: counted, not compared.
 _COUNTED = ("ReplicaSet", "Pod")
-#: What happened is not what is there.
+#: Kinds that record history and not state.
 _LEFT_OUT = ("Event",)
-#: In every namespace, and nobody's business.
+#: Objects that Kubernetes itself creates in every namespace.
 _OF_KUBERNETES = ("kube-root-ca.crt",)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
-#: Hashes of documents that hold a tunnel id or an address.
+#: Annotations with hashes of documents that contain a tunnel id or an address.
 _HASHES = ("ots-tunnel.dev/config-hash", "ots-tunnel.dev/rendered-hash")
-#: Figures that depend on when one looks; the rest of the status has to be the same.
+#: Figures that depend on the time of the observation; the rest of the status must be equal.
 _MOVING_STATUS = ("lag", "throughput")
 _MOVING_BASE = "etaSeconds"
 
 
 def end_state(scene: OperatorScene) -> Document:
-    """Objects of the namespace with their statuses, tables and tunnels of the emulator."""
+    """Collect the objects of the namespace with their statuses, and the emulator's tables and tunnels."""
     objects: Document = {}
     for kind in KINDS:
         items = scene.kube.list(kind, scene.namespace) if kind not in _LEFT_OUT else []
@@ -48,7 +48,7 @@ def end_state(scene: OperatorScene) -> Document:
 
 
 def difference(expected: Document, found: Document) -> str:
-    """Both as text, line by line; empty when they are equal."""
+    """Return a unified diff of two states; empty when they are equal."""
     texts = [json.dumps(state, indent=1, sort_keys=True).splitlines() for state in (expected, found)]
     return "\n".join(difflib.unified_diff(*texts, "undisturbed", "after the kill", lineterm="", n=2))
 
@@ -72,7 +72,7 @@ def _tunnel(tunnel: Document) -> Document:
 
 
 def _names(scene: OperatorScene, instance: Document) -> dict[str, str]:
-    """What differs from run to run, by what stands for it; longer ones first."""
+    """Map each value that differs between runs to its placeholder; longer values come first."""
     names = {scene.endpoint: "ENDPOINT", scene.namespace: "NAMESPACE"}
     for tunnel in instance["tunnels"]:
         names[tunnel["id"]] = f"TUNNEL-{tunnel['name']}"
@@ -90,7 +90,7 @@ def _neutral(state: Document, names: dict[str, str]) -> Document:
     text = json.dumps(state)
     for name, stands_for in names.items():
         text = text.replace(name, stands_for)
-    # YAML quotes the head of a uid that could be a number
+    # YAML quotes the start of a uid where it could be a number
     text = re.sub(r"'(TAG-\w+)'", r"\1", text)
     text = _TIME.sub("TIME", text)
     for annotation in _HASHES:

@@ -1,7 +1,7 @@
-"""A node on loopback: runs a pod of a Deployment as a process, on an address of 127.0.0.0/8 of its own.
+"""A node on loopback: runs a pod of a Deployment as a process, on a separate address of 127.0.0.0/8.
 
-The API-only tier has no kubelet. This is as much of one as the operator notices: the worker's document and keys as
-files, a real worker behind the pod's address, and the pod's status.
+The API-only cluster has no kubelet. This module does the part of a kubelet that the operator notices: the worker's
+document and keys as files, a real worker behind the pod's address, and the pod's status.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _STOP_SECONDS = 20.0
 
 
 class AddressTaken(Exception):
-    """Somebody listens on the worker's port on every address of this machine."""
+    """Another process listens on the worker's port on every address of this machine."""
 
 
 class LoopbackNode:
-    """Runs the one pod of an object's Deployment; a context manager that ends the worker."""
+    """Context manager that runs the only pod of an object's Deployment and ends its worker."""
 
     def __init__(self, scene: OperatorScene, folder: Path, name: str = "copy") -> None:
         self._scene = scene
@@ -56,7 +56,7 @@ class LoopbackNode:
             self._process.wait(_STOP_SECONDS)
 
     def run(self) -> None:
-        """Start the worker of the pod that waits for a node, and say so in its status once it is ready.
+        """Start the worker of the unscheduled pod, and mark the pod as ready once the worker is.
 
         Raises:
             AddressTaken: no address of this machine has the worker's port free.

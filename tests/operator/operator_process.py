@@ -1,4 +1,4 @@
-"""The operator as a process of its own, as a cluster runs it; killed and started again at will."""
+"""The operator as a separate process, which a test can kill and start again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from types import TracebackType
 
 from tests.support.processes import inherited_environment, module
 
-#: Time an operator has to end by itself.
+#: Seconds that an operator may take to end.
 _STOP_SECONDS = 20.0
 
 
 class OperatorProcess:
-    """`ots-tunnel-operator run` for one namespace; output of all its lives goes to one file.
+    """`ots-tunnel-operator run` for one namespace; the output of all its runs goes to one file.
 
     Args:
-        kubeconfig: how it reaches the API server.
-        namespace: the one it watches.
-        log: where its output goes.
-        flags: more flags.
+        kubeconfig: access to the API server.
+        namespace: namespace to watch.
+        log: file for the output.
+        flags: additional flags.
     """
 
     def __init__(self, kubeconfig: Path, namespace: str, log: Path, *flags: str) -> None:
@@ -27,13 +27,13 @@ class OperatorProcess:
         self._command += ["--http-host", "127.0.0.1", "--http-port", "0", "--worker-image", "worker:test"]
         self._command += ["--spark-image", "spark:test", *flags]
         self._environment = inherited_environment(KUBECONFIG=str(kubeconfig))
-        # a pod's account, where the tests themselves run in one
+        # otherwise the operator uses the pod's service account where the tests run in a pod
         self._environment.pop("KUBERNETES_SERVICE_HOST", None)
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; it takes some two seconds until it looks at the first object."""
+        """Start the process; its first pass begins about two seconds later."""
         assert self._process is None or self._process.poll() is not None
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -41,13 +41,13 @@ class OperatorProcess:
             )
 
     def kill(self) -> None:
-        """End it by SIGKILL."""
+        """End the process by SIGKILL."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(_STOP_SECONDS)
 
     def stop(self) -> int:
-        """End it by SIGTERM; the exit code."""
+        """End the process by SIGTERM and return its exit code."""
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(_STOP_SECONDS)
@@ -56,8 +56,8 @@ class OperatorProcess:
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def last_words(self, size: int = 4000) -> str:
-        """The end of its output, for messages of failed tests."""
+    def last_output(self, size: int = 4000) -> str:
+        """Return the end of the output, for messages of failed tests."""
         return self._log.read_text(errors="replace")[-size:] if self._log.exists() else ""
 
     def __enter__(self) -> OperatorProcess:

@@ -21,20 +21,20 @@ from tests.support.kube_api import KubeApi
 from tests.support.objects import tunnel_object
 from tests.support.waiting import wait_until
 
-#: A noisy machine's patience, for every wait.
+#: Longest time of every wait in seconds; generous, for a loaded machine.
 PATIENCE = 60.0
-#: Seconds between two looks at the API server.
+#: Seconds between two reads of the API server.
 PAUSE = 0.1
 KEYS = Credentials("test-id", "test-secret")
 SECRET = "ots-credentials"
-#: Short pauses, so that a step the operator waits for is seen soon.
+#: Flags for short pauses, so that the operator notices each step soon.
 FAST = ("--poll-seconds", "0.5", "--status-seconds", "0")
 
 Document = dict[str, Any]
 
 
 class OperatorScene:
-    """What a test of the whole operator acts on; `running_scene` makes one."""
+    """Everything that a test of the whole operator acts on; `running_scene` creates one."""
 
     def __init__(self, kube: KubeApi, namespace: str, service: Emulator, proxy: CrashProxy) -> None:
         self.kube = kube
@@ -46,11 +46,11 @@ class OperatorScene:
 
     @property
     def endpoint(self) -> str:
-        """The emulator as the operator reaches it."""
+        """Address at which the operator reaches the emulator."""
         return self.proxy.service_url
 
     def create_table(self, name: str = "flights", rows: int = 40) -> None:
-        """A source table with rows."""
+        """Create a source table with rows."""
         self.admin.create(TableSchema(name, (KeyColumn("id", KeyType.STRING),), max_versions=3))
         keys = [f"{number:06}" for number in range(rows)]
         for start in range(0, rows, 200):
@@ -63,7 +63,7 @@ class OperatorScene:
         assert not [outcome for outcome in outcomes if outcome is not None]
 
     def create_secret(self, name: str = SECRET, key_id: str = KEYS.access_key_id, secret: str = "test-secret") -> None:
-        """An AccessKey pair."""
+        """Create a Secret with an AccessKey pair."""
         self.kube.create(
             {
                 "kind": "Secret",
@@ -73,24 +73,24 @@ class OperatorScene:
         )
 
     def tunnel_object(self, name: str = "copy", **changes: Any) -> Document:
-        """An object of this scene; changes as in `objects.tunnel_object`."""
+        """Return an object of this scene; changes as in `objects.tunnel_object`."""
         places = {"source__endpoint": self.endpoint, "sink__tablestore__endpoint": self.endpoint}
         document = tunnel_object(name, **(places | changes))
         document["metadata"]["namespace"] = self.namespace
         return document
 
     def create(self, name: str = "copy", **changes: Any) -> None:
-        """Create such an object."""
+        """Create a `tunnel_object` on the API server."""
         self.kube.create(self.tunnel_object(name, **changes))
 
     def status(self, name: str = "copy") -> Document:
-        """The object's status, empty before the first write."""
+        """Read the object's status; empty before the first write."""
         found = self.kube.get("TablestoreTunnel", self.namespace, name) or {}
         status: Document = found.get("status") or {}
         return status
 
     def condition(self, kind: str, name: str = "copy") -> Document:
-        """One condition, empty where it is not there yet."""
+        """Read one condition; empty before it is written."""
         conditions = self.status(name).get("conditions", ())
         return next((entry for entry in conditions if entry["type"] == kind), {})
 
@@ -103,11 +103,11 @@ class OperatorScene:
         self.proxy.arm(number, moment, self.operator.kill)
 
     def until(self, reached: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
-        """Wait; a failure shows the status and the operator's last words."""
+        """Wait for a state; a failure shows the status and the end of the operator's output."""
         wait_until(reached, seconds, what, pause=PAUSE, explain=self.explain)
 
     def until_quiet(self, seconds: float) -> None:
-        """Wait until nothing was written for so long."""
+        """Wait until the operator has written nothing for this many seconds."""
         last, since = len(self.proxy.writes), time.monotonic()
 
         def quiet() -> bool:
@@ -119,18 +119,18 @@ class OperatorScene:
         self.until(quiet, f"{seconds} s without a write")
 
     def explain(self) -> str:
-        """What there is to see."""
+        """Return statuses, writes and output, for the message of a failed test."""
         objects = self.kube.list("TablestoreTunnel", self.namespace)
         statuses = {item["metadata"]["name"]: item.get("status") for item in objects}
         writes = "\n".join(self.proxy.writes[-20:])
-        return f"{yaml.safe_dump(statuses)}\nwrites:\n{writes}\noperator:\n{self.operator.last_words()}"
+        return f"{yaml.safe_dump(statuses)}\nwrites:\n{writes}\noperator:\n{self.operator.last_output()}"
 
 
 @contextmanager
 def running_scene(
     kubeconfig: Path, namespace: str, folder: Path, *, flags: tuple[str, ...] = FAST
 ) -> Iterator[OperatorScene]:
-    """A new namespace with a Secret and a table of 40 rows; the operator is not started yet."""
+    """Create a namespace with a Secret and a table of 40 rows; the operator is not started yet."""
     kube = KubeApi(kubeconfig)
     kube.create_namespace(namespace)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""An API server, an emulator with a filled table, and the operator's passes over objects, driven step by step."""
+"""Scene for tests that drive the operator's passes one by one, on an API server and an emulator with a filled table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SETTINGS = Settings(
     call_seconds=5.0,
     status_seconds=0.0,
 )
-#: Passes after which a scene has to be where a test wants it.
+#: Most passes until a scene must have reached an expected state.
 PASSES = 40
 
 
@@ -91,13 +91,13 @@ class PassScene:
         return found["status"], found["reason"], found["message"]
 
     def stored(self) -> dict[str, Any]:
-        """Tables and tunnels of the emulator, by name."""
+        """Names of the emulator's tables and tunnels."""
         (instance,) = self.emulator.call("state")["instances"]
         tunnels = sorted(tunnel["name"] for tunnel in instance["tunnels"])
         return {"tables": sorted(table["name"] for table in instance["tables"]), "tunnels": tunnels}
 
     async def step(self, name: str = "flights-copy") -> None:
-        """One pass, as the daemon of the object makes it."""
+        """Run one pass over an object, as its daemon does."""
         body = await self.kube.get(TUNNEL, self.namespace, name)
         assert body is not None
         cache = self.caches.setdefault(body["metadata"]["uid"], LoopCache())
@@ -110,7 +110,7 @@ class PassScene:
         await self.runtime.reconciler(elder).step(self.namespace, name, cache)
 
     async def until(self, happened: Callable[[], bool], name: str = "flights-copy") -> None:
-        """Passes until something is so."""
+        """Run passes until a condition holds; fails after `PASSES`."""
         for _ in range(PASSES):
             if happened():
                 return
@@ -118,12 +118,12 @@ class PassScene:
         raise AssertionError(f"not after {PASSES} passes; {json.dumps(self.status(name))}")
 
     async def running(self, name: str = "flights-copy") -> None:
-        """Passes until the workers' Deployment is there."""
+        """Run passes until the workers' Deployment exists."""
         await self.until(lambda: name in self.names("deployments"), name)
         await self.step(name)
 
     async def delete(self, name: str = "flights-copy", settings: Settings = SETTINGS) -> None:
-        """Ask for deletion, carry out the policy, release the object."""
+        """Request the deletion, carry out the policy and release the object."""
         self.api.must("-n", self.namespace, "patch", "ott", name, "--type=merge", "-p", FINALIZER)
         self.api.must("-n", self.namespace, "delete", "ott", name, "--wait=false")
         cache = LoopCache()
@@ -146,7 +146,7 @@ NO_FINALIZER = json.dumps({"metadata": {"finalizers": None}})
 
 @asynccontextmanager
 async def open_scene(api: ApiServer, emulator: Emulator) -> AsyncIterator[PassScene]:
-    """A scene in a namespace of its own, with a Secret and a table `flights`."""
+    """Open a scene in a new namespace."""
     namespace = f"t-{uuid.uuid4().hex[:8]}"
     api.must("create", "namespace", namespace)
     kube = await Kube.connect()

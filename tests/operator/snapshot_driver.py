@@ -1,4 +1,4 @@
-"""Plays the Spark operator and a snapshot's driver: what they leave in the API, without Spark."""
+"""Stand-in for the Spark operator and a snapshot's driver: writes the same objects to the API, without Spark."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.progress import ProgressRecord
 from tests.operator.operator_scene import KEYS, OperatorScene
 
-#: The driver ended so long ago that nothing it sent can still take effect.
+#: Age of the driver's end in seconds; longer than its write deadline, so that none of its writes is still under way.
 ENDED_SECONDS_AGO = 60.0
 APP_LABEL = "sparkoperator.k8s.io/app-name"
 
 
 def finish_snapshot(scene: OperatorScene, kubeconfig: Path, folder: Path, name: str = "copy") -> None:
-    """Freeze the splits, mark all as done, and let application and driver pod end well."""
+    """Freeze the splits, mark all of them as done, and write the success of the application and its driver pod."""
     found = scene.kube.get("ConfigMap", scene.namespace, f"{name}-snapshot-config")
     assert found is not None
     (document,) = found["data"].values()

@@ -1,4 +1,6 @@
-"""Bad input: refused at apply, or named in a condition and an event; nothing is made for it, and others go on."""
+"""Bad input is refused at apply or reported in a condition and an event. The operator creates nothing for it, and
+other objects keep working.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 
 @dataclass(frozen=True)
 class Bad:
-    """One mistake, the condition and reason it shows as, and what the message has to say: field, value, what to do."""
+    """One mistake, the condition and reason that report it, and the words of the message: field, value, what to do."""
 
     changes: dict[str, Any]
     condition: str
@@ -122,7 +124,7 @@ CASES: dict[str, Bad] = {
 
 @pytest.fixture(scope="module")
 def scene(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorScene]:
-    """One operator with a healthy object, `good`."""
+    """Start an operator with a healthy object `good`."""
     folder: Path = tmp_path_factory.mktemp("bad")
     with running_scene(api_server.kubeconfig, "bad-input", folder) as scene:
         scene.create_secret("wrong-key", secret="another")
@@ -136,14 +138,14 @@ def scene(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> It
         scene.until_quiet(2)
         yield scene
         assert scene.operator.is_running
-        log = scene.operator.last_words(1 << 30)
+        log = scene.operator.last_output(1 << 30)
         assert "test-secret" not in log
         assert "another" not in log
 
 
 @pytest.fixture(scope="module")
 def silent() -> Iterator[str]:
-    """An address where nobody listens, and nobody else can begin to."""
+    """Reserve an address on which no process listens or can start to listen."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{reserved.getsockname()[1]}"
@@ -170,7 +172,7 @@ def test_it_is_named_and_nothing_is_made(scene: OperatorScene, silent: str, name
         scene.until(lambda: scene.condition(bad.condition, name).get("status") == "False", "the condition")
         condition, ready = scene.condition(bad.condition, name), scene.condition("Ready", name)
         scene.until(lambda: bool(_events(scene, name)), "the event")
-        # it is tried again, and still nothing is made
+        # the operator tries again and still creates nothing
         scene.until_quiet(1.2)
         (event,) = _events(scene, name)
         found = _without(end_state(scene), name)

@@ -1,7 +1,7 @@
-"""Killed at any write, the operator comes to the same end.
+"""An operator that is killed at any write reaches the same final state after its restart.
 
-Every write is executed by its server; the operator dies before it sees the answer, or right after. What a restarted one
-makes of it is compared with a run nobody disturbed.
+The server executes every write; the operator is killed before it reads the answer, or right after. The final state of
+the restarted operator is compared with the one of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from tests.support.api_server import ApiServer, cache
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 
-#: Six looks of the operator: whoever still wants to write something has done it.
+#: Seconds without a write after which a run is over: six polls of the operator.
 QUIET_SECONDS = 3.0
 _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
 class Story:
-    """One way of an object: what it asks for, what lies before the writes that count, when they are over."""
+    """One course of an object: changes to its spec, preparation before the counted writes, and the end of them."""
 
     name: str
     is_over: Callable[[OperatorScene], bool]
     changes: dict[str, Any] = field(default_factory=dict)
     prepare: Callable[[OperatorScene, Path, Path], None] | None = None
     last: str = "/deployments/copy"
-    """The last write that always happens; figures of the status may follow."""
+    """Path of the last write that every run makes; writes of status figures may follow."""
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """How a story goes when nobody interferes."""
+    """Writes and final state of a run without a kill."""
 
     writes: list[str]
     state: Document
 
     def number(self, part: str) -> int:
-        """Number of the first write whose path ends so, from 1."""
+        """Number, from 1, of the first write whose path ends with `part`."""
         return next(number for number, write in enumerate(self.writes, 1) if write.endswith(part))
 
 
@@ -68,7 +68,7 @@ def _copied_by_spark(scene: OperatorScene) -> bool:
 
 
 def _copy_by_spark(scene: OperatorScene, kubeconfig: Path, folder: Path) -> None:
-    """Everything up to the end of the snapshot, with an operator that is stopped in good order."""
+    """Run the operator up to the end of the snapshot, and stop it by SIGTERM."""
     scene.operator.start()
     scene.until(lambda: _snapshot_wanted(scene), "the snapshot's application is there")
     assert scene.operator.stop() == 0
@@ -83,7 +83,7 @@ STORIES = (CREATION, SNAPSHOT, STREAM_AFTER_SNAPSHOT)
 
 
 class StoryPlayer:
-    """Plays stories on one API server, each time in a namespace of its own."""
+    """Runs stories on one API server, each in a new namespace."""
 
     def __init__(self, api: ApiServer, folder: Path) -> None:
         self._api = api
@@ -92,7 +92,7 @@ class StoryPlayer:
 
     @contextmanager
     def prepared(self, story: Story) -> Iterator[OperatorScene]:
-        """The story up to where its writes begin to count; the operator does not run."""
+        """Prepare a story up to its first counted write; the operator does not run yet."""
         name = f"{story.name}-{next(_numbers)}"
         folder = self._folder / name
         folder.mkdir()
@@ -104,7 +104,7 @@ class StoryPlayer:
             yield scene
 
     def undisturbed(self, story: Story) -> Undisturbed:
-        """The story without a kill; played once."""
+        """Return the run without a kill; it is made once per story."""
         if story.name not in self._undisturbed:
             with self.prepared(story) as scene:
                 scene.operator.start()
@@ -114,7 +114,7 @@ class StoryPlayer:
         return self._undisturbed[story.name]
 
     def difference_after_kill(self, story: Story, number: int, moment: Moment) -> str:
-        """Kill at one write, start again, and tell how the end differs; empty when it does not."""
+        """Kill the operator at one write, restart it, and return the difference of the final states as text."""
         expected = self.undisturbed(story)
         with self.prepared(story) as scene:
             scene.arm(number, moment)
@@ -129,12 +129,12 @@ class StoryPlayer:
                 scene.until(lambda: end_state(scene) == expected.state, "the undisturbed end", seconds=30)
                 scene.until_quiet(QUIET_SECONDS / 2)
             except AssertionError:
-                return difference(expected.state, end_state(scene)) + "\n" + scene.operator.last_words()
+                return difference(expected.state, end_state(scene)) + "\n" + scene.operator.last_output()
             return difference(expected.state, end_state(scene))
 
 
 def _is_past(scene: OperatorScene, story: Story) -> bool:
-    """Whether the story is over without a kill: this time there were fewer writes of figures."""
+    """Whether the story ended without a kill, because this run had fewer writes of figures."""
     if not story.is_over(scene):
         return False
     scene.until_quiet(QUIET_SECONDS)
@@ -149,7 +149,7 @@ def player(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> I
         pytest.skip(f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
     api_server.install_definitions(definition)
     yield StoryPlayer(api_server, tmp_path_factory.mktemp("crash"))
-    # other tests are about a cluster that has no Spark operator
+    # other tests need a cluster without a Spark operator
     api_server.must("delete", "-f", str(definition), "--timeout=60s")
 
 

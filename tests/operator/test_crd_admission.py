@@ -1,4 +1,4 @@
-"""What the API server accepts and refuses, asked of a real one through kubectl."""
+"""Objects that a real API server accepts and refuses, through kubectl."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPARK: dict[str, Any] = {"engine__baseData": "Spark"}
 STDOUT: dict[str, Any] = {"sink__tablestore": None, "sink__stdout": {}}
 START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 
-#: Every rule between fields: what is accepted, what is refused, the field the refusal names and its text.
+#: Every rule between fields: an accepted change, a refused change, and the field and text of the refusal.
 RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "credentials of the source": (
         {},
@@ -115,7 +115,7 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     ),
 }
 
-#: Fields one by one: a value outside their range, and what the refusal says.
+#: Single fields: a value outside the allowed range, and the text of the refusal.
 FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "endpoint with a path": ({"source__endpoint": f"{EMULATOR}/path"}, "spec.source.endpoint"),
     "endpoint without a scheme": ({"sink__tablestore__endpoint": "ots-emulator"}, "spec.sink.tablestore.endpoint"),
@@ -136,7 +136,7 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
 }
 
-#: What keeps its first value: the change, the field the refusal names and its text.
+#: Immutable fields: the change, and the field and text of the refusal.
 IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "instance": ({}, {"source__instance": "other"}, "spec.source.instance", "source.instance is immutable"),
     "table": ({}, {"source__table": "other"}, "spec.source.table", "source.table is immutable"),
@@ -218,7 +218,7 @@ def test_change_of_an_immutable_field_is_refused(api_server: ApiServer, case: st
     before = tunnel_object("immutable", **first)
     api_server.must("apply", "--server-side", "--force-conflicts", "-f", "-", document=before)
     try:
-        # replace, because a field that an apply leaves out may stay
+        # replace, because apply may keep a field that the document omits
         done = api_server.kubectl("replace", "-f", "-", document=changed(before, **change))
     finally:
         api_server.must("delete", "ott", "immutable")

@@ -1,4 +1,4 @@
-"""The operator's passes against a real API server and the emulator; pods do not run here."""
+"""The operator's passes against a real API server and the emulator; no pods run."""
 
 from __future__ import annotations
 

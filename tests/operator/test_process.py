@@ -1,4 +1,4 @@
-"""The operator as a process under kopf: it finds objects, deletes, stays silent when idle, and ends on a signal."""
+"""The operator as a process under kopf: it finds objects, deletes, writes nothing when idle, and ends on a signal."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
 
-#: Seconds that one step of the operator may take.
+#: Longest time of one step of the operator in seconds.
 PATIENCE = 60.0
 NAMESPACE = "process"
-#: Seconds a silent object is watched: many polls.
+#: Seconds for which an idle object is watched: many polls.
 SILENCE = 6.0
 
 
 @contextmanager
 def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The operator out of the cluster; ends by SIGTERM within seconds."""
+    """Run the operator outside of the cluster; it must end by SIGTERM within seconds."""
     command = module("ots_tunnel_operator", "run", "--namespace", NAMESPACE, "--http-host", "127.0.0.1")
     options = ["--http-port", "0", "--poll-seconds", "0.5", "--status-seconds", "1", "--worker-image", "worker:1"]
     environment = inherited_environment(KUBECONFIG=str(api.kubeconfig))

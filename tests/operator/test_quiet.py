@@ -1,4 +1,4 @@
-"""What one object costs the API server while rows move, and while nothing happens (docs/architecture.md rule 9)."""
+"""Writes to the API server that one object causes, with and without changing rows (docs/architecture.md rule 9)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.audit import AuditLog, others, patches_allowed, summary
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(1200)]
 
-#: Seconds in which the last figures of a table that has come to rest are written.
+#: Seconds after the last change of a table within which the operator writes its final figures.
 REST_SECONDS = 60.0
 
 
@@ -82,7 +82,7 @@ def test_writes_while_rows_move_and_while_nothing_does(
         except AddressTaken as error:
             pytest.skip(str(error))
         scene.until(lambda: scene.is_true("Ready"), "rows are copied and changes are followed", seconds=120)
-        # minReadySeconds after its worker the Deployment says so
+        # the Deployment reports a worker as available only minReadySeconds after it is ready
         scene.until(lambda: _is_available(scene), "the Deployment is available")
         with writer(scene):
             scene.until(lambda: bool(scene.status()["throughput"].get("rowsPerSecond")), "rows move")

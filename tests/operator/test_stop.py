@@ -1,4 +1,4 @@
-"""SIGTERM ends the operator within seconds and frees the Lease, whatever its endpoints do."""
+"""SIGTERM ends the operator within seconds and frees the Lease, also while endpoints do not answer."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.support.objects import tunnel_object
 pytestmark = [pytest.mark.api, pytest.mark.timeout(120)]
 
 NAMESPACE = "stop"
-#: More objects than the pool of blocking calls has threads.
+#: Number of objects; more than the thread pool for blocking calls has threads.
 OBJECTS = 10
 
 
 @contextmanager
 def swallowing_endpoint() -> Iterator[str]:
-    """An endpoint to which no connection ever opens and that never refuses one: its queue is full."""
+    """Serve an endpoint that neither accepts nor refuses connections, because its queue is full."""
     with ExitStack() as stack:
         server = stack.enter_context(socket.socket())
         server.bind(("127.0.0.1", 0))
@@ -57,14 +57,14 @@ def test_an_endpoint_that_swallows_calls_does_not_hold_up_the_end(api_server: Ap
         operator.start()
         give_up = time.monotonic() + 30
         while not all(item["metadata"].get("finalizers") for item in api.list("TablestoreTunnel", NAMESPACE)):
-            assert time.monotonic() < give_up, operator.last_words()
+            assert time.monotonic() < give_up, operator.last_output()
             time.sleep(0.1)
-        time.sleep(1.0)  # every loop is in a call now, which takes many times as long
+        time.sleep(1.0)  # then every loop waits in a call, which takes much longer than a second
 
         began = time.monotonic()
         code = operator.stop()
 
-        assert code == 0, operator.last_words()
+        assert code == 0, operator.last_output()
         assert time.monotonic() - began < 8
         lease = api_server.must("-n", NAMESPACE, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")
         assert '"holderIdentity":""' in lease
@@ -81,10 +81,10 @@ def test_a_standby_ends_as_well_and_leaves_the_lease_alone(api_server: ApiServer
     with OperatorProcess(api_server.kubeconfig, namespace, log, "--lease-namespace", namespace) as operator:
         operator.start()
         give_up = time.monotonic() + 30
-        while "serving probes" not in operator.last_words():
-            assert time.monotonic() < give_up, operator.last_words()
+        while "serving probes" not in operator.last_output():
+            assert time.monotonic() < give_up, operator.last_output()
             time.sleep(0.1)
 
-        assert operator.stop() == 0, operator.last_words()
+        assert operator.stop() == 0, operator.last_output()
     held = api_server.must("-n", namespace, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")
     assert '"holderIdentity":"another"' in held
