@@ -22,12 +22,9 @@ _RULES = re.compile(r"rules? (?P<first>\d+)(?: to (?P<last>\d+))?")
 _NUMBER = re.compile(r"(?P<first>\d+)(?: to (?P<last>\d+))?(?![\w.]*\w)")
 _EDGE = re.compile(r"[GJ]\d{1,2}\b")
 _JOINT = re.compile(r",? and |, or | or |, |: ")
-#: Documents that are known by these names and are not in the repository.
-FOREIGN = re.compile(
-    r"\b(?:tunnel-protocol|tablestore-api|style-anchors|operator-anchors|spark-design|spark-review|stream-client"
-    r"|local-cluster \d|rooms|peers|replication\.md|dependencies\.md)\b\.?(?:md)?(?= [\d(,]|\.md|`)"
-    r"|spark-docs|`design`|\bdesign (?:rule|\d)|\bdesign\.md\b"
-)
+#: Any document, and a name that is followed by the number of a section.
+_DOCUMENT = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*[\w-]+\.md\b")
+_NAMED_SECTION = re.compile(r"(?<![\w./-])[a-z]+(?:-[a-z]+)+ \d+\.\d+(?![\d.]*\w)")
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,16 @@ def files() -> Iterator[Path]:
             if path.suffix in SUFFIXES and path.is_file() and not path.name.endswith("_pb2.py"):
                 yield path
     yield from (ROOT / name for name in ("Makefile", "pyproject.toml"))
+
+
+def foreign_documents(path: Path) -> Iterator[str]:
+    """Names of documents in a file that are not in the repository."""
+    text = path.read_text()
+    for match in _DOCUMENT.finditer(text):
+        if not ((ROOT / match[0]).is_file() or (path.parent / match[0]).is_file()):
+            yield match[0]
+    for match in _NAMED_SECTION.finditer(text):
+        yield match[0]
 
 
 def citations_of(path: Path) -> Iterator[Citation]:

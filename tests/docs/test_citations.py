@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.citations import FOREIGN, Citation, citations_of, files, places
+from tests.docs.citations import Citation, citations_of, files, foreign_documents, places
 from tests.docs.pages import ROOT
 
 OWN = {"tests/docs/citations.py", "tests/docs/test_citations.py"}
@@ -33,13 +33,20 @@ def test_every_citation_leads_to_a_heading() -> None:
 
 def test_nothing_cites_documents_that_are_not_here() -> None:
     found = [
-        f"{path.relative_to(ROOT)}: {match[0]}"
+        f"{path.relative_to(ROOT)}: {name}"
         for path in files()
         if str(path.relative_to(ROOT)) not in OWN
-        for match in FOREIGN.finditer(path.read_text())
+        for name in foreign_documents(path)
     ]
 
     assert found == []
+
+
+def test_a_document_that_is_not_here_is_found_by_its_name_or_by_a_section(tmp_path: Path) -> None:
+    file = tmp_path / "file.py"
+    file.write_text("# see docs/protocol.md 5.7, notes.md and wire-notes 4.2; a two-step 3 is none")
+
+    assert list(foreign_documents(file)) == ["notes.md", "wire-notes 4.2"]
 
 
 def test_known_defects_that_comments_name_are_listed() -> None:
