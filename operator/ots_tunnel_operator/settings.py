@@ -31,7 +31,7 @@ class Settings:
     refresh_seconds: float = 300.0
     """Seconds between two reads of the Secrets and of both tables' schemas, as long as no problem is found."""
     initialising_seconds: float = 300.0
-    """Seconds that a tunnel may stay in its first stage before the object reports it (docs/architecture.md 3)."""
+    """Seconds that a tunnel may stay in its first stage before the object reports it (docs/architecture.md 3.2)."""
     spark_missing_seconds: float = 60.0
     """Seconds without a state after which a SparkApplication is reported as not handled by any Spark operator."""
     delete_seconds: float = 600.0

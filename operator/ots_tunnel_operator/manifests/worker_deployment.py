@@ -60,13 +60,13 @@ def secret_volumes(obj: TablestoreTunnel) -> tuple[list[dict[str, Any]], list[di
     if obj.spec.sink.tablestore is not None:
         secrets["sink"] = obj.spec.sink.tablestore.credentials.secret_ref
     volumes = [
-        {"name": f"secret-{end}", "secret": {"secretName": reference.name, "defaultMode": 0o440}}
-        for end, reference in secrets.items()
+        {"name": f"secret-{side}", "secret": {"secretName": reference.name, "defaultMode": 0o440}}
+        for side, reference in secrets.items()
         if reference is not None
     ]
     mounts = [
-        {"name": f"secret-{end}", "mountPath": f"{names.SECRETS_DIRECTORY}/{end}", "readOnly": True}
-        for end, reference in secrets.items()
+        {"name": f"secret-{side}", "mountPath": f"{names.SECRETS_DIRECTORY}/{side}", "readOnly": True}
+        for side, reference in secrets.items()
         if reference is not None
     ]
     return volumes, mounts
