@@ -83,7 +83,7 @@ class TunnelWorkerConfig:
             raise ConfigError(f"reconnect: found {self.reconnect}, allowed are two growing numbers from 0 on")
 
     def settings(self, tunnel_id: TunnelId) -> WorkerSettings:
-        """The engine's settings for one worker."""
+        """Settings of one worker."""
         return WorkerSettings(
             tunnel_id=tunnel_id,
             client_tag=self.client_tag or socket.gethostname(),

@@ -1,4 +1,4 @@
-"""Counts of a sink beside the stored records: whatever is left out shows in a metric."""
+"""Counts of a sink beside the stored records, as metrics: every record that is left out is counted."""
 
 from __future__ import annotations
 
