@@ -35,10 +35,10 @@ from tests.support.go_program import GoUnavailable
 from tests.support.java_program import JavaUnavailable
 
 PROFILE_LINES = 25
-#: By how much `--quick` is smaller.
+#: Divisor of all sizes under `--quick`.
 QUICK = 10
 BEAT = Job("").beat
-#: What all contenders are set to, said in the name of every figure.
+#: Settings of all contenders, part of every figure's name.
 SETTINGS = (
     f"{CHANNELS} stream channels, PUT rows of {record_bytes()} bytes, heartbeat {BEAT.heartbeat} s, "
     f"checkpoint {BEAT.checkpoint} s, {REQUEST_ROWS} rows per write, one write per channel"
@@ -52,7 +52,7 @@ def main() -> int:
     """Measure, print, write the file."""
     options = _options()
     if native is None:
-        print("the compiled codec is not there: build the package where there is a compiler", file=sys.stderr)
+        print("the compiled codec is missing: build the package on a machine with a compiler", file=sys.stderr)
         return 2
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
@@ -61,7 +61,7 @@ def main() -> int:
     try:
         programs = Programs.build()
     except (GoUnavailable, JavaUnavailable) as reason:
-        print(f"a worker of the vendor's cannot be built: {reason}", file=sys.stderr)
+        print(f"one of the vendor's workers cannot be built: {reason}", file=sys.stderr)
         return 2
     os.sched_setaffinity(0, cores[:1])
     began = time.monotonic()
@@ -74,11 +74,9 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of everything; medians are shown (default 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each measurement; medians are shown (default 5)")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="what to measure (default all)")
-    parser.add_argument(
-        "--quick", action="store_true", help="one short round, to see that it works: its figures are not kept"
-    )
+    parser.add_argument("--quick", action="store_true", help="one short round as a trial: its figures are not kept")
     parser.add_argument("--profile", action="store_true", help="also print where our worker spends its time")
     parser.add_argument("--output", type=Path, default=Path("bench.json"))
     options = parser.parse_args()
@@ -92,7 +90,7 @@ def _options() -> argparse.Namespace:
 async def _bench(options: argparse.Namespace, programs: Programs, server_core: int, worker_core: int) -> list[Figure]:
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # the processes are to end, too
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # so that the processes end, too
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         async with bench_scene_on(server_core) as scene:

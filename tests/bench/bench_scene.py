@@ -1,7 +1,7 @@
-"""What all workers are measured on: one emulator pinned to a core, tables with a long change log, tunnels over it.
+"""The scene of all measurements: one emulator pinned to a core, tables with a long change log, tunnels over it.
 
-A table's log is read again and again: every run has a tunnel of its own that starts at the log's beginning and ends
-after so many changes, so that its channels finish by themselves.
+A table's log is read many times: every run has its own tunnel, which starts at the log's beginning and ends after a
+given number of changes, so that its channels finish by themselves.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CHANNELS = 4
 #: Distinct keys; many more than a page has rows, so that no request meets a key twice.
 KEYS = 20_000
 REQUEST_ROWS = 200
-#: How often a run is asked whether it is done.
+#: Pause between two checks for the end of a run.
 POLL = 0.1
 DEADLINE = 600.0
 
@@ -107,19 +107,19 @@ class BenchScene:
     _tunnels: int = 0
 
     async def create_table(self, name: str, channels: int = CHANNELS) -> None:
-        """A table of `KEYS` rows in as many partitions as its tunnels are to have channels, its change log empty."""
+        """A table of `KEYS` rows with an empty change log, and with a partition for each channel of its tunnels."""
         self._channels[name] = channels
         async with aiohttp.ClientSession() as session:
             document = {"instance": "demo", "table": name, "count": channels}
             async with session.post(f"{self.admin_url}/partitions", json=document) as answer:
                 answer.raise_for_status()
         await self.admin.create(_schema(name))
-        for changes in _requests():  # partitions come with the rows
+        for changes in _requests():  # partitions appear with the rows
             await self.write(name, changes)
         await self.client.create_tunnel(name, "switches-the-stream-on", TunnelType.Stream)
 
     async def create_source(self, name: str, marks: Iterable[int], channels: int = CHANNELS) -> None:
-        """A table with so many changes of `KEYS` rows in its log."""
+        """A table of `KEYS` rows whose log reaches every mark: numbers of changes at which a tunnel can end."""
         await self.create_table(name, channels)
         requests, written = _requests(), 0
         for mark in sorted(set(marks)):
@@ -127,16 +127,16 @@ class BenchScene:
                 changes = requests[written // REQUEST_ROWS % len(requests)][: mark - written]
                 await self.write(name, changes)
                 written += len(changes)
-            await asyncio.sleep(0.01)  # so that the end of a tunnel lies between two changes
+            await asyncio.sleep(0.01)  # so that the end of a tunnel is between two changes
             self._marks[name][mark] = time.time_ns()
             await asyncio.sleep(0.01)
 
     async def create_copy(self, name: str) -> None:
-        """An empty table that takes the rows of a source."""
+        """An empty table for the rows of a source."""
         await self.admin.create(planned_schema(_schema("any"), name))
 
     async def create_tunnel(self, table: str, rows: int | None = None) -> Tunnel:
-        """A tunnel over the first `rows` changes of a table's log; None is over all that come from now on."""
+        """A tunnel over the first `rows` changes of a table's log; None means all changes from now on."""
         self._tunnels += 1
         name = f"run-{self._tunnels}"
         config = None if rows is None else StreamConfig(earliest=True, end_offset_ns=self._marks[table][rows])

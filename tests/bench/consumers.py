@@ -1,4 +1,4 @@
-"""A worker on its core: started, watched, ended, and what it used and says it did."""
+"""A worker on its core: its start, its end, its CPU time and memory, and its report."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Report:
-    """What a worker says of itself when it ends.
+    """A worker's report at its end.
 
     Args:
-        busy_seconds: from the first callback to the end of the last; only the vendor's programs know it.
+        busy_seconds: from the first callback to the end of the last; only the vendor's programs report it.
         sent, delayed: per record, in microseconds, see `processors.latency`.
-        marked, last: how far it was after `Job.mark` rows, and in the end.
-        resident_mb: at most; the worker does not say it, it is looked at.
+        marked, last: progress after `Job.mark` rows, and at the end.
+        resident_mb: highest value, measured from outside.
     """
 
     rows: int = 0
@@ -42,7 +42,7 @@ class Report:
 
 
 def report_of(lines: Iterable[str]) -> Report:
-    """The report in a worker's output, both standard ones; lines that are something else are passed over."""
+    """The report in a worker's standard output and error; other lines are ignored."""
     report = Report()
     for line in lines:
         document = _object(line)
@@ -67,7 +67,7 @@ def _object(line: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """Where runs happen: the scene, the programs, the consumer's core and a folder for what they leave."""
+    """The scene, the programs, the consumer's core and a folder for the files of runs."""
 
     scene: BenchScene
     programs: Programs
@@ -75,7 +75,7 @@ class Lab:
     core: int
 
     def consumer(self, contender: Contender, tunnel: Tunnel, job: Job, *, profile: Path | None = None) -> Consumer:
-        """A worker that is not started yet; `profile` is where cProfile writes."""
+        """A worker that is not started yet; cProfile writes to `profile`."""
         folder = self.folder / contender.name.lower()
         folder.mkdir(exist_ok=True)
         command = self.programs.command(contender, self.scene.endpoint, tunnel, job, folder)
@@ -86,7 +86,7 @@ class Lab:
     async def measure(
         self, contender: Contender, table: str, rows: int, job: Job, *, profile: Path | None = None
     ) -> Report:
-        """One run over the first `rows` changes of a table.
+        """Run a worker over the first `rows` changes of a table.
 
         Raises:
             RuntimeError: the worker ended by itself, or did not see every row once.
@@ -107,10 +107,10 @@ class Lab:
 
 
 def check_count(contender: Contender, job: Job, rows: int, report: Report) -> None:
-    """Every row once, and every column of it that the job touches.
+    """Check that every row came once, with every column that the job touches.
 
     Raises:
-        RuntimeError: something was lost or came twice.
+        RuntimeError: rows or columns are missing, or came twice.
     """
     touched = {"column": rows, "all": rows * COLUMNS}.get(job.mode, 0)
     if (report.rows, report.touched) != (rows, touched):
@@ -157,7 +157,7 @@ class Consumer:
         return self._process
 
     def check(self) -> None:
-        """Look whether it still runs.
+        """Check that the process still runs.
 
         Raises:
             RuntimeError: it has ended.
@@ -167,7 +167,7 @@ class Consumer:
             raise RuntimeError(f"{self._contender} ended by itself with status {status}: {self._text()[-2000:]}")
 
     async def end(self) -> None:
-        """Let it leave in order.
+        """Stop the worker and wait for its end.
 
         Raises:
             RuntimeError: it failed.
@@ -179,20 +179,20 @@ class Consumer:
             raise RuntimeError(f"{self._contender} ended with status {status}: {self._text()[-2000:]}")
 
     def report(self) -> Report:
-        """What it said about its work."""
+        """The worker's report."""
         return report_of(self._text().splitlines())
 
     def cpu_seconds(self) -> float:
-        """So far."""
+        """CPU seconds so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def resident_mb(self) -> float:
-        """Now."""
+        """Resident memory now."""
         return self._memory("VmRSS:")
 
     def most_resident_mb(self) -> float:
-        """At most so far."""
+        """Highest resident memory so far."""
         return self._memory("VmHWM:")
 
     def _memory(self, name: str) -> float:

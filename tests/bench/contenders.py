@@ -1,7 +1,6 @@
 """The workers that are measured, with their command lines: ours and the vendor's two, by default and at their best.
 
-What makes the vendor's workers best is in the command lines here: the settings that were quickest of all that were
-tried.
+"Best" means the settings that were fastest of all that were tried.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from tests.support.java_program import build_java_worker, quickest_command
 
 #: A heap that only ever grows while it has room: the collector hardly runs.
 QUICKEST_GO = ("GOGC=off", "GOMEMLIMIT=1GiB")
-#: The heap that the vendor's defaults are measured with; without a limit it would depend on the machine.
+#: The heap for the vendor's defaults; without a limit it would depend on the machine.
 DEFAULT_JVM = "-Xmx1g"
 
 
@@ -54,7 +53,7 @@ class Beat:
     timeout: int = 16
     checkpoint: int = 1
     longest_pause: float | None = None
-    """Between pages while nothing more is there; None is the contender's default. Ours cannot be told: it adapts."""
+    """Longest pause before an idle channel is read again; None is the contender's default. Ours adapts by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +63,10 @@ class Job:
     Args:
         mode: count, column, all, latency or copy.
         copy: destination table of copy.
-        copy_endpoint: where it is, None for the source's instance; only ours has it.
+        copy_endpoint: endpoint of the copy, None for the source's instance; only our worker has this setting.
         lanes: requests in flight per channel; the vendor's workers have one.
-        delay_ms: what each `delay_rows` rows take in a callback of the vendor's.
-        mark: rows after which time and CPU are remembered; 0 means not at all.
+        delay_ms: time that a callback of the vendor's workers sleeps for each `delay_rows` rows.
+        mark: rows after which time and CPU are recorded; 0 means never.
     """
 
     mode: str
@@ -90,15 +89,15 @@ class Programs:
 
     @classmethod
     def build(cls) -> Programs:
-        """Build what is not there.
+        """Build the missing programs.
 
         Raises:
-            GoUnavailable, JavaUnavailable: not here; the text says why.
+            GoUnavailable, JavaUnavailable: this machine cannot build them; the text says why.
         """
         return cls(build_go_worker(), build_java_worker())
 
     def command(self, contender: Contender, endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[str]:
-        """The command line of one contender; our document goes into `folder`."""
+        """The command line of one contender; our worker's document is written to `folder`."""
         if contender is Contender.OURS:
             return our_command(endpoint, tunnel, job, folder)
         flags, tunnel_id = their_flags(contender, job), tunnel.tunnel_id

@@ -1,4 +1,4 @@
-"""Measure how fast the emulator is and what memory it needs, against its goals.
+"""Measure the emulator's speed and memory against its goals.
 
     python -m tests.bench.emulator [--rows N] [--only read write memory expiring heartbeat] [--output bench.json]
 

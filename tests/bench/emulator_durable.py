@@ -1,4 +1,4 @@
-"""Measure what a data directory costs the emulator: writes beside memory mode, the start, the disk.
+"""Measure the emulator's cost of a data directory: writes beside memory mode, start, disk.
 
     python -m tests.bench.emulator_durable [--rows N]
 
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 async def durable_figures(rows: int) -> list[Figure]:
-    """Write as many rows with and without a data directory, and start it again; `ours` is with one."""
+    """Write the same rows with and without a data directory, and restart; `ours` is the figure with one."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[-1:])
     rates, cpu, starts, sizes = {}, {}, {}, {}
@@ -111,7 +111,7 @@ async def _send(caller: ServiceCaller, requests: Iterator[bytes]) -> None:
 
 
 async def _start(process: EmulatorProcess) -> float:
-    """Seconds until it is ready."""
+    """Seconds until the emulator is ready."""
     began = time.perf_counter()
     await process.start()
     return time.perf_counter() - began
@@ -140,7 +140,7 @@ def _request(first: int, end: int) -> bytes:
 
 
 def _row(number: int) -> bytes:
-    # Keys in no order: neighbours in time are no neighbours in the table.
+    # Scattered keys: rows written one after the other are not neighbours in the table.
     key = f"{number * 2654435761 % (1 << 32):010d}"
     return encode_row((("key", key),), (Column("text", VALUE), Column("n", number)))
 

@@ -1,4 +1,4 @@
-"""The loads the emulator is measured with, each on a fresh process, and what they say."""
+"""The loads that the emulator is measured with, each on a fresh process, and their figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.emulator_process import EmulatorProcess
 
 WRITERS: Final = 4
 READERS: Final = 2
-#: Pages that are read again and again: so many rows, so many times.
+#: Rows of the pages that are read repeatedly, and number of repetitions.
 WARM_ROWS, ROUNDS = 100_000, 30
 #: Partitions of a table that is read, and rows of a full page.
 PARTITIONS, PAGE_ROWS = 4, 1000
@@ -49,7 +49,7 @@ def _aim(partitions: int) -> tuple[str, ...]:
 
 
 def measure(rows: int, core: int, names: list[str]) -> list[Goal]:
-    """The loads of these names, each on a process of its own."""
+    """The figures of the named loads, each on its own process."""
     goals: list[Goal] = []
     for name in names:
         wanted, options = loads(rows)[name]
@@ -68,7 +68,7 @@ async def _on_fresh_process(core: int, load: Load, options: tuple[str, ...]) -> 
 
 
 def _read(rows: int, kind: str, target: Target) -> list[Goal]:
-    """Every page once, then all of them again and again."""
+    """Read every page once, then all of them repeatedly."""
     create_table(target, _KEYS, stream=True)
     _load(target, rows)
     full: list[bytes] = []
@@ -114,7 +114,7 @@ def _ask(ids: Mapping[str, str], token: str) -> bytes:
 
 
 def _tail_of(page: bytes) -> Any:
-    """What follows the records of a page; a token holds no byte that could be its field's tag."""
+    """The bytes after the records of a page; a token holds no byte that equals its field's tag."""
     return tunnel_pb2.ReadRecordsResponse.FromString(page[page.rindex(b"\x12") :])
 
 
@@ -150,7 +150,7 @@ def _memory(rows: int, stream: bool, target: Target) -> list[Goal]:
 
 
 def _expiring(rows: int, target: Target) -> list[Goal]:
-    """A table with a time to live: its rows have to be looked at when they expire, and at no other time."""
+    """Memory of a table with a time to live; its rows may be visited when they expire, and at no other time."""
     create_table(target, _KEYS, stream=False, time_to_live=30 * 86_400)
     _load(target, 10 * REQUEST_ROWS)
     before = target.resident_bytes()
@@ -167,7 +167,7 @@ def _expiring(rows: int, target: Target) -> list[Goal]:
 
 
 def _heartbeats(target: Target) -> list[Goal]:
-    """Clients beat as fast as they can; what one heartbeat costs says what they cost when they take their time."""
+    """Clients send heartbeats as fast as they can; the cost of one is the same at a normal interval."""
     create_table(target, _KEYS, stream=False)
     _load(target, CHANNELS * 20)
     with RawConnection(target.port) as connection:
@@ -215,21 +215,21 @@ def create_table(
 
 
 def _load(target: Target, rows: int, table: str = "t") -> None:
-    """Write rows whose cells have versions, so that a stored row is as long as the one that was sent."""
+    """Write rows whose cells have versions, so that a stored row has the length of the sent one."""
     now_ms = int(time.time() * 1000)
     bodies = write_requests(table, (row_of(number, version_ms=now_ms) for number in range(rows)))
     play(target.port, WRITERS, (signed("BatchWriteRow", body) for body in bodies))
 
 
 def create_tunnel(connection: RawConnection, kind: str) -> str:
-    """A tunnel over everything there is."""
+    """A tunnel over all rows and changes."""
     config = None if kind == "BaseData" else tunnel_pb2.StreamTunnelConfig(flag=tunnel_pb2.EARLIEST)
     wanted = tunnel_pb2.Tunnel(table_name="t", tunnel_name=kind, tunnel_type=kind, stream_tunnel_config=config)
     return str(connection.call("CreateTunnel", tunnel=wanted).tunnel_id)
 
 
 def ready_channels(connection: RawConnection, tunnel_id: str) -> list[Any]:
-    """The channels of a tunnel, as soon as it has them."""
+    """Wait for the channels of a tunnel."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         found = connection.call("DescribeTunnel", table_name="t", tunnel_name="", tunnel_id=tunnel_id).channels

@@ -1,4 +1,4 @@
-"""The rows that load the emulator: 200 bytes of PlainBuffer without header, or the demo's flights."""
+"""Rows for the emulator's loads: 200 bytes of PlainBuffer without header, or the demo's flights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IGNORE = pb.Condition(row_existence=pb.IGNORE)
 
 def row_of(number: int, *, version_ms: int | None = None) -> bytes:
     """A row to put with two key columns and four attributes; with versions it is what the emulator stores."""
-    # Keys in no order: neighbours in time are no neighbours in the table.
+    # Scattered keys: rows written one after the other are not neighbours in the table.
     key = (("device", f"{number * 2654435761 % (1 << 32):010d}"), ("n", number))
     note = "" if version_ms is not None else "x" * 36
     values = (("amount", number * 0.5), ("count", number), ("note", note), ("state", "new"))

@@ -1,4 +1,4 @@
-"""An emulator process as what is measured: its CPU time and memory, and what they are compared with."""
+"""A measured emulator process: its CPU time and memory, and the goals they are compared with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One line of the table; `goal` is a lower bound where `at_least`, else an upper one."""
+    """One line of the table; `goal` is a lower bound if `at_least`, otherwise an upper one."""
 
     name: str
     ours: float
@@ -25,13 +25,13 @@ class Goal:
 
     @property
     def met(self) -> bool | None:
-        """None where there is no goal."""
+        """Whether the goal is met; None without a goal."""
         if self.goal is None:
             return None
         return self.ours >= self.goal if self.at_least else self.ours <= self.goal
 
     def document(self) -> dict[str, Any]:
-        """As `bench.json` has it; the goal is all there is to compare with, `ratio` is ours by the goal."""
+        """The entry in `bench.json`; without a peer, `ratio` is our value divided by the goal."""
         return {
             "name": self.name,
             "ours": round(self.ours, 3),
@@ -59,7 +59,7 @@ class Target:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
 
     def rates(self, name: str, count: int, goal: float | None, run: Callable[[], object]) -> list[Goal]:
-        """How many of `count` things `run` makes the process do in a second: by the clock, and by its CPU time."""
+        """Rate per second of the `count` operations of `run`: by the clock, and by the process's CPU time."""
         began, cpu = time.perf_counter(), self.cpu_seconds()
         run()
         seconds, used = time.perf_counter() - began, self.cpu_seconds() - cpu

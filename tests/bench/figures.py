@@ -1,4 +1,4 @@
-"""From runs to figures: what lies between two points of a run, medians, quantiles, and the rows of `bench.json`."""
+"""Figures from runs: the stretch between two points of a run, medians, quantiles, and the rows of `bench.json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One run from its mark to its end: the start, and what is compiled on the way, lie before it."""
+    """One run from its mark to its end; start and just-in-time compilation are before the mark."""
 
     begin: Point
     end: Point
@@ -28,10 +28,10 @@ class Stretch:
         """The stretch of a run that had a mark.
 
         Raises:
-            RuntimeError: the worker did not say when it was there, or it was its end.
+            RuntimeError: the worker did not report the mark, or the mark was its end.
         """
         if report.marked is None or report.last is None or report.last.rows <= report.marked.rows:
-            raise RuntimeError(f"there is nothing between the mark {report.marked} and the end {report.last}")
+            raise RuntimeError(f"there are no rows between the mark {report.marked} and the end {report.last}")
         return cls(report.marked, report.last, report.resident_mb)
 
     @property
@@ -54,8 +54,8 @@ class Figure:
     """One line: ours beside a peer's.
 
     Args:
-        goal: the least `ratio`, None where there is none.
-        less_is_better: costs and times; False for rates.
+        goal: the least `ratio`, or None.
+        less_is_better: True for costs and times, False for rates.
     """
 
     name: str
@@ -67,17 +67,17 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """How many times better ours is, so that 1 is a draw."""
+        """How many times better ours is; 1 means equal."""
         better, worse = (self.peer, self.ours) if self.less_is_better else (self.ours, self.peer)
         return better / worse if worse else math.inf
 
     @property
     def met(self) -> bool | None:
-        """None where there is no goal."""
+        """Whether the goal is met; None without a goal."""
         return None if self.goal is None else self.ratio >= self.goal
 
     def document(self) -> dict[str, Any]:
-        """As `bench.json` has it."""
+        """The entry in `bench.json`."""
         return {
             "name": self.name,
             "ours": round(self.ours, 3),
@@ -90,7 +90,7 @@ class Figure:
 
 
 def quantile(values: Iterable[float], share: float) -> float:
-    """The least of the values that so large a share of them does not exceed.
+    """The least value that a share of at least `share` of the values does not exceed.
 
     Raises:
         ValueError: there are no values.
@@ -112,7 +112,7 @@ def windows(sent: Sequence[int], delayed: Sequence[int], begin: int, length: int
 
 
 def add_to_file(path: Path, documents: Iterable[dict[str, Any]]) -> None:
-    """Replace what an earlier run said of the same, and leave everything else."""
+    """Replace the entries of the same names in the file, and keep all others."""
     lines = {line["name"]: line for line in (json.loads(path.read_text()) if path.exists() else [])}
     lines |= {document["name"]: document for document in documents}
     path.write_text(json.dumps([*lines.values()], indent=2) + "\n")

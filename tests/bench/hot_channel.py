@@ -1,6 +1,6 @@
 """One hot channel: every request of 100 rows takes 20 ms, all keys differ; wall time from the first row to the last.
 
-Ours writes into a stand-in for the table service that answers after so long; in the vendor's workers, whose callback
+Ours writes into a stand-in for the table service that answers after this time; in the vendor's workers, whose callback
 is one thread per channel, the callback itself sleeps.
 """
 
@@ -35,7 +35,7 @@ CONTENDERS = (Contender.OURS, Contender.JAVA, Contender.GO)
 
 @dataclass
 class SlowTable:
-    """Answers BatchWriteRow by itself and slowly; passes everything else on to the emulator."""
+    """Answers BatchWriteRow by itself and slowly; forwards all other calls to the emulator."""
 
     behind: str
     session: aiohttp.ClientSession
@@ -61,7 +61,7 @@ class SlowTable:
 
 @lru_cache
 def stored(rows: int) -> bytes:
-    """The answer that so many rows of one table are stored."""
+    """The answer that all rows of a request to one table are stored."""
     response = table_pb2.BatchWriteRowResponse()
     table = response.tables.add(table_name=COPY)
     for _ in range(rows):
@@ -71,7 +71,7 @@ def stored(rows: int) -> bytes:
 
 @asynccontextmanager
 async def slow_table(behind: str) -> AsyncIterator[tuple[SlowTable, str]]:
-    """The stand-in and its endpoint."""
+    """Serve the stand-in; yield it and its endpoint."""
     async with aiohttp.ClientSession() as session:
         table = SlowTable(behind, session)
         application = web.Application(client_max_size=1 << 26)
@@ -97,12 +97,12 @@ class HotChannel:
     _seconds: dict[Contender, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     async def prepare(self) -> None:
-        """Fill the table; make the destination, at which only its options are looked."""
+        """Fill the table; create the destination, of which only the options are read."""
         await self.lab.scene.create_source(TABLE, [ROWS], channels=1)
         await self.lab.scene.create_copy(COPY)
 
     async def round(self, number: int) -> None:
-        """Every contender once."""
+        """Run every contender once."""
         for contender in CONTENDERS:
             seconds = await (self._ours() if contender is Contender.OURS else self._theirs(contender))
             self._seconds[contender].append(seconds)

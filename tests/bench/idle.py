@@ -1,4 +1,4 @@
-"""CPU per minute and resident memory while 100 channels are followed in which nothing happens; all run at once."""
+"""CPU per minute and resident memory of workers that follow 100 idle channels; all contenders run at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE = "quiet"
 CHANNELS = 100
 #: The vendor's defaults.
 BEAT = Beat(heartbeat=30, timeout=300, checkpoint=10, longest_pause=5)
-#: One heartbeat is in each window.
+#: Each window contains one heartbeat.
 WARM_UP, WINDOW = 30.0, 30.0
 CONTENDERS = (Contender.OURS, Contender.JAVA_DEFAULT, Contender.GO_DEFAULT)
 CPU_GOAL = 1.0
@@ -28,7 +28,7 @@ MEMORY_GOALS = {Contender.JAVA_DEFAULT: 5.0, Contender.GO_DEFAULT: 1 / 2.5}
 
 @dataclass
 class Idle:
-    """All contenders beside each other over so many windows of time."""
+    """All contenders at once, over a number of windows of time."""
 
     lab: Lab
     windows: int
@@ -86,5 +86,5 @@ class Idle:
 
 
 def cpu_per_minute(used: list[float], seconds: float) -> list[float]:
-    """What each window of so many seconds took, from the CPU seconds at its bounds."""
+    """CPU seconds per minute of each window, from the CPU seconds at its bounds."""
     return [(after - before) * 60 / seconds for before, after in itertools.pairwise(used)]

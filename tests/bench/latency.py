@@ -1,6 +1,7 @@
-"""From write to sink: how long a row that is written while the workers follow is on its way.
+"""Latency from write to sink, of rows that are written while the workers follow.
 
-Rows come at a steady rate and carry the time at which they were sent; each worker says when it has them in hand.
+Rows come at a steady rate and carry the time at which they were sent; each worker notes the time of
+their arrival.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from tests.bench.processors import SENT_COLUMN
 NAME = "latency"
 TABLE = "followed"
 RATE = 1000
-#: Rows that are sent together.
+#: Rows per request.
 ROWS_PER_WRITE = 10
 WARM_UP, WINDOW = 10.0, 6.0
 CONTENDERS = (Contender.OURS, Contender.JAVA, Contender.GO)
-#: The least that each can be told to wait between pages; ours adapts by itself.
+#: Shortest pause between pages that the vendor's workers allow; ours adapts by itself.
 PAUSES = {Contender.OURS: None, Contender.JAVA: 0.2, Contender.GO: 0.02}
 SHARES = {"p50": (0.5, None), "p99": (0.99, 1.0)}
 MICROSECONDS = 1_000_000
@@ -36,7 +37,7 @@ MICROSECONDS = 1_000_000
 
 @dataclass
 class Latency:
-    """All contenders one after the other, each over so many windows of time."""
+    """All contenders one after the other, each over a number of windows of time."""
 
     lab: Lab
     windows: int
@@ -92,7 +93,7 @@ class Latency:
         return windows(report.sent, report.delayed, begin, int(WINDOW * MICROSECONDS), self.windows)
 
     async def _write(self, seconds: float) -> int:
-        """Rows at a steady rate; how many there were."""
+        """Write rows at a steady rate; return their number."""
         pause = ROWS_PER_WRITE / RATE
         began = time.monotonic()
         total = int(seconds / pause)
@@ -103,7 +104,7 @@ class Latency:
 
 
 def changes_now(first: int) -> list[RowChange]:
-    """Puts of the next rows, sent at this moment."""
+    """Puts of the next rows, with the present time as the time of sending."""
     sent = Column(SENT_COLUMN, time.time_ns() // 1000)
     rows = (number % KEYS for number in range(first, first + ROWS_PER_WRITE))
     return [RowChange(Action.PUT, encode_row(key_of(row), (*row_of(row)[:-1], sent))) for row in rows]

@@ -1,8 +1,8 @@
-"""Our worker's command, which says in the end how far it was after so many rows, as the vendor's programs do.
+"""Our worker's command, which reports at its end when it reached a number of rows, as the vendor's programs do.
 
 python -m tests.bench.milestone_worker ROWS run --config worker.yaml
 
-Nothing is imported here that the worker does not import itself: its memory is measured, too.
+This module imports only what the worker imports itself, because its memory is measured, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ots_tunnel.worker import metrics
 
 
 class Point(NamedTuple):
-    """How far a worker was at a moment: rows, seconds of wall time, CPU seconds of the process."""
+    """A worker's progress at a moment: rows, seconds of wall time, CPU seconds of the process."""
 
     rows: int
     seconds: float
@@ -36,7 +36,7 @@ class Milestone:
         self.last: Point | None = None
 
     def confirmed(self, rows: int) -> None:
-        """So many rows have been confirmed by now."""
+        """Note that `rows` rows have been confirmed so far."""
         now = time.monotonic()
         self._began = self._began or now
         self.last = Point(rows, now - self._began, time.process_time())
@@ -44,12 +44,12 @@ class Milestone:
             self.marked = self.last
 
     def line(self) -> str:
-        """What is printed; empty where the rows did not come."""
+        """The printed line; empty if the worker never reached the rows."""
         return "" if self.marked is None else json.dumps({"marked": self.marked, "last": self.last})
 
 
 def watch(marks: Milestone) -> None:
-    """Tell `marks` of every page that a worker of this process confirms."""
+    """Report every page that a worker of this process confirms to `marks`."""
 
     class Watched(metrics.WorkerMetrics):
         def confirmed(self, channel_type: ChannelType, actions: Mapping[int, int], size_bytes: int) -> None:

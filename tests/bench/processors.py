@@ -1,7 +1,7 @@
-"""What our worker does with records when it is measured: the loops of tests/oracle/go/touch.go, written in Python.
+"""Processors of our worker for the measurements: the loops of tests/oracle/go/touch.go in Python.
 
-Each name is a factory for `sink.python.factory`. When a channel closes, what was gathered is one JSON line on standard
-output.
+Each name is a factory for `sink.python.factory`. When a channel closes, the gathered numbers are printed
+as one JSON line on standard output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Process = Callable[[ChannelContext, Sequence[Record]], Awaitable[None]]
 
 @dataclass
 class Gathered:
-    """What the callbacks leave for the line."""
+    """Numbers that the callbacks gather for the line."""
 
     touched: int = 0
     sent: list[int] = field(default_factory=list)
@@ -64,7 +64,7 @@ def all_columns() -> SimpleProcessorFactory:
 
 
 def latency() -> SimpleProcessorFactory:
-    """Remembers when each record was sent, and how many microseconds later it is here."""
+    """Records the time at which each record was sent, and its delay in microseconds."""
     gathered = Gathered()
 
     async def process(context: ChannelContext, records: Sequence[Record]) -> None:
@@ -81,7 +81,7 @@ def latency() -> SimpleProcessorFactory:
 
 def _factory(process: Process, gathered: Gathered) -> SimpleProcessorFactory:
     async def shutdown(context: ChannelContext) -> None:
-        # All channels share the numbers: whoever is first says them.
+        # All channels share the numbers: the first one to close prints them.
         print(gathered.line(), flush=True)
         gathered.touched, gathered.sent, gathered.delayed = 0, [], []
 

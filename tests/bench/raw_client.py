@@ -1,4 +1,4 @@
-"""HTTP by hand: requests that are encoded and signed beforehand, so that a load costs its client next to nothing."""
+"""HTTP by hand: requests are encoded and signed beforehand, so that the client of a load needs little CPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 def signed(name: str, message: Message | bytes) -> bytes:
-    """Headers and body of one call; good for as long as the service accepts its date."""
+    """Headers and body of one call; valid while the service accepts its date."""
     operation = TUNNEL_OPERATIONS.get(name) or TABLE_OPERATIONS[name]
     request = build_request(
         operation, message, instance=INSTANCE, credentials=CREDENTIALS, now=time.time(), trace_id="bench"
@@ -76,19 +76,19 @@ class RawConnection:
         return piece
 
     def exchange(self, request: bytes) -> bytes:
-        """One call."""
+        """Make one call."""
         self.send(request)
         return self.receive()
 
     def call(self, name: str, **fields: Any) -> Any:
-        """One call with typed messages."""
+        """Make one call with typed messages."""
         operation = TUNNEL_OPERATIONS.get(name) or TABLE_OPERATIONS[name]
         body = self.exchange(signed(name, operation.request_type(**fields)))
         return operation.response_type.FromString(body)
 
 
 def play(port: int, clients: int, requests: Iterable[bytes]) -> int:
-    """Send requests from so many clients, each with one under way; return the bytes of all answers.
+    """Send requests from `clients` clients, each with one under way; return the bytes of all answers.
 
     The emulator answers in the order of arrival, so taking turns keeps every client busy.
     """

@@ -12,12 +12,12 @@ BENCH = Path(__file__).resolve().parents[2] / "bench.json"
 _NAME = re.compile(r"(?P<work>.+), beside (?P<peer>Java|Go), (?P<how>best|default|undecoded) \(.*\)")
 _HOW = {"best": "peers at their best", "default": "peers by default", "undecoded": "Go leaves the records undecoded"}
 _HEADERS = ("work", "unit", "ours", "Java", "Go", "times better", "goal", "met")
-#: Shown without a goal, too: it explains the one that has.
+#: Shown although it has no goal: it explains the figure that has one.
 _SHOWN = "latency"
 
 
 def speed() -> str:
-    """The table of the last run that was kept."""
+    """The table of the last kept run."""
     return table(json.loads(BENCH.read_text()))
 
 
@@ -54,5 +54,5 @@ def _both(java: Mapping[str, Any] | None, go: Mapping[str, Any] | None, field: s
 
 
 def _number(value: float | None) -> str:
-    """Three digits are more than two runs have in common."""
+    """Round to three digits; two runs agree in fewer."""
     return "" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

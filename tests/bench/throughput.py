@@ -24,7 +24,7 @@ Sizes = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One kind of work: what our contender has to be better by, per peer, and how long the runs are."""
+    """One kind of work: our goals beside each peer, and the lengths of the runs."""
 
     job: Job
     words: str
@@ -86,7 +86,7 @@ class Throughput:
     """The rounds of some of the works.
 
     Args:
-        divisor: by which all sizes are made smaller.
+        divisor: all sizes are divided by it.
     """
 
     lab: Lab
@@ -97,7 +97,7 @@ class Throughput:
     _found: dict[tuple[str, Contender], list[Stretch]] = field(default_factory=lambda: defaultdict(list))
 
     async def prepare(self) -> None:
-        """Fill the sources, make the destinations."""
+        """Fill the sources, create the destinations."""
         for source in dict.fromkeys(work.source for work in self.works):
             marks = {
                 scaled(work.sizes[contender], self.divisor)[1]
@@ -113,7 +113,7 @@ class Throughput:
                     await self.lab.scene.create_copy(_COPIES[contender])
 
     async def round(self, number: int) -> None:
-        """Everything once, one contender right after the other."""
+        """Run every work once, one contender right after the other."""
         for work in self.works:
             for contender in work.contenders:
                 stretch = await self._run(work, contender)
@@ -130,7 +130,7 @@ class Throughput:
                 continue
             whole = max(work.sizes[contender][1] for contender in work.contenders)
             for contender in work.contenders:
-                if work.sizes[contender][1] == whole:  # the others stopped before the source's last versions
+                if work.sizes[contender][1] == whole:  # the other works stopped before the source's last versions
                     comparison = await self.lab.scene.compare(work.source, _COPIES[contender])
                     if not comparison.equal:
                         raise RuntimeError(f"{_COPIES[contender]} is not equal to its source: {comparison}")
@@ -153,7 +153,7 @@ class Throughput:
         return found
 
     async def profile(self, lines: int) -> None:
-        """Print where our worker spends its time, so many lines for each work."""
+        """Print the functions in which our worker spends its time, `lines` lines for each work."""
         for work in self.works:
             output = self.lab.folder / f"{work.name}.profile"
             await self._run(work, Contender.OURS, profile=output)

@@ -40,7 +40,7 @@ async def test_g06_the_end_that_arrives_with_the_close_is_stored_before_it_is_re
 
 async def test_g06_an_end_that_cannot_be_stored_is_no_end() -> None:
     """Go reports TERMINATED even if the token `finished` is not stored; ours reports CLOSE then."""
-    service = ScriptedService({"t0": page(1, FINISHED)}, troubles={"put": [UNAVAILABLE] * 1000})
+    service = ScriptedService({"t0": page(1, FINISHED)}, errors={"put": [UNAVAILABLE] * 1000})
     scene = ChannelScene(service, EventSink(service.events))
     scene.open()
 
@@ -52,7 +52,7 @@ async def test_g06_an_end_that_cannot_be_stored_is_no_end() -> None:
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), UNAVAILABLE])
 async def test_g07_a_token_stays_pending_until_it_is_acknowledged(error: TunnelError) -> None:
     """Go forgets a token when its flusher takes it; ours is sent again at the next interval if the call failed."""
-    service = ScriptedService({}, troubles={"put": [error, error]})
+    service = ScriptedService({}, errors={"put": [error, error]})
     checkpointer = Checkpointer(CursorOf(service), START, 5)
     running = asyncio.create_task(checkpointer.run())
     checkpointer.confirmed(at("t1"))
@@ -94,7 +94,7 @@ async def test_g11_a_channel_is_finished_when_its_records_are_confirmed_not_when
 
 async def test_j08_a_checkpoint_error_is_logged_and_sent_again(caplog: pytest.LogCaptureFixture) -> None:
     """Java swallows the service's errors at checkpoints; ours logs their text and repeats the call."""
-    service = ScriptedService({}, troubles={"put": [UNAVAILABLE]})
+    service = ScriptedService({}, errors={"put": [UNAVAILABLE]})
     checkpointer = Checkpointer(CursorOf(service), START, 5)
     checkpointer.confirmed(at("t1"))
     running = asyncio.create_task(checkpointer.run())
@@ -111,9 +111,7 @@ async def test_j08_a_checkpoint_error_is_logged_and_sent_again(caplog: pytest.Lo
 async def test_j08_an_error_that_is_final_closes_the_channel_and_is_shown() -> None:
     """Java continues to read while no checkpoint can be stored; ours closes the channel and shows the error."""
     refusal = ServiceError("OTSSomethingNew", "not allowed", "", 400)
-    service = ScriptedService(
-        {"t0": page(1, "t1", False), "t1": page(0, "t1", False)}, troubles={"put": [refusal] * 99}
-    )
+    service = ScriptedService({"t0": page(1, "t1", False), "t1": page(0, "t1", False)}, errors={"put": [refusal] * 99})
     scene = ChannelScene(service, EventSink(service.events), checkpoint_interval=5)
     scene.open()
 

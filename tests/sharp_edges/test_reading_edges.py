@@ -187,7 +187,7 @@ async def test_j04_every_permit_that_was_taken_is_given_back_once(moment: float)
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), CodecError("damaged")])
 async def test_j11_a_failed_read_discards_nothing_that_was_read_before(error: Exception) -> None:
     """Java forgets the pages before a failed read; ours are written, confirmed and stored before the channel fails."""
-    service = ScriptedService({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, troubles={"read t2": [error]})
+    service = ScriptedService({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, errors={"read t2": [error]})
     scene = ChannelScene(service, EventSink(service.events, delay=5))
     scene.open()
 
@@ -203,7 +203,7 @@ async def test_j11_a_failed_read_discards_nothing_that_was_read_before(error: Ex
 async def test_j11_what_may_be_somebody_elses_is_not_written_to_the_end() -> None:
     """Pages read before a failure are written, but not when the failure means that the client is gone."""
     gone = ResourceGone("OTSResourceGone", "client not exist")
-    service = ScriptedService({"t0": page(1, "t1", True)}, troubles={"read t1": [gone]})
+    service = ScriptedService({"t0": page(1, "t1", True)}, errors={"read t1": [gone]})
     scene = ChannelScene(service, EventSink(service.events, delay=5))
     scene.open()
 

@@ -17,7 +17,7 @@ SCRIPT = ROOT / "tests" / "cluster" / "apionly.sh"
 
 
 def cache() -> Path:
-    """Folder of what was built outside the repository."""
+    """Cache folder, outside the repository, of the built programs."""
     return Path(os.environ.get("OTS_TUNNEL_CACHE") or Path.home() / ".cache" / "ots-tunnel")
 
 
@@ -48,7 +48,7 @@ class ApiServer:
         )
 
     def must(self, *arguments: str, document: Any = None) -> str:
-        """The same; the output of a command that has to succeed."""
+        """Run kubectl, assert that it succeeds, and return its output."""
         done = self.kubectl(*arguments, document=document)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -57,7 +57,7 @@ class ApiServer:
         """Apply CustomResourceDefinitions and wait until they are served."""
         self.must("apply", "--server-side", "-f", str(path))
         give_up = time.monotonic() + 30
-        # kubectl takes a definition that has no conditions yet for broken
+        # kubectl reports a definition without conditions as broken
         while self.kubectl("wait", "--for=condition=Established", "-f", str(path), "--timeout=30s").returncode:
             assert time.monotonic() < give_up, f"not served within 30 s: {path.name}"
             time.sleep(0.1)
@@ -65,7 +65,7 @@ class ApiServer:
 
 @contextmanager
 def running_api_server(directory: Path) -> Iterator[ApiServer]:
-    """Start one in an own folder; it is gone afterwards."""
+    """An API server with a folder of its own, stopped at the end of the block."""
     with (directory.parent / f"{directory.name}.log").open("w") as log:
         try:
             subprocess.run([str(SCRIPT), "up", str(directory)], check=True, stdout=log, stderr=log, timeout=120)

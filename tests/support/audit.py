@@ -1,4 +1,4 @@
-"""Writes as the API server's audit log tells them."""
+"""Writes recorded in the API server's audit log."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 #: Status patches a minute that an object may cost while rows move (docs/architecture.md rule 9).
 PATCHES_A_MINUTE = 4
 _CHANGING = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-#: Time the API server has to write down what it answered.
+#: Time in which the API server writes an answered request to its log.
 _FLUSH_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Write:
-    """One write, whoever made it and whether it was accepted or not."""
+    """One write by any user, accepted or refused."""
 
     user: str
     verb: str
@@ -40,7 +40,7 @@ class Write:
 
 
 class AuditLog:
-    """The log from now on, in some namespaces."""
+    """The part of the log written after construction, limited to some namespaces."""
 
     def __init__(self, path: Path, namespaces: Iterable[str]) -> None:
         self._path = path
@@ -48,7 +48,7 @@ class AuditLog:
         self._offset = path.stat().st_size
 
     def writes(self) -> list[Write]:
-        """Everything written since the beginning."""
+        """Every write since construction."""
         time.sleep(_FLUSH_SECONDS)
         return [_write(event) for event in self._events() if _is_change(event, self._namespaces)]
 
@@ -61,17 +61,17 @@ class AuditLog:
 
 
 def others(writes: Iterable[Write]) -> list[Write]:
-    """Writes that are neither the Lease's nor the status's."""
+    """Writes to anything but the Lease and the status."""
     return [write for write in writes if not write.is_lease and not write.is_status]
 
 
 def patches_allowed(seconds: float) -> int:
-    """Status patches in a window of that length that begins anywhere."""
+    """Most status patches allowed in any window of this length."""
     return int(seconds * PATCHES_A_MINUTE / 60) + 1
 
 
 def summary(writes: Iterable[Write]) -> str:
-    """How often each write happened, for messages."""
+    """Number of times that each write happened, for assertion messages."""
     return "\n".join(f"{count} x {write}" for write, count in Counter(map(str, writes)).most_common())
 
 

@@ -43,7 +43,7 @@ SETTINGS = WorkerSettings(TunnelId("tunnel"), interval=10, timeout=40, checkpoin
 
 
 def at(name: str) -> Token:
-    """A token of the stream; every position has a name, `t0` is where channels begin."""
+    """Token of a named position in the stream; channels begin at `t0`."""
     return FINISHED if name == FINISHED else build_token(TokenContent(iterator=name))
 
 
@@ -53,7 +53,7 @@ def name_of(token: Token) -> str:
 
 
 def page(rows: int, following: str, may_more: bool | None = None) -> Page:
-    """A page of that many records."""
+    """A page of `rows` records."""
     records = [Record(Action.PUT, encode_row((("pk", f"k{n}"),), (Column("n", n, 1),))) for n in range(rows)]
     return Page(records, at(following), may_more, 1000 * rows, None)
 
@@ -65,20 +65,20 @@ def read_page(answer: Page, position: SequenceInfo | None = None) -> ReadPage:
 
 @dataclass
 class ScriptedService:
-    """The service as one channel sees it: pages by position, one cursor, troubles by call or by call and position."""
+    """The service as one channel sees it: pages by position, one cursor, errors by call, or by call and position."""
 
     pages: dict[str, Page]
     stored: Checkpoint = field(default_factory=lambda: Checkpoint(at("t0"), 7))
-    troubles: dict[str, list[Exception]] = field(default_factory=dict)
+    errors: dict[str, list[Exception]] = field(default_factory=dict)
     latency: dict[str, float] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
 
     async def get_checkpoint(self, *ids: object) -> Checkpoint:
-        await self._befall("get")
+        await self._inject("get")
         return self.stored
 
     async def read_records(self, tunnel_id: object, client_id: object, channel_id: object, token: Token) -> Page:
-        await self._befall("read", name_of(token))
+        await self._inject("read", name_of(token))
         if name_of(token) not in self.pages:
             raise ConnectionLost(f"no page at {name_of(token)}")
         return self.pages[name_of(token)]
@@ -89,24 +89,24 @@ class ScriptedService:
         checkpoint = cast("Checkpoint", ids_and_checkpoint[-1])
         if before_send is not None:
             before_send()
-        await self._befall("put", name_of(checkpoint.token))
+        await self._inject("put", name_of(checkpoint.token))
         if checkpoint.sequence_number <= self.stored.sequence_number:
             raise SequenceNumberMismatch("OTSSequenceNumberNotMatch", "stale")
         self.stored = checkpoint
         self.events.append(f"stored {name_of(checkpoint.token)}")
 
-    async def _befall(self, call: str, *what: str) -> None:
+    async def _inject(self, call: str, *what: str) -> None:
         where = " ".join((call, *what))
         self.events.append(where)
         await asyncio.sleep(self.latency.get(call, 0.001))
         for trouble in (call, where):
-            if self.troubles.get(trouble):
-                raise self.troubles[trouble].pop(0)
+            if self.errors.get(trouble):
+                raise self.errors[trouble].pop(0)
 
 
 @dataclass
 class CursorOf:
-    """The service's cursor alone, for a checkpointer or a reader without its channel."""
+    """The service's calls for one channel, for a checkpointer or a reader without a `ChannelTask`."""
 
     service: ScriptedService
 
@@ -122,7 +122,7 @@ class CursorOf:
 
 @dataclass
 class EventSink(Immediate):
-    """A sink that takes its time, or waits for a gate."""
+    """A sink that writes slowly, or waits for a gate."""
 
     events: list[str]
     delay: float = 0
@@ -184,32 +184,32 @@ class ChannelScene:
         self.service.events.append(f"report {self.channel.channel.status.name}")
 
     def open(self, channel_id: ChannelId = CHANNEL) -> ChannelTask:
-        """The first heartbeat answer names the channel, version 1."""
+        """Start the channel and deliver its first heartbeat answer, version 1."""
         self.prepare(channel_id)
         self.notify(ChannelStatus.OPEN, 1)
         return self.channel
 
     def prepare(self, channel_id: ChannelId = CHANNEL) -> None:
-        """The channel is known; no answer was handled yet."""
+        """Start the channel without a heartbeat answer."""
         self.channel = ChannelTask(self.context, Channel(channel_id, 1, ChannelStatus.OPEN))
         self._task = asyncio.create_task(self.channel.run())
 
     def notify(self, status: ChannelStatus, version: int) -> None:
-        """A heartbeat answer."""
+        """Deliver a heartbeat answer."""
         self.channel.feed(machine.Notified(Channel(self.channel.channel.channel_id, version, status)))
 
     async def over(self) -> Channel:
-        """The end the channel reports."""
+        """Wait for the end of the channel; return what it reports."""
         await until(lambda: self.channel.is_over)
         return self.channel.channel
 
     def cancel(self) -> None:
-        """The session ends in the middle of it."""
+        """Cancel the channel's task, as the end of the session does."""
         assert self._task is not None
         self._task.cancel()
 
     async def close(self) -> None:
-        """The channel vanishes."""
+        """Remove the channel, as an answer without it does, and wait for its end."""
         assert self._task is not None
         self.channel.feed(machine.Vanished())
         await self._task

@@ -126,7 +126,7 @@ class TablePair:
         return bool(ids) and ids <= done and description.tunnel.stage == Stage.STREAM
 
     async def _copy_channel(self, channel_id: ChannelId, sink: TablestoreSink, rewinds: random.Random | None) -> bool:
-        """Whether the channel is finished."""
+        """Copy what one channel has now; return whether the channel is finished."""
         checkpoint = await self.tunnels.get_checkpoint(self.tunnel_id, self.client_id, channel_id)
         token = checkpoint.token
         tokens = [token]
@@ -139,7 +139,7 @@ class TablePair:
             token = page.next_token
             tokens.append(token)
             if rewinds is not None and rewinds.random() < 0.25:
-                # Only back: a jump forward would leave out records, and a copy converges by replaying all of them.
+                # Rewind only: a jump forward would skip records, and a copy converges by replaying all of them.
                 tokens = tokens[: rewinds.randrange(len(tokens)) + 1]
                 token = tokens[-1]
         await self.tunnels.checkpoint(

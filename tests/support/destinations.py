@@ -27,7 +27,7 @@ from ots_tunnel.transport.inprocess import InProcessTransport
 from tests.support.s3_store import S3Store
 from tests.support.sink_kit import Stored, change, stored_in_json
 
-#: Retries of one call inside obstore, which the sink sets; only what is left reaches the sink.
+#: Retries of one call inside obstore, set by the sink; the sink sees only later failures.
 RETRIES_OF_OBSTORE = 3
 #: Bytes above which the service refuses a column.
 TOO_LARGE = 2 * 1024 * 1024 + 1
@@ -87,7 +87,7 @@ class WebService:
 
 
 class TableDestination:
-    """A table of an emulator; what it holds is read off the requests that were executed, in their order."""
+    """A table of an emulator; its contents are taken from the executed requests, in their order."""
 
     def __init__(self, emulator: Emulator) -> None:
         self.section: Mapping[str, Any] = {}
@@ -128,7 +128,7 @@ class TableDestination:
         self._emulator.add_fault(FaultRule("BatchWriteRow", count=times, code="OTSServerBusy"))
 
     def refused(self, key: int, number: int) -> Record:
-        """See `Choosy.refused`: a column is larger than the service takes."""
+        """See `Choosy.refused`: a column is larger than the service allows."""
         columns = (Column("n", number), Column("padding", "." * TOO_LARGE))
         row = encode_row((("id", key),), columns, sequence=SequenceInfo(0, 1_700_000_000_000_000 + number, key))
         return Record(Action.PUT, row)
@@ -154,7 +154,7 @@ class Folder:
         self.section: Mapping[str, Any] = {"files": place}
 
     async def stored(self) -> list[Stored]:
-        """See `Destination.stored`; a file's name says its place."""
+        """See `Destination.stored`; the file names give the order."""
         found: list[Stored] = []
         for file in sorted(path for path in self._path.rglob("*") if path.is_file() and not path.name.startswith(".")):
             if file.suffix == ".parquet":

@@ -1,4 +1,4 @@
-"""Calls an emulator in process with typed messages and a clock that stands still."""
+"""Calls an emulator in process with typed messages and a stopped clock."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Driver:
         )
         if self.data is None:
             return await self.emulator.handle(request)
-        # Changes that the test made directly are not part of the call.
+        # Commit what the test changed directly: it is not part of the call.
         self.emulator.commit()
         try:
             return await self.emulator.handle(request)
@@ -204,7 +204,7 @@ class Driver:
         )
 
     async def drain(self, tunnel_id: str, channel_id: str) -> tuple[list[tuple[Action, DecodedRow]], str]:
-        """Read a channel from its checkpoint until it is finished or has no more; nothing is stored."""
+        """Read a channel from its checkpoint until it is finished or has no more records; store no checkpoint."""
         token = (await self.checkpoint_of(tunnel_id, channel_id)).checkpoint
         records: list[tuple[Action, DecodedRow]] = []
         while token != "finished":

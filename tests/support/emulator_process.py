@@ -19,7 +19,7 @@ _URL = re.compile(r"^\s*(endpoint|admin)\s+http://127\.0\.0\.1:(\d+)", re.MULTIL
 class EmulatorProcess:
     """`ots-emulator serve`; the first start chooses the ports, further starts reuse them."""
 
-    #: Where it is started.
+    #: Working directory of the process.
     _folder: Path | None = None
 
     def __init__(self, data: Path | None, *options: str) -> None:
@@ -29,7 +29,7 @@ class EmulatorProcess:
         self.kills = 0
 
     async def start(self) -> None:
-        """Start it and wait until it is ready."""
+        """Start the process and wait until it is ready."""
         self._process = await asyncio.create_subprocess_exec(*self._command(), stdout=PIPE, cwd=self._folder)
         assert self._process.stdout is not None
         greeting = ""
@@ -45,17 +45,17 @@ class EmulatorProcess:
         return module("ots_emulator", "serve", *ports, *self._options)
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal to the process."""
         assert self._process is not None
         self._process.send_signal(number)
 
     async def kill(self) -> None:
-        """Kill it at any point of its work."""
+        """Kill the process, whatever it is doing."""
         self.kills += 1
         assert await self._end(signal.SIGKILL) == -signal.SIGKILL
 
     async def stop(self) -> int:
-        """Stop it with SIGTERM; return its exit code."""
+        """Stop the process with SIGTERM; return its exit code."""
         return await self._end(signal.SIGTERM)
 
     async def __aenter__(self) -> Self:
@@ -65,7 +65,7 @@ class EmulatorProcess:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # A process that ended by itself has reported the reason in the current error.
+        # If the process ended by itself, the current error already has the reason.
         if self._process is not None and self._process.returncode is None:
             await self._end(signal.SIGKILL)
 

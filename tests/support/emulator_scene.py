@@ -37,7 +37,7 @@ from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.waiting import until
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
-#: What answers the calls of a client in this process.
+#: Answers the calls of a client in this process.
 Handle = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 TABLE = "events"
@@ -57,7 +57,7 @@ FAST = WorkerSettings(
 
 
 def create_table_request(table: str, *, max_versions: int = 1) -> pb.CreateTableRequest:
-    """A table with one text as its key."""
+    """A table whose key is one text column."""
     request = pb.CreateTableRequest()
     request.table_meta.table_name = table
     request.table_meta.primary_key.add(name="pk", type=pb.STRING)
@@ -72,7 +72,7 @@ def create_table_request(table: str, *, max_versions: int = 1) -> pb.CreateTable
 class EmulatorScene:
     """One table and one tunnel of an emulator, and workers on it."""
 
-    #: Seconds that workers may run.
+    #: Most seconds that workers run.
     patience = 40
 
     def __init__(self, emulator: Emulator) -> None:
@@ -89,7 +89,7 @@ class EmulatorScene:
         await self.caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request(table))
 
     async def put(self, keys: Iterable[str], numbers: Iterable[int] = (1,)) -> None:
-        """Write number after number to every key."""
+        """Write the numbers to every key, one after the other."""
         for number in numbers:
             changes = []
             for key in keys:
@@ -131,7 +131,7 @@ class EmulatorScene:
 
     @asynccontextmanager
     async def running(self, *workers: TunnelWorker) -> AsyncIterator[None]:
-        """Workers run inside the block and are drained after it."""
+        """Run workers inside the block; drain them at its end."""
         async with asyncio.timeout(self.patience), asyncio.TaskGroup() as tasks:
             for worker in workers:
                 tasks.create_task(worker.run())

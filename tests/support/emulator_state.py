@@ -1,4 +1,4 @@
-"""Comparable pictures of whole emulators, and copies of data directories as a crash leaves them."""
+"""Comparable states of whole emulators, and copies of data directories as a crash leaves them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def crashed(directory: Path) -> Path:
 
 
 def reopened(directory: Path, settings: Settings, clock: Clock) -> Picture:
-    """Return the picture of an emulator that starts from a data directory."""
+    """Return the state of an emulator that starts from a data directory."""
     emulator = Emulator(settings=settings, clock=clock, data=directory)
     try:
         return picture_of(emulator)

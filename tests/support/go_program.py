@@ -1,4 +1,4 @@
-"""The program around the vendor's Go SDK: built once into the cache, described by its flags."""
+"""The program around the vendor's Go SDK: built once into the cache, started with flags."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 BUILD = Path(__file__).parents[1] / "oracle" / "build_go_worker.sh"
-#: Status of the script when the machine, not the program, is to blame.
+#: Exit code of the script when the machine cannot build the program.
 UNAVAILABLE = 1
-#: Whom the programs act for, as flags.
+#: Flags with the AccessKey of the programs.
 ACCOUNT = {"instance": "demo", "key-id": "test-id", "key-secret": "test-secret"}
 
 

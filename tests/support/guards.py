@@ -38,7 +38,7 @@ class LimitedGuard:
 
 
 def open_fence(channel_id: ChannelId, deadline: float = 10) -> ChannelFence:
-    """The fence of a channel that stays ours, on the loop's time; `deadline` is D."""
+    """The fence of a channel that stays ours, on the loop's time; `deadline` is D of docs/architecture.md rule 4."""
     clock = asyncio.get_running_loop().time
     fence = Fence(4 * deadline, deadline, clock, clock)
     fence.heartbeat_answered(clock() + 1e6)

@@ -12,13 +12,13 @@ from tests.support.emulator_scene import EmulatorScene
 
 @dataclass
 class Interceptor:
-    """Hides channels from a worker, spoils answers, and remembers the calls."""
+    """Hides channels from a worker, corrupts answers, and records the calls."""
 
     scene: EmulatorScene
     hidden: int = 0
-    """Heartbeat answers that are to list no channel."""
+    """Number of further heartbeat answers that list no channel."""
     spoiled: dict[str, int] = field(default_factory=dict)
-    """Answers per call that are to be no protocol message."""
+    """Number of further answers, by call, that are replaced by invalid bytes."""
     hidden_at: float = 0.0
     calls: list[tuple[float, str]] = field(default_factory=list)
     closed_at: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The program around the vendor's Java SDK: built once into the cache. Its flags are those of the Go program."""
+"""The program around the vendor's Java SDK: built once into the cache. It has the flags of the Go program."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from tests.support.go_program import go_command
 
 BUILD = Path(__file__).parents[1] / "oracle" / "build_java.sh"
-#: Status of the script when the machine, not the program, is to blame.
+#: Exit code of the script when the machine cannot build the program.
 UNAVAILABLE = 1
 
 
-#: What the program is quickest with: a heap that is large from the start, and a few threads instead of 32 and 32.
+#: Fastest settings of the program: a heap that is large from the start, and a few threads instead of 32 and 32.
 QUICKEST_JVM = "-Xms1g -Xmx1g -Xmn700m"
 QUICKEST_FLAGS = {"pool": 4}
 
@@ -37,6 +37,9 @@ def build_java_worker() -> Path:
 
 
 def quickest_command(program: Path, endpoint: str, tunnel_id: str, mode: str, **flags: object) -> list[str]:
-    """Command line of one worker in its best configuration; see `go_command`. It becomes the virtual machine itself."""
+    """Command line of one worker in its best configuration; see `go_command`.
+
+    The script replaces itself with the virtual machine.
+    """
     command = go_command(program, endpoint, tunnel_id, mode, **QUICKEST_FLAGS, **flags)
     return ["env", f"JAVA_OPTIONS={QUICKEST_JVM}", *command]

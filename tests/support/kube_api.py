@@ -1,4 +1,4 @@
-"""The API server as tests look at it: get, list, create, patch, delete by path, without the cost of a kubectl each."""
+"""Requests to an API server by path: get, list, create, patch, delete, without the cost of a kubectl process each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import yaml
 
 Document = dict[str, Any]
 
-#: How long a call is repeated that the server has no time for.
+#: Seconds for which a call to a busy server is repeated.
 _PATIENCE = 20.0
 
-#: Kinds the operator makes, with where they live.
+#: Kinds that the operator creates, with their paths.
 KINDS: dict[str, str] = {
     "TablestoreTunnel": "apis/ots-tunnel.dev/v1alpha1/{}/tablestoretunnels",
     "ConfigMap": "api/v1/{}/configmaps",
@@ -45,7 +45,7 @@ class Refused(Exception):
 
 
 class KubeApi:
-    """One API server, with the token of its kubeconfig; each call is a connection of its own."""
+    """One API server, with the token of its kubeconfig; each call opens its own connection."""
 
     def __init__(self, kubeconfig: Path) -> None:
         document = yaml.safe_load(kubeconfig.read_text())
@@ -55,7 +55,7 @@ class KubeApi:
         self._tls = ssl.create_default_context(cafile=cluster["certificate-authority"])
 
     def get(self, kind: str, namespace: str, name: str) -> Document | None:
-        """One object, None where there is none."""
+        """One object, or None if it does not exist."""
         try:
             return self._call("GET", f"{_path(kind, namespace)}/{quote(name)}")
         except Refused as error:
@@ -64,7 +64,7 @@ class KubeApi:
             raise
 
     def list(self, kind: str, namespace: str) -> list[Document]:
-        """Every object of a kind; none where the kind is not installed."""
+        """Every object of a kind; empty if the kind is not installed."""
         try:
             return list(self._call("GET", _path(kind, namespace))["items"])
         except Refused as error:
@@ -86,7 +86,7 @@ class KubeApi:
         return self._call("PATCH", path, change, "application/merge-patch+json")
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
-        """Delete an object; nothing there is fine."""
+        """Delete an object, if it exists."""
         try:
             self._call("DELETE", f"{_path(kind, namespace)}/{quote(name)}")
         except Refused as error:

@@ -10,9 +10,9 @@ from asyncio.subprocess import Process
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: Where the packages lie.
+#: Folders of the packages.
 SOURCES = (ROOT / "operator", ROOT / "worker")
-#: Seconds that a process may take to end once it was asked to.
+#: Seconds within which a process ends after a signal.
 ENDING = 30.0
 
 
@@ -27,7 +27,7 @@ def python_path(*folders: Path) -> str:
 
 
 def bare_environment(*folders: Path, **variables: str) -> dict[str, str]:
-    """An environment without the caller's variables, but for those by which coverage measures child processes."""
+    """An environment without the caller's variables, except those that coverage needs in child processes."""
     measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     return {"PYTHONPATH": python_path(*folders), **measuring, **variables}
 
@@ -38,7 +38,7 @@ def inherited_environment(*folders: Path, **variables: str) -> dict[str, str]:
 
 
 async def output_of(process: Process, seconds: float = ENDING) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a process, at its end."""
+    """Wait for the end of a process; return its exit code, standard output and standard error."""
     async with asyncio.timeout(seconds):
         output, errors = await process.communicate()
     assert process.returncode is not None

@@ -14,7 +14,7 @@ VERSION = 5
 COMMITTED_US = 1_700_000_000_123_456
 #: Seconds; commit time of a page's first record, the next ones follow a second apart.
 PAGE_SECONDS = 900
-#: A page's size says how many records it has.
+#: Reported bytes of a page, per record.
 RECORD_BYTES = 1000
 
 
@@ -36,7 +36,7 @@ def page(rows: int, next_token: str, may_more: bool | None = None, service_time:
     """A page of the stream with the keys k0, k1, ..., numbers from 0 and a second between two records.
 
     Args:
-        service_time: seconds of the service's clock; None where the answer does not say.
+        service_time: seconds of the service's clock; None if the answer has none.
     """
     times = ((PAGE_SECONDS + number) * 1_000_000 for number in range(rows))
     return page_of_times(*times, next_token=next_token, may_more=may_more, service_time=service_time)

@@ -12,7 +12,7 @@ int64 = st.integers(-(2**63), 2**63 - 1)
 int32 = st.integers(-(2**31), 2**31 - 1)
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-# Bytes that are tags are likely to be taken for structure.
+# Bytes that are tags could be mistaken for structure.
 blobs = st.lists(st.sampled_from(range(0x18)) | st.integers(0, 255), max_size=40).map(bytes)
 key_values = int64 | texts | blobs | st.sampled_from(Marker)
 values = int64 | st.floats(allow_nan=False) | st.booleans() | texts | blobs

@@ -1,4 +1,4 @@
-"""`ots-tunnel` as a process: a document for it, how it is started, what it leaves behind."""
+"""`ots-tunnel` as a process: its document, its start, its exit code, log and termination message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import yaml
 from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.processes import bare_environment, module, output_of
 
-#: Where the command is told to leave its last words.
+#: Name of the file for the termination message.
 TERMINATION_LOG = "termination-log"
 
 
@@ -70,15 +70,15 @@ async def command(*arguments: str, environment: Mapping[str, str] | None = None)
 
 @dataclass(frozen=True)
 class Left:
-    """What an ended `run` left behind."""
+    """Exit code, log lines and termination message of an ended `run`."""
 
     code: int | None
     lines: list[dict[str, Any]]
-    last_words: str
+    termination_message: str
 
     @property
     def error(self) -> str:
-        """What its last line of the log says ended it."""
+        """The error in the last line of its log."""
         assert self.lines[-1]["action"] == "terminal_error", self.lines[-1]
         return str(self.lines[-1]["error"])
 

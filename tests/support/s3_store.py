@@ -22,13 +22,13 @@ BUCKET = "shop"
 
 @dataclass
 class Fault:
-    """What the next answers to some requests are instead.
+    """A failure of the next answers to some requests.
 
     Args:
-        method: of the requests.
-        status, code: of the answers.
-        times: how many.
-        hang: is waited for before the answer goes out.
+        method: HTTP method of the requests.
+        status, code: status and error code of the answers.
+        times: number of answers.
+        hang: event that is awaited before the answer is sent.
     """
 
     method: str
@@ -36,7 +36,7 @@ class Fault:
     code: str = "SlowDown"
     times: int = 1
     hang: threading.Event | None = None
-    #: Which requests, by their path and query.
+    #: Selects requests by their path and query.
     where: Callable[[str], bool] = field(default=lambda _: True)
 
 
@@ -47,7 +47,7 @@ class S3Store:
         self.url = url
         self._faults: list[Fault] = []
         self._turn = threading.Lock()
-        #: Whose keys the last requests were signed with.
+        #: AccessKey ids of the last requests.
         self.key_ids: deque[str] = deque(maxlen=100)
 
     def fail(self, method: str, **fault: Any) -> None:
@@ -56,7 +56,7 @@ class S3Store:
             self._faults.append(Fault(method, **fault))
 
     def heal(self) -> None:
-        """Let nothing fail any more."""
+        """Remove all faults."""
         with self._turn:
             self._faults.clear()
 
@@ -75,7 +75,7 @@ class S3Store:
             return [entry["Key"] for entry in client.list_objects_v2(Bucket=BUCKET).get("Contents", ())]
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """What the objects hold, which are compressed files of JSON lines."""
+        """Records in the objects, which are compressed files of JSON lines."""
         with closing(_client(self.url)) as client:
             bodies = {name: client.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names()}
         return {name: list(map(json.loads, gzip.decompress(body).splitlines())) for name, body in bodies.items()}
@@ -89,7 +89,7 @@ def _client(url: str) -> Any:
 
 class _Quiet(WSGIRequestHandler):
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Requests are no news."""
+        """Log nothing."""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ A sink's tests provide a `Destination` in a fixture of that name and inherit the
         @pytest.fixture
         async def destination(self) -> AsyncIterator[MyDestination]: ...
 
-| class                | what it proves                                                                             |
+| class                | what it tests                                                                              |
 |----------------------|--------------------------------------------------------------------------------------------|
 | `SinkConformance`    | order per key, confirmation, drain, abandon, fence, crash and replay, bounded memory        |
 | `HangConformance`    | a destination that hangs confirms nothing, and a channel that is abandoned ends in time     |
@@ -46,7 +46,7 @@ from ots_tunnel.sinks.choice import open_sink
 from tests.support.guards import ClosedGuard, OpenGuard
 
 CHANNEL = ChannelId("c1")
-#: Seconds that any one step may take, on a busy machine, too.
+#: Deadline of one step in seconds, generous enough for a busy machine.
 DEADLINE = 30.0
 #: Pages of a test, keys of a page, and how often a key changes in a page.
 PAGES, KEYS, CHANGES = 6, 7, 3
@@ -69,19 +69,19 @@ class Destination(Protocol):
     section: Mapping[str, Any]
 
     async def stored(self) -> list[Stored]:
-        """What it holds now, in the order of its arrival; nothing that is still under way."""
+        """The stored records in the order of their arrival, without writes that are still under way."""
         ...
 
 
 class Hanging(Destination, Protocol):
-    """A destination that can keep its answers back."""
+    """A destination that can stop answering."""
 
     def hang(self) -> None:
-        """Answer nothing from now on."""
+        """Answer no request from now on."""
         ...
 
     def resume(self) -> None:
-        """Answer again, what was asked meanwhile included."""
+        """Answer the requests that wait, and all later ones."""
         ...
 
 
@@ -89,7 +89,7 @@ class Unreliable(Destination, Protocol):
     """A destination that can fail for a moment."""
 
     def fail(self, times: int) -> None:
-        """Refuse the next requests with an error that passes."""
+        """Refuse the next requests with a transient error."""
         ...
 
 
@@ -97,7 +97,7 @@ class Choosy(Destination, Protocol):
     """A destination that refuses some records permanently."""
 
     def refused(self, key: int, number: int) -> Record:
-        """A record that it refuses."""
+        """A record that the destination refuses."""
         ...
 
 
@@ -155,7 +155,7 @@ def rewinds(numbers: Sequence[int]) -> int:
 
 
 class Delivery:
-    """One opening of the channel: hands over pages as a worker does, and knows which are confirmed."""
+    """One opening of the channel: hands over pages as a worker does, and counts the confirmed ones."""
 
     def __init__(self, sink: Sink, batches: Sequence[Batch], guard: Guard) -> None:
         self.sink = sink
@@ -165,7 +165,7 @@ class Delivery:
         self._following: list[Token] = []
 
     async def write_all(self) -> None:
-        """Hand over every page, drain, and see that every confirmation has ended."""
+        """Hand over every page, drain, and assert that every confirmation has ended."""
         for batch in self._batches:
             await self.write(batch)
         await self.drain()
@@ -181,7 +181,7 @@ class Delivery:
             confirmation.add_done_callback(self._ended)
 
     async def drain(self) -> None:
-        """Close the channel with everything stored."""
+        """Close the channel after everything has been stored."""
         await self.sink.end(CHANNEL, abandoned=False)
         for confirmation in self._confirmations:
             if confirmation is not None:
@@ -193,7 +193,7 @@ class Delivery:
 
     @property
     def confirmed(self) -> int:
-        """How many pages are confirmed without a gap: where the checkpoint may be."""
+        """Number of pages confirmed without a gap, which is the latest allowed checkpoint."""
         for count, confirmation in enumerate(self._confirmations):
             if not _is_stored(confirmation):
                 return count
@@ -201,12 +201,12 @@ class Delivery:
 
     def _ended(self, confirmation: Confirmation) -> None:
         if not confirmation.cancelled():
-            confirmation.exception()  # else asyncio complains about it
+            confirmation.exception()  # retrieve the error, otherwise asyncio logs it
         # A checkpoint is a call of the service: it ends after everything that waits for the confirmation has run.
         confirmation.get_loop().call_soon(self._checkpoint)
 
     def _checkpoint(self) -> None:
-        """Store a checkpoint: a sink may wait for it before it publishes more."""
+        """Notify the sink of a stored checkpoint, which it may wait for before it publishes more."""
         if self.confirmed:
             self.sink.checkpointed(CHANNEL, self._following[self.confirmed - 1])
 
@@ -218,7 +218,7 @@ def _is_stored(confirmation: Confirmation | None) -> bool:
 
 
 class _Kit:
-    """How every class of the kit opens the sink."""
+    """The opening of the sink, shared by the classes of the kit."""
 
     #: Sections of the document beside source and sink, such as ``delivery``.
     settings: Mapping[str, Any] = {}
@@ -241,7 +241,7 @@ class _Kit:
     async def opened(
         self, new_sink: NewSink, batches: Sequence[Batch], guard: Guard | None = None
     ) -> AsyncIterator[Delivery]:
-        """The sink opened, and the channel begun at the first of `batches`."""
+        """Open the sink, and begin the channel at the first of `batches`."""
         sink = new_sink()
         async with asyncio.timeout(DEADLINE):
             await sink.open()
@@ -417,7 +417,7 @@ class RefusalConformance(_Kit):
 
 
 async def _interrupted(delivery: Delivery, chance: random.Random | None) -> bool:
-    """Write everything, or cancel the writing at a random point and abandon the channel; whether it was cancelled."""
+    """Write everything, or cancel at a random point and abandon the channel; return whether it was cancelled."""
     writing = asyncio.create_task(delivery.write_all())
     done, _ = await asyncio.wait([writing], timeout=None if chance is None else chance.uniform(0, 0.05))
     if done:
@@ -430,7 +430,7 @@ async def _interrupted(delivery: Delivery, chance: random.Random | None) -> bool
 
 
 async def _settled(destination: Destination) -> None:
-    """Wait until nothing that was abandoned is under way; a worker waits for its write deadline instead."""
+    """Wait until no abandoned write is under way; a worker waits for its write deadline instead."""
     before = await destination.stored()
     while True:
         await asyncio.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A sink that records what it confirmed, and checks of such records."""
+"""A sink that keeps the records it confirmed, and a check of their order."""
 
 from __future__ import annotations
 

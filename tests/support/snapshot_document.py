@@ -1,4 +1,4 @@
-"""The document of a snapshot's driver."""
+"""The document of a snapshot driver."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.support.worlds import FRESH, NOW, TUNNEL_ID, channel, description, re
 
 NAME = "flights-copy-snapshot"
 SPARK = {"engine__baseData": "Spark"}
-#: A stream of one channel whose first token is there.
+#: A stream of one channel whose first token is known.
 READABLE = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
 DRIVER = SparkPod(f"{NAME}-driver", "Succeeded", terminated=True)
 
@@ -22,7 +22,7 @@ Children = dict[tuple[str, str], Any]
 
 
 def progress_record(done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900) -> Children:
-    """The record of a copy; `age` is the seconds since the driver's last write."""
+    """The progress record of a copy; `age` is the seconds since the driver's last write."""
     items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
     metadata = {"name": NAME, "labels": {PROGRESS_LABEL: label}}
     data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}

@@ -24,7 +24,7 @@ NOW = datetime(2026, 11, 20, 8, 15, 30, tzinfo=UTC)
 
 
 def complete_status() -> TunnelObjectStatus:
-    """Every field set, with the greatest values that happen."""
+    """Every field set, to the largest realistic values."""
     return TunnelObjectStatus(
         observed_generation=7,
         phase="Streaming",

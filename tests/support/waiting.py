@@ -1,4 +1,4 @@
-"""Waiting for conditions that no event announces; every wait has a deadline in real time.
+"""Polling for conditions; every wait has a deadline in real time.
 
 In a loop of virtual time the deadline stays one of the machine's clock, while the pauses between two looks are the
 loop's: such a wait may take hours of the loop.

@@ -13,7 +13,7 @@ from tests.support.emulator_scene import EmulatorScene
 from tests.support.processes import ROOT, bare_environment, kill_all
 
 PROGRAM = ROOT / "tests/support/worker_program.py"
-#: Seconds between two heartbeats, and until the service takes a silent client's channels away.
+#: Seconds between two heartbeats, and until the service releases a silent client's channels.
 INTERVAL, TIMEOUT = 0.5, 3.0
 KEYS = [f"k{number:03}" for number in range(100)]
 #: Keys that one request of the writer changes.

@@ -1,4 +1,4 @@
-"""Worlds for tests: one that runs well, and changes to it."""
+"""Observed worlds for tests: a healthy one, and changes to it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def resource(status: dict[str, Any] | None = None, *, deleted: bool = False, **c
 
 
 def recorded(**changes: Any) -> dict[str, Any]:
-    """The status of an object whose tunnel and destination are made."""
+    """The status of an object whose tunnel and destination exist."""
     status: dict[str, Any] = {
         "tunnel": {"id": TUNNEL_ID, "createIntentTime": timestamp(NOW - 900), "createdByOperator": True},
         "destination": {
@@ -151,15 +151,15 @@ def world(of: Resource | None = None, **changes: Any) -> World:
 
 
 def assessed(of: World) -> Assessment:
-    """What a pass makes of a world."""
+    """The assessment of a world."""
     return assess(of, spark_missing_seconds=SETTINGS.spark_missing_seconds)
 
 
 def planned(of: World) -> Plan:
-    """What a pass decides in a world."""
+    """The plan for a world."""
     return plan(of, assessed(of), SETTINGS)
 
 
 def reported(of: World) -> dict[str, Any]:
-    """The status that a pass builds in a world."""
+    """The status that a pass builds from a world."""
     return build_status(of, assessed(of), planned(of))

@@ -25,7 +25,7 @@ VERSIONS = 3
 FIRST_VERSION = 1_700_000_000_000
 IGNORE = pb.Condition(row_existence=pb.IGNORE)
 
-#: What happened to a row, and the number that was written (0 for a removal).
+#: Action on a row, and the number that was written (0 for a removal).
 Change = tuple[Action, int]
 
 

@@ -45,7 +45,7 @@ async def test_a_reader_who_goes_away_ends_the_worker(scene: EmulatorScene, tmp_
 
     assert left.code == 4, left
     assert left.error == "SinkRejected: BrokenPipe: sink.stdout: the reader of standard output has closed it"
-    assert left.last_words == f"{left.error}\n"
+    assert left.termination_message == f"{left.error}\n"
 
 
 async def test_a_full_disk_is_tried_again_and_said_in_words(scene: EmulatorScene, tmp_path: Path) -> None:

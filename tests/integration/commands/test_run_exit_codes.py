@@ -136,7 +136,7 @@ async def test_a_mistake_ends_with_code_2_before_anything_is_touched(
     assert left.code == 2
     words = words.replace("DIR", str(tmp_path))
     assert left.error.startswith(f"ConfigError: {words}")
-    assert left.last_words == f"{left.error}\n"
+    assert left.termination_message == f"{left.error}\n"
     assert (check_code, check_output) == (2, "")
     assert check_errors == f"error: {left.error.removeprefix('ConfigError: ')}\n"
     assert scene.emulator.calls == calls
@@ -290,7 +290,7 @@ async def test_every_refusal_has_its_own_code_and_words(scene: EmulatorScene, tm
     assert left.code == code
     for part in words:
         assert part in left.error
-    assert left.last_words == f"{left.error}\n"
+    assert left.termination_message == f"{left.error}\n"
     assert "test-secret" not in str(left)
 
 
@@ -304,7 +304,7 @@ async def test_a_key_that_is_wrong_is_denied(scene: EmulatorScene, tmp_path: Pat
     assert left.code == 12
     assert f" does not accept the AccessKey in {tmp_path} (OTSAuthFailed: " in left.error
     assert "hush" not in str(left)
-    assert left.last_words == f"{left.error}\n"
+    assert left.termination_message == f"{left.error}\n"
 
 
 async def test_a_tunnel_that_is_not_there_is_said_before_the_sink_is_opened(
@@ -354,7 +354,7 @@ async def test_a_destination_that_cannot_be_written_ends_with_code_4(
     for part in ("SinkRejected: ", *words):
         assert part in left.error
     assert "hush" not in str(left)
-    assert left.last_words == f"{left.error}\n"
+    assert left.termination_message == f"{left.error}\n"
 
 
 COMMANDS = [("channels",), ("tunnel", "describe"), ("tunnel", "delete", "--yes")]

@@ -89,7 +89,7 @@ async def stopped(process: Process, path: Path) -> Left:
     process.send_signal(signal.SIGTERM)
     left = await ended(process, path)
     assert left.code == 0, left
-    assert left.last_words == ""
+    assert left.termination_message == ""
     return left
 
 

@@ -26,7 +26,7 @@ def test_the_rate_is_that_of_the_additional_rows() -> None:
 
 @pytest.mark.parametrize("report", [Report(), Report(marked=Point(5, 1, 1), last=Point(5, 1, 1))])
 def test_without_a_mark_there_is_nothing_to_measure(report: Report) -> None:
-    with pytest.raises(RuntimeError, match="nothing between"):
+    with pytest.raises(RuntimeError, match="no rows between"):
         Stretch.of(report)
 
 
