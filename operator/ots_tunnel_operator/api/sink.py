@@ -79,4 +79,5 @@ class Delivery(ApiModel):
     retry: Retry = Retry()
     """Pauses between two attempts at a failed write."""
     on_permanent_error: Literal["Fail"] = "Fail"
-    """Treatment of a record that the sink refuses permanently. Fail: its channel stops, and no record is dropped."""
+    """Treatment of a record that the sink refuses permanently. Fail: the worker ends before it and is
+    restarted; no record is dropped."""

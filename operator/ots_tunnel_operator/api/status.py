@@ -175,7 +175,7 @@ class WorkerStatus(ApiModel):
     lag_seconds: LargeCount | None = None
     """Lag of the worker's slowest channel in seconds."""
     busy_percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Percentage of time in which the worker has records to process, rounded to tens."""
+    """Percentage of time in which the worker writes to the sink, rounded to tens."""
     ready: bool = False
     """Whether the pod is ready."""
 
@@ -190,9 +190,9 @@ class SnapshotStatus(ApiModel):
     tunnel_id: Text | None = None
     """Id of the tunnel that the snapshot belongs to."""
     started_time: Time | None = None
-    """Time at which the application was created."""
+    """Time of the decision to create the application; written before the call that creates it."""
     finished_time: Time | None = None
-    """Time at which the last split was recorded as done."""
+    """Time at which every split was recorded as done and no write of the snapshot was possible any more."""
     consistent: bool | None = None
     """Whether every channel has been read past the snapshot's end. Until then the sink may mix rows of different
     moments."""

@@ -79,7 +79,7 @@ class Snapshot:
     """Whether the status or the record proves that every row of this copy is written."""
     message: str = ""
     finished: float | None = None
-    """With DONE: time of the last possible write, seconds since 1970."""
+    """With DONE: time at which no write was possible any more, seconds since 1970."""
     problem: Problem | None = None
 
 
