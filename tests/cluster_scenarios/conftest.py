@@ -1,4 +1,4 @@
-"""The demo's scenario on a real cluster of its own, beside one that `make demo` may have left running."""
+"""Fixtures that run the demo's scenario on a separate real cluster; the cluster of `make demo` stays unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RunScenario = Callable[..., Result]
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """The cluster `ott-test`, with all that is built for it; the scenario starts it, and it is down at the end."""
+    """Build everything for the cluster `ott-test`; the scenario starts it, and the fixture stops it at the end."""
     found = Cluster("ott-test")
     try:
         local_cluster.run_script("packages.sh", timeout=900)
@@ -27,12 +27,12 @@ def cluster() -> Iterator[Cluster]:
     except ClusterUnavailable as error:
         _skip(error)
     yield found
-    found.down(keep_images=True)  # a cache as the archives are: importing the Spark image takes a minute
+    found.down(keep_images=True)  # images stay as a cache, because importing the Spark image takes a minute
 
 
 @pytest.fixture
 def run_scenario(cluster: Cluster) -> RunScenario:
-    """Run the demo's scenario in small; keywords are those of `Scenario`."""
+    """Return a function that runs the demo's scenario in small; its keywords are those of `Scenario`."""
 
     def run_small(**changes: Any) -> Result:
         try:

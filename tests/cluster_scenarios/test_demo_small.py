@@ -1,4 +1,4 @@
-"""The demo in small: a table is copied by workers on a real Kubernetes, and both tables are equal."""
+"""The demo in small: workers copy a table on a real Kubernetes, and both tables are equal."""
 
 from __future__ import annotations
 

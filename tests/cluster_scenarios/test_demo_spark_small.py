@@ -1,4 +1,4 @@
-"""The demo with a snapshot by Spark in small, under the real Spark operator; and what a killed driver means."""
+"""The demo in small with a snapshot by Spark, under the real Spark operator, also with a killed driver."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_spark_copies_what_is_there_and_workers_what_changes(cluster: Cluster, r
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_a_killed_driver_goes_on_with_the_splits_that_are_left(cluster: Cluster, run_scenario: RunScenario) -> None:
-    # Rows enough for five splits, to be caught between two of them; the workers start a split's deadline after the
-    # second driver's submission, because the first one's pods are gone and prove nothing.
-    cluster.down(keep_images=True)  # the record of an earlier run would be taken for this one's
+def test_a_new_driver_copies_the_splits_that_a_killed_one_left(cluster: Cluster, run_scenario: RunScenario) -> None:
+    # Enough rows for five splits, so that the kill comes between two of them. The workers start a write deadline after
+    # the second driver's submission, because the first driver's pods are gone and cannot prove that they have ended.
+    cluster.down(keep_images=True)  # the record of an earlier run would be mistaken for this run's
     with killed_driver(cluster) as kill:
         result = run_scenario(engine="spark", rows=120_000, changes_per_second=100, patience=1200)
 
@@ -62,7 +62,7 @@ def test_a_killed_driver_goes_on_with_the_splits_that_are_left(cluster: Cluster,
 
 @dataclass
 class Kill:
-    """What the record said when the driver was killed."""
+    """Record of progress at the time of the kill."""
 
     done: int = 0
     total: int = 0
@@ -71,7 +71,7 @@ class Kill:
 
 @contextmanager
 def killed_driver(cluster: Cluster) -> Iterator[Kill]:
-    """Kill the driver's pod once, as soon as a part of the splits is recorded."""
+    """Kill the driver's pod once, as soon as some but not all splits are recorded."""
     kill, ended = Kill(), threading.Event()
 
     def watch() -> None:
@@ -79,7 +79,7 @@ def killed_driver(cluster: Cluster) -> Iterator[Kill]:
             try:
                 kill.done, kill.total = _recorded(cluster)
             except ClusterError:
-                continue  # it is on its way up
+                continue  # the driver is still starting
             if 0 < kill.done < kill.total:
                 try:
                     cluster.kubectl("-n", "demo", "delete", "pod", DRIVER, "--force", "--grace-period=0")
@@ -97,7 +97,7 @@ def killed_driver(cluster: Cluster) -> Iterator[Kill]:
 
 
 def _recorded(cluster: Cluster) -> tuple[int, int]:
-    """Done and total splits; zeros before the record is there."""
+    """Return the number of finished splits and of all; zeros before the record exists."""
     words = ("-n", "demo", "get", "configmap", "flights-snapshot", "--ignore-not-found", "-o", "json")
     text = cluster.kubectl(*words) if cluster.kubeconfig.exists() else ""
     data = json.loads(text).get("data", {}) if text else {}
@@ -105,5 +105,5 @@ def _recorded(cluster: Cluster) -> tuple[int, int]:
 
 
 def _own_lines(log: str) -> list[str]:
-    """Lines of our program between those of Spark."""
+    """Return our program's lines among those of Spark."""
     return [line for line in log.splitlines() if line.startswith("{")]

@@ -1,4 +1,4 @@
-"""What one object costs the API server of a real cluster: five minutes with a live writer, five without."""
+"""Writes to the API server of a real cluster that one object causes: five minutes with a writer, five without."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
 WINDOW = 300.0
-#: The last figures of a table that has come to rest are written by then.
+#: Seconds after the last change of a table within which the operator writes its final figures.
 REST = 60.0
 
 

@@ -1,4 +1,4 @@
-"""`make demo`: a real table, a real Kubernetes, one object; in the end both tables are equal or the exit is 1."""
+"""`make demo`: copy a real table on a real Kubernetes by one object, and compare both tables."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.demo.scenario import Scenario
 
 
 def main() -> int:
-    """Run it; 0 when both tables are equal, 1 on any difference or failure, 2 where it cannot run."""
+    """Run the demo; 0 when both tables are equal, 1 on a difference or failure, 2 where the machine cannot run it."""
     parser = argparse.ArgumentParser(prog="make demo", description="copy a real table on a local Kubernetes")
     parser.add_argument("--engine", choices=("workers", "spark"), default="workers")
     parser.add_argument("--context", default="", help="use the cluster of this kubeconfig context")
-    parser.add_argument("--rows", type=int, help="load only so many rows")
+    parser.add_argument("--rows", type=int, help="number of rows to load; all of the table by default")
     parser.add_argument("--cluster", choices=("ott-demo", "ott-test"), default="ott-demo", help="local cluster to use")
     options = parser.parse_args()
     scenario = Scenario(cluster=options.cluster, engine=options.engine, rows=options.rows)
@@ -29,7 +29,8 @@ def main() -> int:
         result = run(scenario, story, options.context)
     except local_cluster.ClusterUnavailable as error:
         print(
-            f"{error}\n`.venv/bin/ots-tunnel demo` shows the same in one process; CONTEXT=name uses a cluster you have."
+            f"{error}\n`.venv/bin/ots-tunnel demo` shows the same in one process; "
+            "CONTEXT=name uses an existing cluster."
         )
         return 2
     except (DemoError, TunnelError, local_cluster.ClusterError) as error:

@@ -1,4 +1,4 @@
-"""The emulator's admin port, and an eye on who owns which channel."""
+"""Client of the emulator's admin port, and a counter of channel hand-overs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class EmulatorAdmin:
         self._timeout = timeout
 
     def get(self, path: str) -> Any:
-        """The JSON document at a path."""
+        """Get the JSON document at a path."""
         with urllib.request.urlopen(f"{self._url}{path}", timeout=self._timeout) as answer:
             return json.load(answer)
 
     def post(self, path: str, **document: Any) -> Any:
-        """Post a JSON document; the answer's."""
+        """Post a JSON document and return the answer's."""
         body = json.dumps(document).encode()
         request = urllib.request.Request(f"{self._url}{path}", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=self._timeout) as answer:
             return json.load(answer)
 
     def owners(self) -> dict[str, str]:
-        """Channel id to client id, for every channel that has an owner."""
+        """Map channel id to client id, for every channel that has an owner."""
         state = self.get("/state")
         return {
             channel["id"]: channel["owner"]
@@ -40,7 +40,7 @@ class EmulatorAdmin:
 
 
 class HandOverCounter:
-    """Counts how often a channel went from one client to another, by looking every half second."""
+    """Counts how often a channel moves from one client to another; it reads the owners every half second."""
 
     def __init__(self, admin: EmulatorAdmin, interval: float = 0.5) -> None:
         self._admin = admin

@@ -1,4 +1,4 @@
-"""The cluster under the demo: programs, images, the API server, the emulator in it."""
+"""Environment of the demo: programs, images, a cluster, and the emulator in it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.demo.kube import DemoError, Kube, wait_until
 from tests.demo.progress import Story
 from tests.demo.scenario import ADMIN_PORT, DATA_PORT, Scenario
 
-#: Named as the chart, so that its objects have that name and no longer one.
+#: Same name as the chart, so that the chart's objects have this short name.
 RELEASE = "ots-tunnel-operator"
 CHART = Path(__file__).parents[2] / "charts" / "ots-tunnel-operator"
 
 
 @dataclass(frozen=True)
 class Images:
-    """Names of the images, and the archives they are in."""
+    """Names of the images and paths of their archives."""
 
     app: str
     app_archive: str
@@ -36,14 +36,14 @@ class Images:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The emulator as this process reaches it."""
+    """Addresses at which this process reaches the emulator."""
 
     data: str
     admin: str
 
 
 def build_images(scenario: Scenario) -> Images:
-    """Build, or find in the cache, what the scenario runs."""
+    """Build the scenario's images, or find them in the cache."""
     targets = ("app", "spark") if scenario.engine == "spark" else ("app",)
     lines = local_cluster.build_images(*targets)
     return Images(
@@ -52,16 +52,16 @@ def build_images(scenario: Scenario) -> Images:
 
 
 def start_local_cluster(scenario: Scenario, images: Images) -> Kube:
-    """The real one-node Kubernetes of tests/cluster, with the images in it."""
+    """Start the one-node Kubernetes of tests/cluster and load the images into it."""
     cluster = local_cluster.Cluster(scenario.cluster)
-    cluster.down(keep_images=True)  # what an earlier run left would be mistaken for this one's
+    cluster.down(keep_images=True)  # objects of an earlier run would be mistaken for this run's
     cluster.up()
     cluster.load(*(archive for archive in (images.app_archive, images.spark_archive) if archive))
     return Kube.of_local_cluster(cluster.kubeconfig, local_cluster.BIN)
 
 
 def use_context(context: str, images: Images, namespace: str) -> tuple[Kube, Images]:
-    """A cluster that exists, with the images in it, under the names it knows them by."""
+    """Prepare an existing cluster: load or push the images; returns them under their names in that cluster."""
     if os.environ.get("LOAD_IMAGES"):
         _load_images(shlex.split(os.environ["LOAD_IMAGES"]), images)
     elif os.environ.get("REGISTRY"):
@@ -85,7 +85,7 @@ def _load_images(command: list[str], images: Images) -> None:
 
 
 def _push_images(registry: str, images: Images) -> Images:
-    """Push with skopeo, which knows the user's log-ins; names keep repository and tag."""
+    """Push with skopeo, which has the user's log-ins; names keep repository and tag."""
 
     def push(name: str, archive: str) -> str:
         if not name:
@@ -104,14 +104,14 @@ def _push_images(registry: str, images: Images) -> Images:
 
 def _remove_earlier_run(kube: Kube, namespace: str) -> None:
     known = kube.kubectl("api-resources", "--api-group=ots-tunnel.dev", "-o", "name")
-    if "tablestoretunnels" in known:  # while the operator still runs: it has to release its finalizer
+    if "tablestoretunnels" in known:  # while the operator still runs, because it must remove its finalizer
         kube.kubectl("-n", namespace, "delete", "tablestoretunnels", "--all", "--timeout=60s")
     kube.kubectl("delete", "namespace", namespace, "--ignore-not-found", "--timeout=110s")
 
 
 @contextmanager
 def emulator(kube: Kube, scenario: Scenario, images: Images, story: Story) -> Iterator[Endpoints]:
-    """The emulator in the cluster, reachable from here while the block runs."""
+    """Run the emulator in the cluster; this process can reach it while the block runs."""
     kube.apply(objects.namespace(scenario.namespace))
     kube.apply(objects.secret(scenario), *objects.emulator(scenario, images.app))
     kube.kubectl(
@@ -153,7 +153,7 @@ def _answers(port: int) -> bool:
 
 
 def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Story) -> None:
-    """`helm install` from charts/, as a user does, with our images."""
+    """Run `helm install` from charts/, as a user does, with our images."""
     values: dict[str, object] = {"image": _image(images.app), "workerImage": _image(images.app)}
     if images.spark:
         values["sparkImage"] = _image(images.spark)

@@ -17,38 +17,38 @@ Status = dict[str, Any]
 
 
 class DemoError(Exception):
-    """Something the demo waited for did not happen, or a command failed; the text says what to look at."""
+    """A wait of the demo timed out, or a command failed; the message describes the state."""
 
 
 @dataclass(frozen=True)
 class Kube:
-    """One cluster: where its tools and its kubeconfig are, or the context of the user's own."""
+    """Access to one cluster: paths of its tools and kubeconfig, or a context of the user's kubeconfig."""
 
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     context: str = ""
 
     @classmethod
     def of_local_cluster(cls, kubeconfig: Path, programs: Path) -> Kube:
-        """The cluster of tests/cluster."""
+        """Access to the cluster of tests/cluster."""
         path = os.pathsep.join((str(programs), os.environ.get("PATH", "")))
         return cls({**os.environ, "KUBECONFIG": str(kubeconfig), "PATH": path})
 
     def kubectl(self, *words: str, stdin: str | None = None, timeout: float = 120) -> str:
-        """Run kubectl and return what it prints."""
+        """Run kubectl and return its standard output."""
         context = ("--context", self.context) if self.context else ()
         return self._run(("kubectl", *context, *words), stdin, timeout)
 
     def helm(self, *words: str, timeout: float = 300) -> str:
-        """Run helm and return what it prints."""
+        """Run helm and return its standard output."""
         context = ("--kube-context", self.context) if self.context else ()
         return self._run(("helm", *context, *words), None, timeout)
 
     def apply(self, *objects: Status) -> None:
-        """Apply objects, as `kubectl apply -f`."""
+        """Apply objects, like `kubectl apply -f`."""
         self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
 
     def get(self, *words: str) -> Any:
-        """One object, or a list of them, as a document."""
+        """Read an object, or a list of objects, as a document."""
         return json.loads(self.kubectl("get", *words, "-o", "json"))
 
     def _run(self, command: tuple[str, ...], stdin: str | None, timeout: float) -> str:
@@ -66,7 +66,7 @@ class Kube:
 
     @contextmanager
     def watching(self, *words: str, show: Callable[[str], None]) -> Iterator[None]:
-        """`kubectl get ... -w` beside what happens in the block, line by line."""
+        """Show the lines of `kubectl get ... -w` while the block runs."""
         context = ("--context", self.context) if self.context else ()
         command = ("kubectl", *context, "get", *words, "--watch")
         process = subprocess.Popen(
@@ -78,7 +78,7 @@ class Kube:
             shown = ""
             for line in process.stdout:
                 columns = line.rsplit(maxsplit=1)[0]
-                if columns != shown:  # a change that no column shows, but for the age
+                if columns != shown:  # skip changes that show in no column except the age
                     shown = columns
                     show(line.rstrip())
 
@@ -95,7 +95,7 @@ class Kube:
 
 
 def wait_until(what: str, look: Callable[[], Any], seconds: float, explain: Callable[[], str] | None = None) -> Any:
-    """Look once a second until the answer is truthy.
+    """Evaluate a condition once a second until it is true.
 
     Raises:
         DemoError: not within `seconds`; says what was waited for and, with `explain`, what there is instead.

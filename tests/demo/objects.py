@@ -1,4 +1,4 @@
-"""The Kubernetes objects of the demo, as a user would write them."""
+"""Kubernetes objects of the demo, as a user would write them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Manifest = dict[str, Any]
 
 
 def namespace(name: str) -> Manifest:
-    """A namespace."""
+    """Return a Namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def secret(scenario: Scenario) -> Manifest:
-    """The AccessKey pair, with the keys a TablestoreTunnel expects."""
+    """Return the Secret with the AccessKey pair, under the keys that a TablestoreTunnel expects."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -25,7 +25,7 @@ def secret(scenario: Scenario) -> Manifest:
 
 
 def emulator(scenario: Scenario, image: str) -> list[Manifest]:
-    """The Tablestore emulator: a Deployment and its Service."""
+    """Return the Deployment of the Tablestore emulator and its Service."""
     metadata = {"name": "ots-emulator", "namespace": scenario.namespace, "labels": {"app": "ots-emulator"}}
     ports = [{"name": "data", "containerPort": DATA_PORT}, {"name": "admin", "containerPort": ADMIN_PORT}]
     command = ["ots-emulator", "serve", "--host", "0.0.0.0", "--port", str(DATA_PORT)]
@@ -38,7 +38,7 @@ def emulator(scenario: Scenario, image: str) -> list[Manifest]:
         "command": ["tini", "--", *command],
         "ports": ports,
         "readinessProbe": {"httpGet": {"path": "/healthz", "port": "admin"}, "periodSeconds": 1},
-        # Everybody waits for it: without a request it comes last whenever both cores are busy.
+        # Every other process waits for the emulator: without a CPU request it runs last when both cores are busy.
         "resources": {"requests": {"cpu": "300m"}},
     }
     deployment = {
@@ -71,7 +71,7 @@ def emulator(scenario: Scenario, image: str) -> list[Manifest]:
 
 
 def tablestore_tunnel(scenario: Scenario) -> Manifest:
-    """The one object a user writes."""
+    """Return the TablestoreTunnel, the only object that a user of the operator writes."""
     credentials = {"secretRef": {"name": "ots-credentials"}}
     spec: Manifest = {
         "source": {
@@ -100,7 +100,7 @@ def tablestore_tunnel(scenario: Scenario) -> Manifest:
         spec["spark"] = {
             "driver": {"cores": 1, "memory": "1g"},
             "executor": {"instances": 1, "cores": 1, "memory": "1g"},
-            # Requests, not limits: beside the control plane two cores are all there is.
+            # Small requests: the machine may have only two cores, which the control plane shares.
             "conf": {
                 "spark.kubernetes.driver.request.cores": "200m",
                 "spark.kubernetes.executor.request.cores": "200m",

@@ -1,4 +1,4 @@
-"""What the person at the terminal sees: numbered phases, notes, and how long each took."""
+"""Terminal output of the demo: numbered phases, notes, and the duration of each phase."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rich.table import Table
 
 @dataclass
 class Story:
-    """Tells the phases of a run and keeps their seconds."""
+    """Prints the phases of a run and records their durations in seconds."""
 
     console: Console = field(default_factory=lambda: Console(highlight=False, soft_wrap=True))
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def phase(self, name: str, why: str = "") -> Iterator[None]:
-        """One phase; its time is kept even when it fails."""
+        """Print a phase and record its duration, also when it fails."""
         number = len(self.seconds) + 1
         self.console.print(f"\n[bold]{number}. {name}[/bold]" + (f"  [dim]{why}[/dim]" if why else ""))
         begin = time.monotonic()
@@ -32,20 +32,20 @@ class Story:
             self.seconds[name] = time.monotonic() - begin
 
     def note(self, text: str) -> None:
-        """A line inside a phase."""
+        """Print a line inside a phase."""
         self.console.print(f"   {text}", markup=False)
 
     def command(self, *words: str) -> None:
-        """A command the reader could type."""
+        """Print a command that the reader could type."""
         self.console.print(f"   [cyan]$ {' '.join(words)}[/cyan]")
 
     def document(self, text: str) -> None:
-        """A document, as it would stand in a file."""
+        """Print a document line by line."""
         for line in text.rstrip().splitlines():
             self.console.print(f"     [dim]{escape(line)}[/dim]")
 
     def times(self) -> Table:
-        """Phases and their seconds."""
+        """Return a table of the phases and their durations."""
         table = Table("phase", "seconds", title="where the time went")
         table.columns[1].justify = "right"
         for name, seconds in self.seconds.items():

@@ -1,4 +1,4 @@
-"""The demo from beginning to end; the scenario's numbers decide whether it is the large or the small one."""
+"""Steps of the demo from start to end; the scenario's numbers decide its size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.demo.workload import Workload
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Repeats what is used twice, as a person would write it."""
+    """Writes repeated values in full instead of by anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -38,7 +38,7 @@ class _PlainDumper(yaml.SafeDumper):
 
 @dataclass
 class Result:
-    """What the last table shows."""
+    """Measured values for the final summary."""
 
     rows: int = 0
     changes: dict[str, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Demo:
             self.result.rows = self._workload.load(progress)
 
     def copy(self) -> None:
-        """Apply the object and let the copy live through a split, scaling and a killed worker."""
+        """Apply the object; during the copy split a partition, scale the workers and kill one."""
         scenario, story = self._scenario, self._story
         with ExitStack() as stack:
             hand_overs = stack.enter_context(HandOverCounter(self._admin))
@@ -87,7 +87,7 @@ class Demo:
             self.result.hand_overs = hand_overs.count
 
     def compare(self) -> None:
-        """Scan both tables whole."""
+        """Compare every row of both tables."""
         columns = (TextColumn("   {task.description} {task.completed:,} rows"),)
         with Progress(*columns, console=self._story.console) as progress:
             task = progress.add_task("compared", total=None)
@@ -104,7 +104,7 @@ class Demo:
 
     def _existing_rows(self) -> None:
         scenario = self._scenario
-        with self._story.phase("existing rows are copied", "a writer changes the table all the while"):
+        with self._story.phase("existing rows are copied", "a writer keeps changing the table"):
             begin = time.monotonic()
             tunnel = objects.tablestore_tunnel(scenario)
             self._story.command("kubectl", "apply", "-f", "-")
@@ -124,8 +124,8 @@ class Demo:
             self._show_spread()
 
     def _kill_a_worker(self) -> None:
-        """Kill the process first: a deleted pod alone is told to drain, and would hand its channels back."""
-        with self._story.phase("a worker is killed", "its channels move when the service has missed its heartbeats"):
+        """Kill a worker's process, then delete its pod: a pod that is only deleted drains and releases its channels."""
+        with self._story.phase("a worker is killed", "its channels move after its heartbeat timeout"):
             victim, channels = self._spread().most_common(1)[0]
             begin = time.monotonic()
             self._run("exec", victim, "--", "sh", "-c", "kill -9 -1", may_fail=True)
@@ -140,7 +140,7 @@ class Demo:
             self._show_spread()
 
     def _run(self, *words: str, may_fail: bool = False) -> None:
-        """Show a kubectl command and run it; `may_fail` for one that kills what it runs in."""
+        """Print a kubectl command and run it; `may_fail` is for a command that kills its own container."""
         command = ("-n", self._scenario.namespace, *words)
         self._story.command("kubectl", *(shlex.quote(word) for word in command))
         try:
@@ -174,7 +174,7 @@ class Demo:
         return len(self._stream_channels())
 
     def _spread(self) -> Counter[str]:
-        """Channels per worker pod, as the service sees it."""
+        """Count the channels per worker pod, by the service's assignment."""
         return Counter(_pod(owner) for owner in self._admin.owners().values())
 
     def _show_spread(self) -> None:
@@ -208,7 +208,7 @@ _COPYING = ("BaseData", "Streaming")
 
 
 def _pod(client: str) -> str:
-    """Pod name in a client id: the tag is the first 8 characters of the uid, a dash and the pod's name."""
+    """Return the pod's name in a client id: its tag is the first 8 characters of the uid, a dash and that name."""
     tag = client.split("-", 1)[-1]
     return "-".join(tag.split("-")[:3])
 
@@ -218,10 +218,10 @@ def _has_caught_up(status: dict[str, Any]) -> bool:
 
 
 def run(scenario: Scenario, story: Story, context: str = "") -> Result:
-    """Run the scenario and return what it measured.
+    """Run the scenario and return the measured values.
 
     Raises:
-        DemoError: something it waited for did not happen.
+        DemoError: a wait timed out, or a command failed.
     """
     with story.phase("programs and images", "built once per version and kept in the cache"):
         if not context:
@@ -237,7 +237,7 @@ def run(scenario: Scenario, story: Story, context: str = "") -> Result:
         with story.phase("load the table", "through the vendor's Python SDK"):
             demo.load()
         with story.phase("install the operator"):
-            if scenario.engine == "spark" and not context:  # a cluster of the user's own has its own Spark operator
+            if scenario.engine == "spark" and not context:  # an existing cluster has its own Spark operator
                 local_cluster.Cluster(scenario.cluster).install_spark_operator(scenario.namespace, images.spark)
             environment.install_operator(kube, scenario, images, story)
         demo.copy()

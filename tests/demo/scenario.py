@@ -1,11 +1,11 @@
-"""What the demo does, as numbers and names; the test of the same scenario only changes the sizes."""
+"""Names and numbers of the demo; the tests run the same scenario in other sizes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-#: Key pair of the emulator: it protects nothing, but wrong ones are refused as on the service.
+#: AccessKey pair of the emulator. It protects no data, but the emulator refuses a wrong pair as the service does.
 ACCESS_KEY_ID = "demo-id"
 ACCESS_KEY_SECRET = "demo-secret"
 
@@ -15,7 +15,7 @@ ADMIN_PORT = 8801
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One run: a table is copied while a writer changes it, workers come and go, and both are compared."""
+    """One run: a table is copied while a writer changes it and workers come and go; then both tables are compared."""
 
     cluster: str = "ott-demo"
     namespace: str = "demo"
@@ -33,14 +33,14 @@ class Scenario:
     scaled_replicas: int = 4
     heartbeat_interval_seconds: int = 5
     heartbeat_timeout_seconds: int = 15
-    #: Whether workers are added and one is killed on the way.
+    #: Whether workers are added and one is killed during the copy.
     disturbed: bool = True
-    #: How often the operator looks and writes figures, in seconds; None leaves its defaults.
+    #: Seconds between two polls, and between two writes of figures, of the operator; None means its defaults.
     poll_seconds: int | None = None
-    #: Deadline of every wait, in seconds.
+    #: Longest time of every wait in seconds.
     patience: float = 300
 
     @property
     def endpoint(self) -> str:
-        """The emulator as pods see it."""
+        """Address at which pods reach the emulator."""
         return f"http://ots-emulator.{self.namespace}.svc.cluster.local:{DATA_PORT}"

@@ -1,4 +1,4 @@
-"""The source table of the demo, and the writer that goes on changing it; both through the vendor's Python SDK."""
+"""The source table of the demo and the writer that keeps changing it, both through the vendor's Python SDK."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ots_tunnel.demo.writer import ChangeWriter
 from ots_tunnel.model import Credentials, PrimaryKey
 from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
 
-#: Chooses the writer's sequence of changes.
+#: Seed of the writer's sequence of changes.
 SEED = 2013
 
 
 class Workload:
-    """One table: loaded once, then changed until stopped."""
+    """Loader and writer of one table."""
 
     def __init__(self, scenario: Scenario, endpoint: str) -> None:
         self._scenario = scenario
         credentials = Credentials(ACCESS_KEY_ID, ACCESS_KEY_SECRET)
         self._target = Target(endpoint, scenario.instance, credentials, scenario.table)
-        # Versions lie near the present: the source keeps the service's usual check of them.
+        # Cell versions lie near the present, so that the source table can keep the default check of their deviation.
         self._version_ms = int(time.time() * 1000)
 
     def load(self, progress: Progress) -> int:
-        """Create the table anew and load it; the number of rows."""
+        """Create the table anew, load it and return the number of rows."""
         scenario = self._scenario
         admin = self._target.admin()
         try:
@@ -49,7 +49,7 @@ class Workload:
         )
 
     def writer(self) -> ChangeWriter:
-        """A writer that is not started yet."""
+        """Return a writer that is not started yet."""
         sequence = changes(SEED, self._keys(), base_version_ms=self._version_ms)
         rate = float(self._scenario.changes_per_second)
         return ChangeWriter(self._target.admin(), self._scenario.table, sequence, rate=rate)
@@ -57,6 +57,6 @@ class Workload:
     def _keys(self) -> list[PrimaryKey]:
         if self._scenario.rows is None:
             return list(read_keys(find_flights()))
-        # Of the loader's first process, so that the writer meets rows that are there.
+        # The rows that the loader's first process writes, so that the writer changes existing rows.
         rows = read_flights(find_flights(), self._version_ms, share=0, shares=2)
         return [row.primary_key for row in islice(rows, self._scenario.rows // 2)]
