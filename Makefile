@@ -1,5 +1,5 @@
-# Every target installs what it needs: Python packages from the lock file, Go programs and images built once per version
-# and kept in the cache folder.
+# Every target installs what it needs: Python packages from the lock file, and Go programs and images, which are built
+# once per version and kept in the cache folder.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

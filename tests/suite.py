@@ -39,15 +39,15 @@ class Stage:
     timeout: int = 60
     #: Whether its tests measure coverage, their child processes included.
     is_measured: bool = False
-    #: Variables of its commands.
+    #: Additional environment variables of its commands.
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: Status 2 of a command means that this machine lacks something, as it said: the tests that need it are skipped.
+    #: Whether exit code 2 of a command means that this machine lacks something: dependent tests are then skipped.
     may_lack: bool = False
 
 
 @dataclass
 class Outcome:
-    """How a stage ended."""
+    """Result of a stage: duration, exit status and counts of tests."""
 
     stage: Stage
     seconds: float
@@ -71,7 +71,7 @@ LINT = Stage(
 )
 PROGRAMS = Stage(
     "programs",
-    "what the tests run beside Python: Java, a browser",
+    "programs that the tests need besides Python: Java, a browser",
     tuple(("tests/cluster/packages.sh", group) for group in ("java", "javac", "browser")),
     may_lack=True,
 )
@@ -92,7 +92,7 @@ FAST = Stage(
     workers=4,
     is_measured=True,
 )
-#: The codec in Python is what the compiled one is compared with, and what runs where there was no compiler.
+#: The codec in Python is the reference for the compiled one, and runs where no compiler was available.
 REFERENCE = Stage(
     "reference",
     "the codec in Python under the tests of the protocol",
@@ -112,7 +112,7 @@ API = Stage(
 E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="cluster and not long", timeout=600)
 LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600)
 
-#: The cluster before the tests: some of them look into what it brought.
+#: The cluster comes before the tests, because some of them use its programs.
 SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, COVERAGE, API, E2E)
 LONG_RUN = (PROGRAMS, CLUSTER, LONG)
 

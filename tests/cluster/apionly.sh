@@ -1,7 +1,7 @@
 #!/bin/bash
 # apionly.sh up|down DIR: etcd, API server and controller manager on 127.0.0.1; no root, no node, so pods stay Pending.
-# Real validation, CEL, server-side apply, garbage collection, RBAC; Deployments get as far as Pod objects. Ready in 3-4 s.
-# Ports are free ones chosen at start, so any number can run, each with a DIR of its own, which `down` removes.
+# Validation, CEL, server-side apply, garbage collection and RBAC are real; Deployments create Pods. Ready in 3-4 s.
+# It chooses free ports at start, so that any number can run, each with a separate DIR, which `down` removes.
 # `up` prints one line for eval: PATH and KUBECONFIG (DIR/kubeconfig). Writes are in DIR/audit.log, logs in DIR/*.log.
 set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -17,13 +17,13 @@ start() { # NAME ARGS...
 
 answers() { # PATH
   local name
-  for name in etcd kube-apiserver; do # dead means a port was taken since we looked, or worse: no use in waiting
+  for name in etcd kube-apiserver; do # an ended process (such as for a port taken meanwhile) never answers: stop waiting
     alive "$DIR/$name.pid" || { say "apionly.sh: $name ended:"; tail -n 5 "$DIR/$name.log" >&2; exit 1; }
   done
   curl -sfk --max-time 5 -H "Authorization: Bearer $TOKEN" "https://127.0.0.1:$API_PORT$1"
 }
 
-await() { # SECONDS WHAT PATH: like wait_for, but gives up at once when a process has ended
+await() { # SECONDS WHAT PATH: like wait_for, but fails at once when a process has ended
   local end=$((SECONDS + $1))
   until answers "$3" >/dev/null; do
     ((SECONDS < end)) || fail "timed out after $1 s waiting for $2; logs in $DIR"
@@ -47,7 +47,7 @@ print(*(s.getsockname()[1] for s in taken))')
     --listen-client-urls "http://127.0.0.1:$CLIENT_PORT" --advertise-client-urls "http://127.0.0.1:$CLIENT_PORT" \
     --listen-peer-urls "http://127.0.0.1:$PEER_PORT" --initial-advertise-peer-urls "http://127.0.0.1:$PEER_PORT" \
     --initial-cluster "default=http://127.0.0.1:$PEER_PORT"
-  # The API server refuses a loopback address here; nobody connects to this one.
+  # The API server refuses a loopback address here; no client connects to this one.
   start kube-apiserver --etcd-servers "http://127.0.0.1:$CLIENT_PORT" --cert-dir "$DIR/pki" \
     --bind-address 127.0.0.1 --secure-port "$API_PORT" --advertise-address 10.255.255.1 \
     --service-cluster-ip-range 10.240.0.0/20 --token-auth-file "$DIR/tokens.csv" --authorization-mode RBAC \
@@ -80,7 +80,7 @@ down() {
 
 case $1 in
   up)
-    trap 'stop KILL "$DIR"/{kube-controller-manager,kube-apiserver,etcd}.pid' EXIT # when it fails half-way; logs stay
+    trap 'stop KILL "$DIR"/{kube-controller-manager,kube-apiserver,etcd}.pid' EXIT # after a failed start; logs stay
     up
     trap - EXIT ;;
   down) down ;;

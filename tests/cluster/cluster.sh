@@ -1,21 +1,21 @@
 #!/bin/bash
 # cluster.sh: a real one-node Kubernetes in its own network namespace; no registry, no container engine, no kind.
 #
-#   cluster.sh up NAME                    start it, or what is missing of it; no-op when it runs (5 s)
-#   cluster.sh down NAME [--keep-images]  stop it and remove every trace; the image store can stay, then the next up is quick
-#   cluster.sh status NAME                processes and the node; exits 1 when it is down
-#   cluster.sh load NAME ARCHIVE...       import image archives made by images.sh; those already there cost nothing
-#   cluster.sh env NAME                   lines for eval: PATH and KUBECONFIG
+#   cluster.sh up NAME                    start it, or its missing processes; no-op when it runs (5 s)
+#   cluster.sh down NAME [--keep-images]  stop it and remove its state; --keep-images makes the next up quick
+#   cluster.sh status NAME                print the processes and the node; exits with 1 when it is down
+#   cluster.sh load NAME ARCHIVE...       import image archives of images.sh; images already there take no time
+#   cluster.sh env NAME                   print lines for eval: PATH and KUBECONFIG
 #
-# Two names are known and may run at once: ott-demo on 10.230.0.0/16 and ott-test on 10.231.0.0/16; any other name works
-# with PREFIX=10.n set. Inside a prefix:
-#   .0.1 the host as pods see it (also host.kubeone.local)   .0.2 the node: API server :6443, DNS :53
+# Two names are known and may run at the same time: ott-demo on 10.230.0.0/16 and ott-test on 10.231.0.0/16. Any other
+# name needs PREFIX=10.n. Inside a prefix:
+#   .0.1 the host, for pods (also host.kubeone.local)   .0.2 the node: API server :6443, DNS :53
 #   .128.0/24 pods   .64.0/20 Services
-# The host reaches pod addresses and ClusterIPs directly; pods reach the host and nothing else, so tests are hermetic.
-# The host's firewall, ports and sysctls stay as they are.
+# The host reaches pod addresses and ClusterIPs directly. Pods reach only the host, so that tests are hermetic.
+# The host's firewall, ports and sysctls stay unchanged.
 #
 # State is in CACHE/clusters/NAME: admin.kubeconfig, log/*.log, audit.log (every write, JSON lines), pods/ (pod logs).
-# Needs CAP_NET_ADMIN and CAP_SYS_ADMIN: without them `up` says so and exits 2.
+# Needs CAP_NET_ADMIN and CAP_SYS_ADMIN: without them `up` prints this and exits with 2.
 set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 . "$HERE/cache.sh"
@@ -41,7 +41,7 @@ pidfile() { echo "$STATE/run/$1.pid"; }
 start() { # NAME PROGRAM ARGS...: in the node's network namespace, detached, with a pid file and a log
   local name=$1; shift
   ! alive "$(pidfile "$name")" || return 0
-  # nsenter and not `ip netns exec`: that makes a mount namespace, and the kubelet's mounts would never reach containerd
+  # nsenter, because `ip netns exec` creates a mount namespace, which would hide the kubelet's mounts from containerd
   setsid nsenter --net="/run/netns/$NAME" "$@" </dev/null >>"$STATE/log/$name.log" 2>&1 9>&- &
   remember $! "$(pidfile "$name")"
 }
@@ -57,7 +57,7 @@ require_privileges() {
 
 network_down() {
   if [[ -e /run/netns/$NAME ]]; then
-    ip netns pids "$NAME" | xargs -r kill -KILL 2>/dev/null || true # only what this cluster started is in there
+    ip netns pids "$NAME" | xargs -r kill -KILL 2>/dev/null || true # it contains only processes of this cluster
     ip netns del "$NAME" 2>/dev/null || true
   fi
   ip link del "${NAME}0" 2>/dev/null || true
@@ -67,7 +67,7 @@ network_down() {
 
 network_up() {
   [[ ! -e /run/netns/$NAME || ! -f $STATE/run/network ]] || return 0
-  network_down # a half-made one of an interrupted run
+  network_down # remove the partial network of an interrupted run
   ! ip -4 route show root "$PREFIX.0.0/16" | grep -q . || fail "this machine already has routes within $PREFIX.0.0/16; set PREFIX=10.n"
   ip netns add "$NAME"
   ip link add "${NAME}0" type veth peer name eth0 netns "$NAME"
@@ -79,7 +79,7 @@ network_up() {
   ip -n "$NAME" route add default via "$HOST_IP"
   nsenter --net="/run/netns/$NAME" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.route_localnet=0
   nsenter --net="/run/netns/$NAME" sysctl -qw net.bridge.bridge-nf-call-iptables=1 2>/dev/null || true # absent on some kernels
-  # Without the blackhole, packets to pods leave by the default route while the link is down.
+  # Without the blackhole route, packets to pods would leave by the default route while the link is down.
   touch "$STATE/run/blackhole"
   ip route add blackhole "$PREFIX.0.0/16"
   ip route add "$POD_CIDR" via "$NODE_IP"
@@ -98,7 +98,7 @@ current-context: $NAME
 YAML
 }
 
-identities() { # one key and one table of tokens; RBAC and NodeRestriction apply to them as in production
+identities() { # a key and a table of tokens; RBAC and NodeRestriction apply to the tokens as in production
   [[ ! -f $STATE/pki/tokens.csv ]] || return 0
   openssl ecparam -name prime256v1 -genkey -noout -out "$STATE/pki/service-accounts.key"
   local row user groups token
@@ -117,12 +117,12 @@ api_ready() { # curl: kubectl costs 0.2 s of CPU each time
 }
 
 control_plane() {
-  # no fsync: survives a killed process, not a killed machine, and that is what tests need
+  # no fsync: the data survives a killed process but not a power failure, which is enough for tests
   start etcd "$BIN/kubeone" etcd --data-dir "$STATE/etcd" --unsafe-no-fsync --log-level warn \
     --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
     --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
     --initial-cluster default=http://127.0.0.1:2380
-  # kubelet addresses: else logs and exec try to resolve the node's name
+  # kubelet addresses: otherwise logs and exec would resolve the node's name
   start kube-apiserver "$BIN/kubeone" kube-apiserver --etcd-servers http://127.0.0.1:2379 \
     --cert-dir "$STATE/pki" --bind-address "$NODE_IP" --advertise-address "$NODE_IP" --secure-port 6443 \
     --service-cluster-ip-range "$SERVICE_CIDR" --token-auth-file "$STATE/pki/tokens.csv" \
@@ -222,7 +222,7 @@ containerRuntimeEndpoint: unix://$SOCKET
 failSwapOn: false
 failCgroupV1: false
 imageGCHighThresholdPercent: 100
-# small, else a disk that is rather full taints the node
+# small thresholds: otherwise a nearly full disk taints the node
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, nodefs.inodesFree: 1%, imagefs.available: 1%}
 nodeStatusUpdateFrequency: 4s
 syncFrequency: 10s
@@ -318,7 +318,7 @@ load() {
     [[ -f $archive ]] || fail "no image archive $archive"
     name=$("$HERE/oci.py" name "$archive")
     ! grep -qxF "$name" <<<"$present" || continue
-    # Without the layers which are in the store already: after a change of our code that is nearly all of it.
+    # Without layers that the store has: after a change of our code it has nearly all of them.
     images content ls -q | "$HERE/oci.py" thin "$archive" | images images import - >>"$STATE/log/images.log" 2>&1 ||
       { tail -n 3 "$STATE/log/images.log" >&2; fail "importing $archive failed: $STATE/log/images.log"; }
     say "imported $name in $((SECONDS - start)) s"
@@ -328,9 +328,9 @@ load() {
 down() {
   local keep=0 mount group file
   if [[ ${1:-} == --keep-images ]]; then keep=1; elif [[ -n ${1:-} ]]; then usage; fi
-  # KILL: on TERM they wait up to 17 s for open watches, and their state goes anyway
+  # KILL: on TERM they wait up to 17 s for open watches, and their state is removed anyway
   stop KILL "$STATE"/run/{kubelet,kube-proxy,coredns,kube-scheduler,kube-controller-manager,kube-apiserver,etcd}.pid
-  if alive "$(pidfile containerd)"; then # while it lives, else its shims stay
+  if alive "$(pidfile containerd)"; then # while containerd runs, because its shims would stay otherwise
     images tasks ls -q | xargs -r -P4 -I{} ctr -a "$SOCKET" -n k8s.io tasks rm -f {} >/dev/null 2>&1 || true
     images containers ls -q | xargs -r ctr -a "$SOCKET" -n k8s.io containers rm >/dev/null 2>&1 || true
   fi
@@ -341,7 +341,7 @@ down() {
   while read -r group; do
     [[ ! -d $group/$NAME ]] || find "$group/$NAME" -depth -type d -exec rmdir {} \; 2>/dev/null || true
   done < <(cgroup_mounts)
-  # The paths which kubelet and CNI have hard-coded: only our files go, and folders when they are empty then.
+  # Paths that are hard-coded in kubelet and CNI: remove only our files, and folders that are then empty.
   find /var/log/containers -lname "$STATE/*" -delete 2>/dev/null || true
   for file in "/var/lib/cni/results/$NAME-"*; do rm -f "$file"; done
   rmdir /var/log/containers /var/lib/cni/{results,} /var/lib/kubelet/{device-plugins,} \
@@ -372,7 +372,7 @@ status() {
 }
 
 case $COMMAND in
-  up | down | load) # one at a time per name: pytest workers may all ask for the same cluster
+  up | down | load) # one at a time per name, because several pytest workers may start the same cluster
     mkdir -p "$CACHE/clusters"
     exec 9>"$CACHE/clusters/$NAME.lock"
     flock -w 300 9 || fail "another cluster.sh works on $NAME for 5 minutes already"

