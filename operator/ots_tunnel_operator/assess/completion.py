@@ -46,8 +46,13 @@ def is_completed(world: World) -> bool:
         return False
     if ended or was_completed(world):
         return True
-    has_passed = world.now > window.end_time.timestamp()
-    return has_passed and reports_completion(world) and _all_owners_report(world, description)
+    return end_has_passed(world) and reports_completion(world) and _all_owners_report(world, description)
+
+
+def end_has_passed(world: World) -> bool:
+    """Whether the object has an end time, and it has passed."""
+    window = world.resource.spec.source.tunnel.stream
+    return window is not None and window.end_time is not None and world.now > window.end_time.timestamp()
 
 
 def was_completed(world: World) -> bool:

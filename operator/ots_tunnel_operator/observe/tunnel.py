@@ -9,7 +9,7 @@ from typing import TypeVar
 from ots_tunnel.errors import ParameterInvalid, ResourceGone
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel_operator import names
-from ots_tunnel_operator.assess.completion import reports_completion, was_completed
+from ots_tunnel_operator.assess.completion import end_has_passed, reports_completion, was_completed
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, service_problem
@@ -79,7 +79,7 @@ class TunnelObserver:
             world.resource.undecided
             or kept.description.tunnel.tunnel_id != recorded
             or not is_initialised(kept.description)
-            or (reports_completion(world) and not was_completed(world))
+            or (end_has_passed(world) and reports_completion(world) and not was_completed(world))
         ):
             return None
         starting = _needs_checkpoints(world) and resource.recorded_snapshot.get("tunnelId") != recorded

@@ -1,5 +1,12 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from ots_tunnel.model import (
@@ -14,7 +21,8 @@ from ots_tunnel.model import (
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.worker.completion import Completion, completion
+from ots_tunnel.worker.completion import Completion, CompletionWatch, completion
+from tests.support.waiting import until
 
 
 def tunnel(*channels: tuple[str, ChannelStatus, str], stage: Stage = Stage.STREAM) -> TunnelDescription:
@@ -61,3 +69,59 @@ def test_before_the_stream_nothing_is_complete() -> None:
     early = tunnel(("a", S.TERMINATED, ""), stage=Stage.BASE)
 
     assert completion(early, ClientId("me"), set(), settled=True) is Completion.OPEN
+
+
+@dataclass
+class Client:
+    """A client whose tunnel has one channel; it belongs to another client."""
+
+    held: dict[ChannelId, Any] = field(default_factory=dict)
+    calls: int = 0
+    on_call: Any = None
+
+    async def describe_tunnel(self, *place: object) -> TunnelDescription:
+        self.calls += 1
+        if self.on_call is not None:
+            self.on_call()
+        return tunnel(("a", S.OPEN, "other"))
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[tuple[Any, CompletionWatch]]:
+        """The status of a worker without an end time, and its running watch."""
+        status = SimpleNamespace(completed=False, is_ready=True)
+        settings = SimpleNamespace(interval=0.001, end_us=None, table="t", tunnel_name="t", tunnel_id="t")
+        context = SimpleNamespace(client=self, client_id=ClientId("me"), settings=settings, status=status)
+        watch = CompletionWatch(cast(Any, context), lambda: self.held, lambda: None)
+        task = asyncio.create_task(watch.run())
+        try:
+            yield status, watch
+        finally:
+            task.cancel()
+
+
+async def test_a_worker_that_gains_a_channel_is_not_complete_any_more() -> None:
+    client = Client()
+    async with client.watched() as (status, watch):
+        await until(lambda: status.completed)
+        client.held[ChannelId("a")] = SimpleNamespace(end_reached=False)
+        watch.channel_gained()
+        assert not status.completed
+        status.completed = True
+        await until(lambda: not status.completed)
+
+
+async def test_a_channel_that_comes_during_the_check_counts() -> None:
+    client = Client()
+    client.on_call = lambda: client.held.update({ChannelId("a"): SimpleNamespace(end_reached=False)})
+    async with client.watched() as (status, _):
+        await until(lambda: client.calls == 1)
+        await asyncio.sleep(0.02)
+        assert (status.completed, client.calls) == (False, 1)
+
+
+async def test_a_complete_tunnel_without_an_end_time_is_described_once() -> None:
+    client = Client()
+    async with client.watched() as (status, _):
+        await until(lambda: status.completed)
+        await asyncio.sleep(0.02)
+        assert client.calls == 1

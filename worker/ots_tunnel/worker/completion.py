@@ -84,33 +84,49 @@ class CompletionWatch:
         self._context = context
         self._channels = channels
         self._on_complete = on_complete
+        self._checks = 0
 
     def __repr__(self) -> str:
         return f"CompletionWatch({self._context.client_id})"
 
-    async def run(self) -> None:
-        """Check until the tunnel is complete.
+    def channel_gained(self) -> None:
+        """A new channel has to be read first: what was found before holds no longer."""
+        self._context.status.completed, self._checks = False, 0
 
-        With an end time it runs until it is cancelled: a channel that is handed over has to reach the end time again.
+    async def run(self) -> None:
+        """Check until the task is cancelled; a new client knows nothing.
+
+        A complete tunnel without an end time is not described any more. With an end time it is, because a channel of
+        another client may end without a worker.
         """
-        context, settings, status, checks = self._context, self._context.settings, self._context.status, 0
-        while not status.completed or settings.end_us is not None:
+        settings, status = self._context.settings, self._context.status
+        self.channel_gained()
+        while True:
             await asyncio.sleep(settings.interval)
-            channels = self._channels()
-            done = {key for key, progress in channels.items() if progress.end_reached}
-            if len(done) < len(channels):
-                status.completed, checks = False, 0
-                continue
-            if not settings.tunnel_name or not status.is_ready:
-                continue
-            try:
-                tunnel = await context.client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
-            except (TransportError, ServiceError, CodecError):
-                continue  # the heartbeat reports what is wrong
-            checks += 1
-            self._apply(completion(tunnel, context.client_id, done, settled=checks > SETTLING_CHECKS))
-            if not done:
-                await asyncio.sleep(settings.interval * (CHECK_INTERVALS - 1))
+            if self._done() is None:
+                self.channel_gained()
+            elif settings.tunnel_name and status.is_ready and (settings.end_us is not None or not status.completed):
+                await self._check()
+
+    async def _check(self) -> None:
+        """Describe the tunnel and compare; a worker without channels pauses afterwards."""
+        context, settings = self._context, self._context.settings
+        try:
+            tunnel = await context.client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
+        except (TransportError, ServiceError, CodecError):
+            return  # the heartbeat reports what is wrong
+        done = self._done()
+        if done is None:
+            return  # a channel came during the call
+        self._checks += 1
+        self._apply(completion(tunnel, context.client_id, done, settled=self._checks > SETTLING_CHECKS))
+        if not done:
+            await asyncio.sleep(settings.interval * (CHECK_INTERVALS - 1))
+
+    def _done(self) -> Set[ChannelId] | None:
+        """The channels of this client if each has reached the end time; None if one has not."""
+        channels = self._channels()
+        return channels.keys() if all(progress.end_reached for progress in channels.values()) else None
 
     def _apply(self, found: Completion) -> None:
         context = self._context

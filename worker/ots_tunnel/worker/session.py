@@ -125,6 +125,7 @@ class Session:
             beat_soon=self._beat_due.set,
             end_worker=self._drain_after,
         )
+        self._watch = CompletionWatch(self._context, self._progress, self._drain_if_complete)
 
     def __repr__(self) -> str:
         return f"Session({self._client_id}, {len(self._channels)} channels)"
@@ -141,10 +142,9 @@ class Session:
             ParameterInvalid, TunnelExpired, PermissionDenied: the tunnel cannot be consumed.
         """
         self._status.client_id = self._client_id
-        watch = CompletionWatch(self._context, self._progress, self._drain_if_complete)
         try:
             async with asyncio.TaskGroup() as tasks:
-                watching = tasks.create_task(watch.run(), name="completion")
+                watching = tasks.create_task(self._watch.run(), name="completion")
                 try:
                     return await self._beat_until_end(tasks)
                 finally:
@@ -232,6 +232,7 @@ class Session:
                 error = last.progress.error if last is not None else None
                 task = ChannelTask(self._context, assignment.channels[channel_id], error)
                 self._channels[channel_id] = task
+                self._watch.channel_gained()
                 tasks.create_task(task.run(), name=f"events {channel_id}")
         for channel_id, task in self._channels.items():
             task.feed(machine.Notified(assignment.channels[channel_id]))

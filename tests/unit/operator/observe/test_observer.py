@@ -19,7 +19,8 @@ from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
-from ots_tunnel_operator.world import Failure, Resource, Table, Tunnel, Unread, World
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import Failure, Pod, Resource, Table, Tunnel, Unread, World
 from tests.support.objects import EMULATOR
 from tests.support.worlds import COPY, KEYS, NOW, SCHEMA, SETTINGS, channel, description, pod, recorded, resource, world
 
@@ -127,17 +128,35 @@ async def test_a_tunnel_that_is_waited_for_is_described_in_every_pass(
     assert service.calls == ["DescribeTunnel"] * 2
 
 
+def finished_worker() -> Pod:
+    """A worker that reports completed."""
+    found = pod("pod-1")
+    assert found.report is not None
+    return replace(found, report=replace(found.report, completed=True))
+
+
 async def test_completion_is_never_decided_by_a_description_older_than_the_reports() -> None:
     service = Service()
     cache = connected_cache(service)
-    finished = pod("pod-1")
-    assert finished.report is not None
-    finished = replace(finished, report=replace(finished.report, completed=True))
+    ended = {"startFrom": "Latest", "endTime": timestamp(NOW - 60)}
+    of = resource(recorded(), source__tunnel__type="Stream", source__tunnel__stream=ended)
 
-    for pods in ((finished,), (finished,), (pod("pod-1"),)):
-        await TunnelObserver(SETTINGS).observe(world(pods=pods, tunnel=Unread()), cache)
+    for pods in ((finished_worker(),), (finished_worker(),), (pod("pod-1"),)):
+        await TunnelObserver(SETTINGS).observe(world(of, pods=pods, tunnel=Unread()), cache)
 
     assert service.calls == ["DescribeTunnel"] * 2
+
+
+@pytest.mark.parametrize("stream", [{"startFrom": "Latest"}, {"startFrom": "Latest", "endTime": timestamp(NOW + 60)}])
+async def test_without_an_end_time_that_has_passed_a_finished_worker_costs_no_calls(stream: dict[str, str]) -> None:
+    service = Service()
+    cache = connected_cache(service)
+    of = resource(recorded(), source__tunnel__type="Stream", source__tunnel__stream=stream)
+
+    for _ in range(3):
+        await TunnelObserver(SETTINGS).observe(world(of, pods=(finished_worker(),), tunnel=Unread()), cache)
+
+    assert service.calls == ["DescribeTunnel"]
 
 
 async def test_an_endpoint_that_does_not_answer_gets_no_thread() -> None:
