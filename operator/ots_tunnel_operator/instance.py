@@ -56,4 +56,4 @@ async def within(seconds: float, call: Awaitable[R]) -> R:
         async with asyncio.timeout(seconds):
             return await call
     except TimeoutError as error:
-        raise ReadTimeout(f"not within {seconds:g} s") from error
+        raise ReadTimeout(f"no answer within {seconds:g} s") from error

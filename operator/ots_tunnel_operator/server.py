@@ -47,9 +47,9 @@ class Health:
         """Describe why the process is not alive; empty while it is."""
         still = time.monotonic() - self._tick
         if still > LOOP_SECONDS:
-            return f"no sign of life for {still:.0f} s"
+            return f"the event loop has not run for {still:.0f} s"
         oldest = self.metrics.oldest_pass()
-        return f"an object was not looked at for {oldest:.0f} s" if oldest > PASS_SECONDS else ""
+        return f"an object has had no pass for {oldest:.0f} s" if oldest > PASS_SECONDS else ""
 
 
 class HealthServer:

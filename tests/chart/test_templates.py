@@ -127,7 +127,7 @@ def test_images_reach_operator_and_objects(
     assert variables["OTS_OPERATOR_SPARK_IMAGE"] == spark_image
 
 
-def test_crd_is_that_of_the_models_and_stays(helm: Helm) -> None:
+def test_crd_equals_the_models_and_is_kept(helm: Helm) -> None:
     committed = yaml.safe_load((CHART.parents[1] / "crds" / "ots-tunnel.dev_tablestoretunnels.yaml").read_text())
 
     crd = one(helm.template(), "CustomResourceDefinition")
@@ -136,7 +136,7 @@ def test_crd_is_that_of_the_models_and_stays(helm: Helm) -> None:
     assert crd == committed
 
 
-def test_crd_goes_when_told_so(helm: Helm) -> None:
+def test_crd_is_deleted_without_keep(helm: Helm) -> None:
     crd = one(helm.template("crds.keep=false"), "CustomResourceDefinition")
 
     assert "annotations" not in crd["metadata"]

@@ -19,7 +19,7 @@ DRIVER = "flights-snapshot-driver"
 
 
 @pytest.mark.timeout(600)
-def test_spark_copies_what_is_there_and_workers_what_changes(cluster: Cluster, run_scenario: RunScenario) -> None:
+def test_spark_copies_existing_rows_and_workers_the_changes(cluster: Cluster, run_scenario: RunScenario) -> None:
     result = run_scenario(engine="spark", disturbed=False)
 
     assert sum(result.changes.values()) > 0

@@ -98,7 +98,7 @@ def wait_until(what: str, look: Callable[[], Any], seconds: float, explain: Call
     """Evaluate a condition once a second until it is true.
 
     Raises:
-        DemoError: not within `seconds`; says what was waited for and, with `explain`, what there is instead.
+        DemoError: `seconds` are over; the message names the condition and, with `explain`, the present state.
     """
     deadline = time.monotonic() + seconds
     while True:

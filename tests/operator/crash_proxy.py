@@ -179,7 +179,7 @@ class CrashProxy:
                         answer.connection.transport.abort()
                     raise
         except ClientError as error:
-            return web.Response(status=502, text=f"the proxy reached nobody: {error}")
+            return web.Response(status=502, text=f"the proxy cannot reach the server: {error}")
 
     def _count(self, request: web.Request) -> tuple[Moment, Callable[[], None]] | None:
         with self._lock:

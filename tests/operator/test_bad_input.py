@@ -32,7 +32,7 @@ class Bad:
     says: tuple[str, ...]
 
 
-NOBODY = "http://nobody"
+UNREACHABLE = "http://unreachable"
 OTHER_SERVER = "http://other-server"
 
 
@@ -78,13 +78,13 @@ CASES: dict[str, Bad] = {
         ("spec.source.instance 'elsewhere'", "correct"),
     ),
     "silent-source": Bad(
-        {"source__endpoint": NOBODY},
+        {"source__endpoint": UNREACHABLE},
         "TunnelReady",
         "EndpointUnreachable",
         ("spec.source.endpoint 'http://127.0.0.1:", "correct the endpoint"),
     ),
     "silent-sink": Bad(
-        {"sink__tablestore__endpoint": NOBODY},
+        {"sink__tablestore__endpoint": UNREACHABLE},
         "SinkReady",
         "EndpointUnreachable",
         ("spec.sink.tablestore.endpoint 'http://127.0.0.1:", "correct the endpoint"),
@@ -152,7 +152,7 @@ def silent() -> Iterator[str]:
 
 
 def _changes(scene: OperatorScene, name: str, bad: Bad, silent: str) -> dict[str, Any]:
-    places = {NOBODY: silent, OTHER_SERVER: scene.service.admin_url}
+    places = {UNREACHABLE: silent, OTHER_SERVER: scene.service.admin_url}
     own = {"source__tunnel__name": name, "sink__tablestore__table": f"copy_of_{name.replace('-', '_')}"}
     given = {path: places.get(value, value) if isinstance(value, str) else value for path, value in bad.changes.items()}
     return own | given
@@ -164,7 +164,7 @@ def _without(state: Document, name: str) -> Document:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_named_and_nothing_is_made(scene: OperatorScene, silent: str, name: str) -> None:
+def test_a_mistake_is_reported_and_nothing_is_created(scene: OperatorScene, silent: str, name: str) -> None:
     bad = CASES[name]
     before = end_state(scene)
     scene.create(name, **_changes(scene, name, bad, silent))
@@ -200,7 +200,7 @@ def test_a_wrong_field_is_refused_at_apply(scene: OperatorScene) -> None:
     assert difference(before, end_state(scene)) == ""
 
 
-def test_others_go_on_meanwhile(scene: OperatorScene, silent: str) -> None:
+def test_other_objects_keep_working(scene: OperatorScene, silent: str) -> None:
     tunnels = len(scene.service.call("state")["instances"][0]["tunnels"])
     for name, bad in CASES.items():
         scene.create(f"all-{name}", **_changes(scene, f"all-{name}", bad, silent))

@@ -107,7 +107,7 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.sink.tablestore.table",
         "sink.tablestore.table must not be source.table of the same instance",
     ),
-    "deletion of somebody else's tunnel": (
+    "deletion of a tunnel of another owner": (
         {"deletionPolicy": "Delete"},
         {"deletionPolicy": "Delete", "source__tunnel__managementPolicy": "UseExisting"},
         "spec.deletionPolicy",

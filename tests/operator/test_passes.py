@@ -97,7 +97,7 @@ async def test_scale_zero_and_suspend_reach_the_workers(scene: PassScene) -> Non
 SUSPEND = '{"spec":{"suspend":true}}'
 
 
-async def test_somebody_else_s_change_of_the_deployment_is_taken_back(scene: PassScene) -> None:
+async def test_another_client_s_change_of_the_deployment_is_reverted(scene: PassScene) -> None:
     scene.secret()
     scene.apply()
     await scene.running()
@@ -172,7 +172,7 @@ async def test_bad_input_is_named_and_leaves_everything_as_it_was(
     assert after == before
 
 
-async def test_an_object_heals_when_its_secret_comes(scene: PassScene) -> None:
+async def test_an_object_recovers_when_its_secret_is_created(scene: PassScene) -> None:
     scene.apply()
     await scene.step()
     assert scene.condition("CredentialsValid")[:2] == ("False", "SecretNotFound")
@@ -183,7 +183,7 @@ async def test_an_object_heals_when_its_secret_comes(scene: PassScene) -> None:
     assert scene.condition("CredentialsValid")[0] == "True"
 
 
-async def test_rows_in_the_destination_are_refused_and_nothing_is_made(scene: PassScene) -> None:
+async def test_rows_in_the_destination_are_refused_and_nothing_is_created(scene: PassScene) -> None:
     fill(scene.emulator, "flights_copy", deviation_seconds=9_223_372_036_854)
     scene.secret()
     scene.apply()
@@ -277,7 +277,7 @@ async def test_a_tunnel_of_another_type_is_not_adopted(scene: PassScene) -> None
     assert scene.stored()["tables"] == ["flights"]
 
 
-async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene: PassScene) -> None:
+async def test_a_moved_tunnel_without_its_destination_is_not_resumed(scene: PassScene) -> None:
     scene.secret()
     client = await client_of(scene)
     tunnel_id = await client.create_tunnel("flights", "flights-copy", TunnelType.BaseAndStream)
@@ -298,7 +298,7 @@ async def test_a_moved_tunnel_without_its_destination_is_not_gone_on_with(scene:
     assert scene.stored()["tables"] == ["flights"]
 
 
-async def test_a_tunnel_that_vanished_is_never_made_anew(scene: PassScene) -> None:
+async def test_a_vanished_tunnel_is_never_created_again(scene: PassScene) -> None:
     scene.secret()
     scene.apply()
     await scene.running()

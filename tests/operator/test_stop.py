@@ -37,7 +37,7 @@ def swallowing_endpoint() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_an_endpoint_that_swallows_calls_does_not_hold_up_the_end(api_server: ApiServer, tmp_path: Path) -> None:
+def test_an_endpoint_that_never_answers_does_not_delay_the_exit(api_server: ApiServer, tmp_path: Path) -> None:
     api = KubeApi(api_server.kubeconfig)
     api.create_namespace(NAMESPACE)
     data = {key: base64.b64encode(b"x").decode() for key in ("accessKeyId", "accessKeySecret")}
@@ -70,7 +70,7 @@ def test_an_endpoint_that_swallows_calls_does_not_hold_up_the_end(api_server: Ap
         assert '"holderIdentity":""' in lease
 
 
-def test_a_standby_ends_as_well_and_leaves_the_lease_alone(api_server: ApiServer, tmp_path: Path) -> None:
+def test_a_standby_ends_too_and_leaves_the_lease_unchanged(api_server: ApiServer, tmp_path: Path) -> None:
     namespace = "standby"
     api_server.must("create", "namespace", namespace)
     spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": "2026-11-01T00:00:00.000000Z"}
