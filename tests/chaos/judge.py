@@ -5,7 +5,7 @@ writes is matched with what it read, entry by entry:
 
 - a session writes the entries of a key in their order and leaves none out; only the last one may come again at once,
   when its answer was lost;
-- it begins at the durable checkpoint, and a checkpoint is stored only when every entry before it has
+- it begins at the durable checkpoint, and a checkpoint is stored only after every entry before it has
   been written (docs/architecture.md rule 1);
 - an entry is written by two sessions only if the worker of the earlier one was struck: killed or paused;
 - a session writes nothing after the channel was reported closed, or another one has begun (docs/architecture.md
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from tests.chaos.changes import is_removal
 from tests.chaos.ledger import Change, Entry, Opened, Read, Reported, Stored, Written
 
-#: Violations of each kind that are kept in full; all are counted.
+#: Violations of each kind that are kept in full; the others are only counted.
 KEPT = 5
 
 #: Identity of what is delivered: channel and position in its log, or channel and key for base data.
@@ -83,7 +83,7 @@ class _Session:
             self.entries.setdefault(key, []).append(_Delivery(place, action, change, number))
 
     def drop_last_page(self) -> None:
-        """Forget a page whose answer was lost; it is read again."""
+        """Remove a page whose answer was lost; it is read again."""
         self.pages.pop()
         self.open_entries.pop()
         for entries in self.entries.values():
@@ -94,7 +94,7 @@ class _Session:
         return bool(self.pages) and self.open_entries[-1] == len(self.pages[-1].rows)
 
     def unwritten_before(self, token: str) -> int | None:
-        """Entries before a token that are not written; None if the session never came to that token."""
+        """Entries before a token that are not written; None if the session never reached that token."""
         unwritten, total = (0 if token == self.start else None), 0
         for page, left in zip(self.pages, self.open_entries, strict=True):
             total += left
@@ -109,7 +109,7 @@ class Verdict:
 
     violations: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    """Name -> how often it happened; violations by their kind."""
+    """Name -> number of occurrences; violations by their kind."""
 
     def violate(self, kind: str, text: str) -> None:
         self.counts[f"violation: {kind}"] += 1
@@ -166,7 +166,7 @@ class Judge:
         return self.verdict
 
     def _strikes_at(self, strike: Strike) -> None:
-        """Count strikes at workers that hold a channel; others have nothing to lose."""
+        """Count strikes at workers that hold a channel; a strike at another one tests nothing."""
         under_way = sum(sum(held.open_entries) for held in self._latest.values() if held.who == strike.who)
         self.verdict.counts["strikes with entries read and not written"] += under_way > 0
         self.verdict.counts["entries read and not written at strikes"] += under_way
@@ -174,7 +174,7 @@ class Judge:
     def _reads(self, page: Read) -> None:
         session = self._session_of(page)
         if session is None:
-            # The reader does not know yet that the channel was taken away: harmless unless it writes the page.
+            # The reader has not been notified yet that it lost the channel: harmless unless it writes the page.
             self.verdict.counts["pages read by one who does not own the channel"] += 1
             return
         session.add(page)
@@ -201,7 +201,7 @@ class Judge:
     def _begin(self, page: Read) -> _Session:
         session = _Session(len(self._sessions), page.who, page.client, page.channel, page.t, page.token)
         if page.token != self._durable.get(page.channel):
-            self.verdict.violate("start", f"{session} begins elsewhere than at the durable checkpoint")
+            self.verdict.violate("start", f"{session} does not begin at the durable checkpoint")
         before = self._latest.get(page.channel)
         if before is not None:
             self.verdict.counts["hand-overs to another process"] += before.who != page.who
@@ -226,7 +226,7 @@ class Judge:
             return
         unwritten = session.unwritten_before(stored.token)
         if unwritten is None:
-            self.verdict.violate("checkpoint", f"{session} stores a token that it has not come to")
+            self.verdict.violate("checkpoint", f"{session} stores a token that it has not reached")
         elif unwritten:
             self.verdict.violate("checkpoint", f"{session} stores one with {unwritten} entries before it unwritten")
 

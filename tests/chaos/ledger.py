@@ -78,7 +78,7 @@ Entry = Read | Opened | Stored | Reported | Written
 
 
 def parse(lines: Iterable[str]) -> Iterator[Entry]:
-    """The ledger; it has only writes to the instance of the copy."""
+    """The entries of a ledger; of writes, only those to the instance of the copy."""
     for line in lines:
         entry = _entry(json.loads(line))
         if entry is not None:

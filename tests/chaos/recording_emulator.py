@@ -1,7 +1,7 @@
 """An emulator process that records the calls of workers in the order of execution.
 
-A line of JSON per executed call, in the form of `ledger`. Refused calls are not in it; calls whose answers were lost
-are. SIGUSR1 cuts all connections.
+A line of JSON per executed call, in the form of `ledger`. It omits refused calls and includes calls
+whose answers were lost. SIGUSR1 cuts all connections.
 
 Usage: recording_emulator.py LEDGER OPTIONS, where OPTIONS are JSON: instances, keys (AccessKey ids), settings.
 """

@@ -1,4 +1,4 @@
-"""`ots-tunnel` without one of its safeguards, which the chaos tests have to notice.
+"""`ots-tunnel` without one of its safeguards; the chaos tests have to notice each missing one.
 
 Usage: python -m tests.chaos.sabotage KIND ARGUMENTS OF OTS-TUNNEL
 """

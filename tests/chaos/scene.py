@@ -1,4 +1,4 @@
-"""One run of chaos: two instances of an emulator, a table and its copy, writers, workers, and the strikes at them."""
+"""One run of chaos: two instances of an emulator, a table and its copy, writers, workers, and strikes at workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WRITERS = 3
 BATCH = 12
 #: Seconds between two batches of a writer.
 PACE = 0.25
-#: Seconds of every write, so that a strike meets an unfinished one.
+#: Seconds that every write takes, so that a strike hits an unfinished one.
 WRITE_SECONDS = 0.05
 #: Seconds that a worker waits for the answer to its first heartbeat after a pause.
 LATE_ANSWER = 2.0
@@ -144,7 +144,7 @@ class Run:
         return (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage != Stage.INIT
 
     async def endure(self, events: tuple[Event, ...], length: float) -> None:
-        """Let workers copy and writers write while the events of a schedule happen."""
+        """Run workers and writers while the events of a schedule happen."""
         assert self.processes is not None
         await asyncio.gather(*(self.processes.start(worker) for worker in range(WORKERS)))
         await self._until_every_worker_has_channels()
@@ -198,7 +198,7 @@ class Run:
             await client.close()
 
     async def _until_every_worker_has_channels(self) -> None:
-        """Wait until every worker holds channels, so that a strike meets work."""
+        """Wait until every worker holds channels, so that a strike interrupts work."""
         async with asyncio.timeout(SPREADING):
             while True:
                 owners = {each["owner"] for each in (await self.tunnel())["channels"] if each["status"] == "OPEN"}
@@ -216,7 +216,7 @@ class Run:
             case Blow.PAUSE:
                 self.processes.stop(event.worker)
                 await asyncio.sleep(event.seconds)
-                # It learns late that it is not a client any more: only its fence can stop it.
+                # The notice that it is no client any more comes late: only its fence can stop it.
                 await self._post(
                     "/faults",
                     operation="Heartbeat",

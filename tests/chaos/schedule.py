@@ -20,8 +20,8 @@ FIRST_STRIKE: Final = (11.0, 13.0)
 LAST_STRIKE: Final = 102.0
 WORKERS: Final = 4
 #: Seconds between two strikes at workers, between two splits or merges, and between two faults of the service.
-STRIKES, LEVERS, FAULTS = (6.0, 9.0), (3.0, 6.0), (3.0, 7.0)
-#: Longer than the heartbeat timeout, by more than the interval at times: the channels may have a new owner, or not yet.
+STRIKES, REPARTITIONS, FAULTS = (6.0, 9.0), (3.0, 6.0), (3.0, 7.0)
+#: Longer than the heartbeat timeout, sometimes by more than the interval: the channels may or may not have a new owner.
 PAUSE: Final = (15.0, 22.0)
 #: Seconds until a killed worker is started again.
 AWAY: Final = (0.5, 4.0)
@@ -66,14 +66,14 @@ def plan(seed: int, length: float = LENGTH, last_strike: float = LAST_STRIKE) ->
     chance = random.Random(seed)
     events = [
         *_strikes(chance, last_strike),
-        *_steadily(chance, LEVERS, length, _lever),
-        *_steadily(chance, FAULTS, length, _trouble),
+        *_steadily(chance, REPARTITIONS, length, _repartition),
+        *_steadily(chance, FAULTS, length, _fault),
     ]
     return tuple(sorted(events, key=lambda event: event.at))
 
 
 def _strikes(chance: random.Random, until: float) -> list[Event]:
-    """Kills and pauses; one worker at least is always up and left alone."""
+    """Kills and pauses; at least one worker is always up and not struck."""
     free_at = [0.0] * WORKERS
     events: list[Event] = []
     at = chance.uniform(*FIRST_STRIKE)
@@ -104,11 +104,11 @@ def _steadily(
     return events
 
 
-def _lever(chance: random.Random, at: float) -> Event:
+def _repartition(chance: random.Random, at: float) -> Event:
     return Event(at, chance.choice([Blow.SPLIT, Blow.MERGE]))
 
 
-def _trouble(chance: random.Random, at: float) -> Event:
+def _fault(chance: random.Random, at: float) -> Event:
     blow = chance.choice(
         [
             Blow.CUT,

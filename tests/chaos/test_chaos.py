@@ -41,10 +41,10 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     print(f"caught up in {caught_up - stopped:.1f} s, {time.monotonic() - began:.1f} s in all; {comparison}")
     assert verdict.violations == []
     assert comparison.equal, comparison
-    assert after.equal, "something came late"
+    assert after.equal, "a write took effect late"
     assert run.processes.ended == []
     assert codes == [0] * WORKERS
-    # The schedule met workers with work.
+    # The schedule struck workers that held channels.
     counts = verdict.counts
     assert len(run.processes.strikes) == blows[Blow.KILL] + blows[Blow.PAUSE]
     assert counts["rows written"] > ROWS + counts["changes acknowledged to writers"]

@@ -64,7 +64,7 @@ def first_session() -> LedgerBuilder:
     return LedgerBuilder().open("w1").read("w1", 0, [A1, B1, A2])
 
 
-def test_a_session_in_order_is_right() -> None:
+def test_an_ordered_session_has_no_violation() -> None:
     ledger = first_session().write("w1", A1, B1).write("w1", A2).store("w1", "3").report("w1", "CLOSE")
     verdict = ledger.open("w2", "3").read("w2", 3, [A3]).write("w2", A3).store("w2", "4").judged(acknowledged={"a": 4})
 
@@ -73,7 +73,7 @@ def test_a_session_in_order_is_right() -> None:
     assert verdict.counts["hand-overs to another process"] == 1
 
 
-def test_an_answer_that_was_lost_may_bring_the_same_again() -> None:
+def test_a_lost_answer_allows_a_repetition() -> None:
     ledger = first_session().write("w1", A1, B1).write("w1", A1, B1).write("w1", A2)
 
     verdict = ledger.read("w1", 3, [A3], "lost").read("w1", 3, [A3]).write("w1", A3).judged()
@@ -82,7 +82,7 @@ def test_an_answer_that_was_lost_may_bring_the_same_again() -> None:
     assert verdict.counts["pages read again after a lost answer"] == 1
 
 
-def test_a_killed_worker_may_be_repeated_and_no_other() -> None:
+def test_only_entries_of_a_struck_worker_may_be_repeated() -> None:
     ledger = first_session().write("w1", A1, B1).store("w1", "0")
     ledger.open("w2", "0").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
 
@@ -110,7 +110,7 @@ def test_each_violation_is_named(ledger: LedgerBuilder, kind: str) -> None:
     assert kind in kinds(ledger.judged())
 
 
-def test_an_old_write_over_a_new_one_is_seen() -> None:
+def test_an_old_write_over_a_new_one_is_found() -> None:
     ledger = first_session().write("w1", A1, B1).open("w2").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
     struck = Strike("w1", 3.5)
 
@@ -118,7 +118,7 @@ def test_an_old_write_over_a_new_one_is_seen() -> None:
     assert "old over new" in kinds(ledger.write("w1", A2).judged(struck))
 
 
-def test_a_checkpoint_after_the_hand_over_is_seen() -> None:
+def test_a_checkpoint_after_the_hand_over_is_found() -> None:
     ledger = first_session().write("w1", A1, B1, A2).open("w2").read("w2", 0, [A1, B1, A2]).write("w2", A1, B1, A2)
 
     assert "old checkpoint" in kinds(ledger.store("w1", "3").judged(Strike("w1", 3.5)))
@@ -132,7 +132,7 @@ def test_reading_without_owning_is_harmless_and_writing_is_not() -> None:
     assert kinds(ledger.write("w1", A3).judged()) == {"old over new", "order"}
 
 
-def test_what_was_never_read_is_lost() -> None:
+def test_an_entry_that_was_never_read_is_lost() -> None:
     ledger = first_session().write("w1", A1, B1, A2)
 
     assert ledger.judged(acknowledged={"a": 3, "b": 2}).violations == []

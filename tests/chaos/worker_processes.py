@@ -1,6 +1,6 @@
 """Worker processes, `ots-tunnel run`, that copy from one instance into another; they are killed, stopped and started.
 
-Every process has a name and an AccessKey id of its own, by which the ledger knows it.
+Every process has its own name and AccessKey id, which identify it in the ledger.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ SOURCE: Final = "source"
 TABLE: Final = "events"
 TUNNEL: Final = "chaos"
 INTERVAL, TIMEOUT = 5, 14
-#: Starts of one worker that have a key.
+#: Keys per worker, which limits its starts.
 STARTS = 12
 #: Actions in the log that come before a repeat.
 COMPLAINTS = ("channel_failed", "channel_abandoned", "client_gone", "heartbeat_failed")
-#: Seconds a worker may take to end in order.
+#: Deadline in seconds for the drain of a worker.
 LEAVING = 40
 
 
@@ -51,7 +51,7 @@ class WorkerProcesses:
     """The worker processes of one run.
 
     Args:
-        command: what runs a worker in place of the real program; its arguments follow.
+        command: runs a worker in place of the real program; its arguments follow.
     """
 
     def __init__(self, endpoint: str, tunnel_id: str, folder: Path, command: tuple[str, ...] = ()) -> None:
@@ -120,7 +120,7 @@ class WorkerProcesses:
         ]
 
     async def leave(self) -> list[int]:
-        """End all workers in order; their exit codes."""
+        """Drain all workers; return their exit codes."""
         for worker, process in self._processes.items():
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)

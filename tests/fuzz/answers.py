@@ -1,4 +1,4 @@
-"""Checks of answers against what the service can answer: headers, signature, message, code, readable rows."""
+"""Checks that the service could have sent an answer: headers, signature, message, code, readable rows."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _check_error(status: int, body: bytes) -> None:
     try:
         error = table_pb2.Error.FromString(body)
     except DecodeError as cause:
-        raise WrongAnswer(f"status {status} with a body that is no Error: {body[:200]!r}") from cause
+        raise WrongAnswer(f"status {status} with a body that is not an Error: {body[:200]!r}") from cause
     _check_refusal(error)
     if status not in _REFUSALS:
         raise WrongAnswer(f"status {status}, {error.code}: {error.message}")

@@ -84,7 +84,7 @@ def mutate_fields(rng: random.Random, body: bytes, depth: int = 0) -> bytes:
     return join(fields[:place]) + _CHANGES[rng.randrange(len(_CHANGES))](rng, fields[place]) + join(fields[place + 1 :])
 
 
-#: What becomes of one field.
+#: Mutations of one field.
 _CHANGES: tuple[Callable[[random.Random, Field], bytes], ...] = (
     lambda rng, field: b"",
     lambda rng, field: join([field, field]),
@@ -110,7 +110,7 @@ def _odd_field(rng: random.Random, number: int) -> bytes:
             return nested
         case 2:  # a number that takes more bytes than it needs, or never ends
             return varint(number << 3) + b"\x80" * rng.choice((3, 9, 10, 30)) + b"\x00"
-        case 3:  # more than there is
+        case 3:  # a length beyond the end
             return varint(number << 3 | 2) + varint(rng.choice((2**31 - 1, 2**32, 2**63, 1000)))
         case _:  # wire types that do not exist, field number 0
             return bytes((rng.choice((6, 7, 0, number << 3 & 0xFF | 6)),))

@@ -32,11 +32,11 @@ from tests.fuzz.rows import INT_MAX, WireCell, WireRow
 from tests.fuzz.world import World
 from tests.support.emulator_driver import Driver
 
-#: Requests before everything is set up anew: they delete tables and end channels.
+#: Requests before the world is rebuilt: they delete tables and end channels.
 ROUND = 250
-#: Requests before everything that is left is read.
+#: Requests between two reads of all remaining content.
 SURVEY = 50
-#: No answer takes this long, whatever the machine is busy with.
+#: Most seconds for an answer, generous enough for a busy machine.
 PATIENCE = 5.0
 _START = 1_700_000_000.0
 
@@ -91,7 +91,7 @@ class Tally:
 
 
 class Campaign:
-    """One run; `send` is how requests reach the emulator of `driver`, by default without HTTP."""
+    """One run; `send` delivers requests to the emulator of `driver`, by default without HTTP."""
 
     def __init__(self, seed: int, driver: Driver | None = None, send: Send | None = None) -> None:
         self._odd_paths = send is None
@@ -113,7 +113,7 @@ class Campaign:
 
     async def _round(self, start: int, end: int) -> None:
         rng = random.Random(self.tally.seed * 1_000_003 + start)
-        # Ids of tunnels and clients are part of requests, so they must repeat as well.
+        # Ids of tunnels and clients are part of requests, so they must be reproducible, too.
         with mock.patch.object(uuid, "uuid4", side_effect=lambda: uuid.UUID(int=rng.getrandbits(128), version=4)):
             clock = self.driver.clock
             clock.advance(_START + start * 100 - clock.now())
@@ -146,7 +146,7 @@ class Campaign:
         (self.tally.succeeded if fit else self.tally.refused)[case.path] += 1
 
     async def _look_at_everything(self, number: int) -> None:
-        """Read everything that the requests have left."""
+        """Read all content that remains after the requests."""
         try:
             await survey(self.driver)
             if self._complaints.texts:

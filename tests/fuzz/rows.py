@@ -193,7 +193,7 @@ def _resembling(rng: random.Random, value: bytes | None) -> bytes:
 
 
 def mutate_row(rng: random.Random, row: WireRow) -> WireRow:
-    """One change of a row; checksums stay correct unless the change is about them."""
+    """One change of a row; checksums stay correct unless they are what is changed."""
     return rng.choice(_ROW_CHANGES)(rng, row)
 
 

@@ -1,4 +1,4 @@
-"""Every request is answered as by the service: with a success or a refusal that clients can read."""
+"""Every request gets an answer that the service could give: a success, or a refusal that clients can read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fuzz.campaign import ROUND, Campaign, Memory, Tally
 from tests.fuzz.world import World
 from tests.support.emulator_driver import Driver
 
-#: What one run may leave behind: fewer small blocks than requests, and no bodies.
+#: Allowed growth of memory in one run: fewer small blocks than requests, and no bodies.
 BLOCKS_PER_REQUEST = 1.0
 RESIDENT_BYTES = 32 << 20
 
@@ -58,7 +58,7 @@ async def test_many_mutated_requests_are_answered(seed: int) -> None:
     check_memory(tally)
 
 
-async def test_the_requests_are_right_before_they_are_made_wrong() -> None:
+async def test_requests_are_valid_before_their_mutation() -> None:
     driver = Driver()
     world = World(driver)
     await world.build()

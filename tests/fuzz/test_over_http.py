@@ -1,4 +1,4 @@
-"""The same over a real connection, and what HTTP adds: broken heads, lengths, chunks, slow and vanished clients."""
+"""Mutated requests over a real connection, and bad HTTP: heads, lengths, chunks, slow and vanished clients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.emulator_driver import CREDENTIALS, Driver
 
 @pytest_asyncio.fixture
 async def driver() -> AsyncIterator[Driver]:
-    """An emulator with one table behind a port, whose log stays without tracebacks."""
+    """An emulator with one table behind a port; its log must have no traceback."""
     driver = Driver()
     await driver.create_table()
     with Complaints().listening() as complaints:
@@ -48,7 +48,7 @@ def list_table(driver: Driver) -> HttpRequest:
 
 
 async def good_call(driver: Driver) -> None:
-    """A new connection is answered, whatever happened on others."""
+    """A call on a new connection, which must be answered whatever happened on others."""
     async with connected(driver.emulator.endpoint) as wire:
         await wire.send(encode(list_table(driver)))
         check_good(await wire.answer())
@@ -158,7 +158,7 @@ async def test_hostile_http_is_refused_or_cut_off(driver: Driver, what: str) -> 
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "HEAD", "OPTIONS", "DELETE", "PATCH", "TRACE"])
-async def test_other_methods_are_refused_in_the_services_words(driver: Driver, method: str) -> None:
+async def test_other_methods_are_refused_in_the_services_form(driver: Driver, method: str) -> None:
     request = list_table(driver)
     async with connected(driver.emulator.endpoint) as wire:
         await wire.send(encode(request, method=method, extra=b"connection: close\r\n"))
@@ -172,7 +172,7 @@ async def test_other_methods_are_refused_in_the_services_words(driver: Driver, m
     assert table_pb2.Error.FromString(response.body).code == "OTSMethodNotAllowed"
 
 
-async def test_a_long_body_is_refused_in_the_services_words(driver: Driver) -> None:
+async def test_a_long_body_is_refused_in_the_services_form(driver: Driver) -> None:
     request = list_table(driver)
     async with connected(driver.emulator.endpoint) as wire:
         await wire.send(encode(HttpRequest(request.path, request.headers, bytes((5 << 20) + 1))))
@@ -219,7 +219,7 @@ async def test_chunked_bodies_are_read(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("share", [1, 20, 150, -1])
-async def test_slow_clients_keep_nobody_waiting(driver: Driver, share: int) -> None:
+async def test_slow_clients_delay_no_other_client(driver: Driver, share: int) -> None:
     data = encode(list_table(driver))
     wires = [connected(driver.emulator.endpoint) for _ in range(20)]
     slow = [await wire.__aenter__() for wire in wires]
@@ -258,7 +258,7 @@ async def test_a_deflate_bomb_is_refused_before_it_unfolds(driver: Driver) -> No
         assert (await wire.answer()).status == 413
 
 
-async def test_the_end_of_a_connection_is_told_from_an_answer() -> None:
+async def test_the_end_of_a_connection_is_not_taken_for_an_answer() -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
-#: No answer and no end of a connection takes this long.
+#: Deadline in seconds for an answer or the end of a connection.
 DEADLINE = 10.0
 
 
@@ -70,7 +70,7 @@ class Wire:
         while line := (await self._reader.readuntil(b"\r\n"))[:-2]:
             name, _, value = line.decode("utf-8", "surrogateescape").partition(":")
             headers[name.strip().lower()] = value.strip()
-        if status < 200:  # "go on"
+        if status < 200:  # an interim answer, such as 100 Continue
             return await self._read()
         body = await self._reader.readexactly(int(headers.get("content-length", "0")))
         return HttpResponse(status, headers, body)

@@ -53,7 +53,7 @@ _UPDATES = (
     WireCell(b"n1", integer(1), 4),
     WireCell(b"z", text(b"put")),
 )
-#: Rows of every kind of change, for both tables: what PlainBuffer mutations start from.
+#: Rows of every kind of change, for both tables: the samples of PlainBuffer mutations.
 ROWS: tuple[WireRow, ...] = (
     WireRow(key_of(1), _CELLS),
     WireRow(key_of(2), _UPDATES),
@@ -205,7 +205,7 @@ class World:
         return samples
 
     async def _stream_samples(self, table_name: str) -> list[Sample]:
-        """The calls of direct stream readers, as far as the emulator has them."""
+        """The calls of direct stream readers that the emulator supports."""
         stream_id = (await self.driver.call("DescribeTable", table_name=table_name)).stream_details.stream_id
         shard, iterator, done = "shard", "iterator", True
         try:
@@ -223,7 +223,7 @@ class World:
         ]
 
     async def _transaction_samples(self) -> list[Sample]:
-        """Local transactions, as far as the emulator has them."""
+        """The calls of local transactions that the emulator supports."""
         if "StartLocalTransaction" not in TABLE_OPERATIONS:
             return []
         operations = {name: TABLE_OPERATIONS[name] for name in TABLE_OPERATIONS if name.endswith("Transaction")}

@@ -31,7 +31,7 @@ HEARTBEAT_TIME = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
 LIST_TABLE_TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
 
 
-def test_checksums_grow_part_by_part() -> None:
+def test_checksums_are_computed_part_by_part() -> None:
     """The worked example of docs/protocol.md 3.2."""
     stamp = bytes.fromhex("7b68e5cf8b010000")
     age = crc8(bytes.fromhex("001e00000000000000"), crc8(b"age"))
@@ -127,7 +127,7 @@ class Service:
 
 
 def first_of_its_time(vector: Vector) -> bytes:
-    """A record whose row index is 0: every change of the emulator has a time of its own."""
+    """A record whose row index is 0: every change of the emulator has its own commit time."""
     return vector.wire[:-6] + bytes(4) + vector.wire[-2:]
 
 

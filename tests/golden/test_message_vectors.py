@@ -103,7 +103,7 @@ def schema_of_module(serialized: bytes) -> Schema:
 
 
 def schema_of_proto(text: str) -> Schema:
-    """The same, read from the .proto file; it uses few of the language's forms, others raise."""
+    """The schema in a .proto file, in the same form; syntax that our files do not use raises."""
     found: Schema = {}
     path: list[str] = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -124,7 +124,7 @@ def schema_of_proto(text: str) -> Schema:
 
 
 @pytest.mark.parametrize("module", [tunnel_pb2, table_pb2], ids=["tunnel", "table"])
-def test_generated_module_says_what_its_proto_file_says(module: object) -> None:
+def test_a_generated_module_equals_its_proto_file(module: object) -> None:
     descriptor = module.DESCRIPTOR  # type: ignore[attr-defined]
     proto = Path(ots_tunnel.protocol.__path__[0]) / Path(descriptor.name).name
 

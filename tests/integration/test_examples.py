@@ -28,7 +28,7 @@ def scene(tmp_path: Path) -> Iterator[VerifyScene]:
 
 
 class Program:
-    """An example that runs; `wait_for` reads on until a line holds a text."""
+    """A running example; `wait_for` reads its output until a line contains a text."""
 
     def __init__(self, name: str, scene: VerifyScene) -> None:
         arguments = [scene.emulator.endpoint, INSTANCE, "test-id", "test-secret", SOURCE]
@@ -85,5 +85,5 @@ def test_the_stream_sample(scene: VerifyScene) -> None:
         program.close()
 
     text = "".join(program.lines)
-    assert "'k00001'" not in text, "it was there before"
+    assert "'k00001'" not in text, "the record existed before the start"
     assert "end of Stream" in text

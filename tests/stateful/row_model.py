@@ -1,4 +1,4 @@
-"""What docs/data-plane.md 2.5 and 2.6 say of rows, as dictionaries: key -> column -> version -> value."""
+"""A model of docs/data-plane.md 2.5 and 2.6, as dictionaries: key -> column -> version -> value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OK, INVALID, FAILED = "", "OTSParameterInvalid", "OTSConditionCheckFail"
 
 
 class Change(NamedTuple):
-    """One row of a write; `exists` is the existence expected, None for whatever."""
+    """One row of a write; `exists` is the expected existence, None for either."""
 
     action: Action
     key: int
@@ -84,7 +84,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Wanted(NamedTuple):
-    """What a read asks for."""
+    """The arguments of a read."""
 
     names: frozenset[str] = frozenset()
     versions: int | None = None
@@ -120,7 +120,7 @@ class Rows:
         return alive if alive or not row else None
 
     def read(self, key: int, wanted: Wanted) -> Cells | None:
-        """What a read of one row gives, None for nothing."""
+        """The answer to a read of one row, None for no row."""
         row = self.visible(key)
         if row is None:
             return None
@@ -182,7 +182,7 @@ class Rows:
         return [self.write(change) for change in changes]
 
     def keep(self, versions: int) -> None:
-        """Change the maximum; what is beyond a lower one is gone at once."""
+        """Change the maximum of versions; versions beyond a lower one disappear at once."""
         self.versions = versions
         for row in self.stored.values():
             for name in row:

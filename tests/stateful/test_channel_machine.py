@@ -1,7 +1,7 @@
 """One service, two clients, any interleaving: versions never fall, ends are reported in order.
 
-The service here is the rules of docs/protocol.md 4.3 to 4.5 in a few lines; the clients are the machine and the
-merge, wired as a worker wires them. Answers may arrive late, so reports and changes cross.
+The service is a short model of docs/protocol.md 4.3 to 4.5; the clients are the channel machine and the merge, wired
+as a worker wires them. Answers may arrive late, so reports and changes cross.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Client:
     channels: dict[ChannelId, Channel] = field(default_factory=dict)
     connections: dict[ChannelId, Connection] = field(default_factory=dict)
     running: set[ChannelId] = field(default_factory=set)
-    #: Those of them that have not read their checkpoint yet.
+    #: Channels that have not read their checkpoint yet.
     connecting: set[ChannelId] = field(default_factory=set)
     stopping: dict[ChannelId, StopReason] = field(default_factory=dict)
     waiting: list[Channel] | None = None

@@ -39,7 +39,7 @@ def outcome(look: Callable[[object], object], record: object) -> object:
 
 @pytest.mark.parametrize("look", LOOKS)
 @given(wire=rows.map(encode) | damaged(), action=st.sampled_from(Action))
-def test_record_is_its_reference(look: str, wire: bytes, action: Action) -> None:
+def test_a_record_equals_its_reference(look: str, wire: bytes, action: Action) -> None:
     ours, reference = native.Record(action, wire), PythonRecord(action, wire)
 
     assert outcome(LOOKS[look], ours) == outcome(LOOKS[look], reference)
@@ -106,15 +106,15 @@ def test_sound_pages_are_read_by_the_twin(page: tunnel_pb2.ReadRecordsResponse) 
 
 @given(pages.map(lambda page: page.SerializeToString()) | damaged_pages())
 @example(b"")
-def test_page_is_its_reference(wire: bytes) -> None:
+def test_a_page_equals_its_reference(wire: bytes) -> None:
     ours = native.read_page(wire)
-    if ours is not None:  # None leaves it to the reference
+    if ours is not None:  # None means that the reference has to read it
         assert repr(ours) == repr(tuple(read_page_in_python(wire)))
         assert [record.body for record in ours[0]] == [record.body for record in read_page_in_python(wire).records]
 
 
 def spans_of(read: Callable[..., object], wire: bytes, offset: int, *, verify: bool) -> object:
-    """What reading a row gives, with the types of its parts; or its error."""
+    """The parts of a row with their types, or the error of reading it."""
     try:
         row = read(wire, offset, verify=verify)
         return repr(row), type(row)
@@ -123,7 +123,7 @@ def spans_of(read: Callable[..., object], wire: bytes, offset: int, *, verify: b
 
 
 @given(rows.map(encode) | damaged(), st.integers(0, 8), st.booleans())
-def test_spans_are_those_of_the_reference(wire: bytes, more: int, verify: bool) -> None:
+def test_spans_equal_those_of_the_reference(wire: bytes, more: int, verify: bool) -> None:
     for offset in (4, more):
         ours = spans_of(scan_row, wire, offset, verify=verify)
         assert ours == spans_of(scan_row_in_python, wire, offset, verify=verify)
@@ -137,7 +137,7 @@ def test_sound_rows_without_extension_are_scanned_by_the_twin(row: DecodedRow) -
 
 
 def index_is_usual(row: DecodedRow) -> bool:
-    """A larger row index looks like the end of a row without extension: it takes the reference's way."""
+    """Whether the row index is usual; a larger one looks like a row without extension and is left to the reference."""
     return row.sequence is None or 0 <= row.sequence.row_index < 655_360
 
 
@@ -145,7 +145,7 @@ usual = rows.filter(index_is_usual).map(encode)
 
 
 @given(st.lists(st.tuples(usual, st.sampled_from(Action)), max_size=5), st.text("ab_é", max_size=200))
-def test_batch_is_its_reference(changes: list[tuple[bytes, Action]], table: str) -> None:
+def test_a_batch_equals_its_reference(changes: list[tuple[bytes, Action]], table: str) -> None:
     ours = native.encode_batch_write(table, [native.Record(action, wire) for wire, action in changes])
     reference = encode_batch_write_in_python(table, [PythonRecord(action, wire) for wire, action in changes])
 

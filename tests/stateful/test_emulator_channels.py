@@ -1,7 +1,7 @@
 """Workers come, go, hang and vanish while a table is written, split and merged: each change is read once, in order.
 
-Workers here do what the protocol asks of them: they read what they hold, checkpoint what they read, report what has
-ended, and let go of what is taken from them. A page and its checkpoint are one step, so nothing may come twice.
+Workers here follow the protocol: they read the channels they hold, checkpoint what they read, report ended channels,
+and release channels in CLOSING. A page and its checkpoint are one step, so nothing may come twice.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Worker:
 class Channels(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        # Hypothesis repeats a run to shorten it, so everything that depends on the order of ids must repeat.
+        # Hypothesis repeats a run to shorten it, so ids must be reproducible.
         chance = random.Random(0)
         self.ids = mock.patch.object(
             uuid, "uuid4", side_effect=lambda: uuid.UUID(int=chance.getrandbits(128), version=4)
@@ -52,7 +52,7 @@ class Channels(RuleBasedStateMachine):
         self.workers: list[Worker] = []
         self.number = 0
         self.written: defaultdict[int, list[tuple[Action, int | None]]] = defaultdict(list)
-        self.told: defaultdict[int, list[tuple[Action, int | None]]] = defaultdict(list)
+        self.delivered: defaultdict[int, list[tuple[Action, int | None]]] = defaultdict(list)
         self.replica: Replica = {}
         self._run(self.driver.create_table(hours=24))
         self._run(self.driver.fill(12))
@@ -160,7 +160,7 @@ class Channels(RuleBasedStateMachine):
         worker.last_beat = self.driver.clock.now()
         worker.held = answer
         assert {status for _, status in answer.values()} <= {"OPEN", "CLOSING"}
-        self._nobody_shares()
+        self._check_that_no_channel_is_shared()
         return self._work(worker) if works else 0
 
     def _work(self, worker: Worker) -> int:
@@ -186,7 +186,7 @@ class Channels(RuleBasedStateMachine):
     def _apply(self, channel: str, action: Action, row: DecodedRow) -> None:
         key: Any = row.primary_key[0][1]
         if not channel.startswith("BaseData_"):
-            self.told[key].append((action, row.columns[0].value if row.columns else None))  # type: ignore[arg-type]
+            self.delivered[key].append((action, row.columns[0].value if row.columns else None))  # type: ignore[arg-type]
         if action is Action.DELETE:
             self.replica.pop(key, None)
             return
@@ -200,7 +200,7 @@ class Channels(RuleBasedStateMachine):
 
     # What must hold
 
-    def _nobody_shares(self) -> None:
+    def _check_that_no_channel_is_shared(self) -> None:
         now = self.driver.clock.now()
         holders = Counter(
             channel
@@ -223,9 +223,9 @@ class Channels(RuleBasedStateMachine):
             assert self._may_be_read(channel, channels)
 
     @invariant()
-    def nothing_is_told_twice_or_out_of_order(self) -> None:
-        for key, told in self.told.items():
-            assert told == self.written[key][: len(told)]
+    def no_change_is_delivered_twice_or_out_of_order(self) -> None:
+        for key, changes in self.delivered.items():
+            assert changes == self.written[key][: len(changes)]
 
     @staticmethod
     def _may_be_read(channel: Any, channels: dict[str, Any]) -> bool:
@@ -237,7 +237,7 @@ class Channels(RuleBasedStateMachine):
     @precondition(lambda self: self.workers)
     @rule()
     def everything_finds_an_owner(self) -> None:
-        """Vanished clients time out, live ones obey: two heartbeats later every channel has an owner."""
+        """Vanished clients time out, live ones release channels: two heartbeats later every channel has an owner."""
         for _ in range(3):
             self.driver.clock.advance(TIMEOUT / 3 + 1)
             for worker in list(self.workers):
@@ -259,11 +259,11 @@ class Channels(RuleBasedStateMachine):
         if self.workers:
             load = Counter({worker.id: 0 for worker in self.workers})
             load.update(one["owner"] for one in open_to_all)
-            assert None not in load, "a channel lies about"
+            assert None not in load, "a channel has no owner"
             assert max(load.values()) - min(load.values()) <= 1
 
     def everything_arrives(self) -> None:
-        """In the end base and stream together are the table, and the stream had every change."""
+        """In the end base data and stream together equal the table, and the stream had every change."""
         for channel in self._channels().values():
             if channel["suspended"]:
                 wanted = {"channel_id": channel["id"], "version": 0, "status": "OPEN"}
@@ -278,7 +278,7 @@ class Channels(RuleBasedStateMachine):
             if quiet > TIMEOUT + 5:
                 break
         assert quiet > TIMEOUT + 5
-        assert {key: told for key, told in self.told.items() if told} == {k: w for k, w in self.written.items() if w}
+        assert {k: d for k, d in self.delivered.items() if d} == {k: w for k, w in self.written.items() if w}
         assert self.replica == self._run(self._table())
 
     async def _table(self) -> Replica:

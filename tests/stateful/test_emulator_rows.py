@@ -26,7 +26,7 @@ NAMES = st.sampled_from(["a", "b", "n"])
 VALUES = (
     INTEGERS | st.sampled_from(["", "x", "ж"]) | st.booleans() | st.binary(max_size=2) | st.sampled_from([0.5, -1.0])
 )
-#: Some are out of reach of the deviation or the time to live, some in the future.
+#: Some are beyond the deviation or the time to live, some in the future.
 VERSIONS = st.one_of(
     st.none(),
     st.integers(START_MS - 6, START_MS),
@@ -117,7 +117,7 @@ def row_of(change: Change) -> bytes:
 
 
 def fields_of(wanted: Wanted) -> dict[str, Any]:
-    """A read's fields."""
+    """The request fields of a read."""
     low, high = wanted.columns
     times = None if wanted.times is None else {"start_time": wanted.times[0], "end_time": wanted.times[1]}
     return {
@@ -150,7 +150,7 @@ class RowCalls(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            self.log_tells_every_change()
+            self.log_has_every_change()
         finally:
             self.loop.close()
 
@@ -302,7 +302,7 @@ class RowCalls(RuleBasedStateMachine):
             start = answer.next_start_primary_key
         return found
 
-    def log_tells_every_change(self) -> None:
+    def log_has_every_change(self) -> None:
         """Every write once, in order, and no refused one."""
         records = self._run(self._records())
 

@@ -106,7 +106,7 @@ class Scheduling(RuleBasedStateMachine):
                 assert kept <= max(even, 0)
 
     @invariant()
-    def quiet_after_everybody_obeyed(self) -> None:
+    def no_moves_after_every_client_obeyed(self) -> None:
         seats = dict(self.seats)
         if not self.clients:
             return

@@ -156,7 +156,7 @@ class Tables(RuleBasedStateMachine):
             assert [(c.name, c.value, c.timestamp_ms) for c in row.columns] == self._expected(key, self.versions)
 
     @rule()
-    def stream_tells_every_change_in_order(self) -> None:
+    def stream_has_every_change_in_order(self) -> None:
         records = self._run(self._records())
 
         assert len(records) == self.changes

@@ -20,7 +20,7 @@ wires = rows.map(encode).map(lambda wire: wire[4:]) | damaged().map(lambda wire:
 
 
 def one_by_one(first: bytes, at: int, second: bytes, other: int) -> list[tuple[int, int, int, int]]:
-    """The same, after every row: (bytes, rows, cells, versions)."""
+    """The reference, row by row: (bytes, rows, cells, versions)."""
     size = cells = versions = 0
     steps = [(0, 0, 0, 0)]
     while at + size < len(first):

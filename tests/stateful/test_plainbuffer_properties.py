@@ -106,7 +106,7 @@ def test_damage_to_a_checked_byte_is_noticed(row: DecodedRow, data: st.DataObjec
 
 
 @given(rows)
-def test_stripping_what_is_damaged_never_gives_another_valid_row(row: DecodedRow) -> None:
+def test_stripping_a_damaged_row_never_gives_another_valid_row(row: DecodedRow) -> None:
     wire = encode(row)[:-1]
 
     with pytest.raises(CodecError):

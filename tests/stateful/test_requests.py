@@ -57,5 +57,5 @@ def test_waves_hold_every_record_once_and_in_order(page: list[Record], max_rows:
     ],
     ids=["larger than a request", "update of nothing", "malformed"],
 )
-def test_what_is_not_as_usual_takes_the_long_way(odd: Record) -> None:
+def test_unusual_records_are_left_to_the_python_planner(odd: Record) -> None:
     assert plan_requests([numbered_record(0, 0), odd], Limits(max_bytes=2000)) is None

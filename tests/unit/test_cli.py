@@ -165,7 +165,7 @@ def test_an_unexpected_error_is_not_mistaken_for_tables_that_differ(
     assert str(error) in said.splitlines()[-1]
 
 
-def test_a_reader_who_goes_away_is_not_mistaken_for_tables_that_differ() -> None:
+def test_a_closed_pipe_is_not_mistaken_for_tables_that_differ() -> None:
     gone, output = os.pipe()
     os.close(gone)
     with os.fdopen(output, "w") as pipe:
@@ -180,7 +180,7 @@ def test_a_reader_who_goes_away_is_not_mistaken_for_tables_that_differ() -> None
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
-def test_what_ended_a_worker_is_left_as_one_line(tmp_path: Path) -> None:
+def test_the_termination_message_is_one_line(tmp_path: Path) -> None:
     log = tmp_path / "termination-log"
     write_termination_message("no such file outside a pod", log)
     assert list(tmp_path.iterdir()) == []

@@ -85,7 +85,7 @@ def test_a_file_that_is_gone_for_a_moment_leaves_the_former_pair(
     assert vars(caplog.records[0])["error"] == f"{secret.folder}/accessKeySecret: missing or empty"
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "accessKeyId").write_text("id")
 
     with pytest.raises(ConfigError, match=r"accessKeySecret: missing or empty"):

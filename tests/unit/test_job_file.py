@@ -113,7 +113,7 @@ def test_other_files_are_no_jobs(tmp_path: Path, text: str, means: bool) -> None
     assert is_job_file(written(tmp_path))
 
 
-def test_a_broken_file_is_told(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x").write_text('{"ots-reader": ')
     with pytest.raises(ConfigError, match="not JSON"):
         load_job(tmp_path / "x")
@@ -137,7 +137,7 @@ def test_an_end_time_is_a_moment(text: str, zone: str, expected: str) -> None:
     assert end_of(text, zone_of(zone)) == datetime.fromisoformat(expected)
 
 
-def test_without_a_zone_it_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_time_without_a_zone_is_in_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     try:
@@ -148,7 +148,7 @@ def test_without_a_zone_it_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "2019-06-19", "2019-06-19T17:00:00", "2019-13-19 17:00:00"])
-def test_an_end_time_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_end_time_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"ots-reader\.endTime: found"):
         end_of(text, ZoneInfo("UTC"))
 

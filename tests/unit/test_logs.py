@@ -41,7 +41,7 @@ class Log:
         return getattr(record, "left_out", 0) if self._filter.filter(record) else None
 
 
-def test_the_same_is_written_once_a_minute_with_what_was_left_out() -> None:
+def test_an_equal_warning_is_written_once_a_minute_with_a_count() -> None:
     log = Log()
     assert [log.write(error="no answer") for _ in range(3)] == [0, None, None]
 
@@ -53,7 +53,7 @@ def test_the_same_is_written_once_a_minute_with_what_was_left_out() -> None:
     assert log.write(error="no answer") == 0
 
 
-def test_what_differs_in_more_than_the_id_of_a_request_is_written() -> None:
+def test_warnings_that_differ_in_more_than_a_request_id_are_written() -> None:
     log = Log()
     ids = ("5f0c3c5e-9b1e-4f8e-8d3b-0a1b2c3d4e5f", "6f0c3c5e-9b1e-4f8e-8d3b-0a1b2c3d4e5f")
     assert [log.write(error=f"busy (request {each})") for each in ids] == [0, None]

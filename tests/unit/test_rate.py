@@ -8,7 +8,7 @@ from ots_tunnel.rate import RateLimit
 
 
 @pytest.mark.looptime
-async def test_reads_wait_until_what_was_read_is_paid_for() -> None:
+async def test_reads_wait_until_the_rate_allows_the_records_read() -> None:
     loop = asyncio.get_running_loop()
     limit = RateLimit(100)
     began = loop.time()

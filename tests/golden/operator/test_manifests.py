@@ -56,7 +56,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 class Readable(yaml.SafeDumper):
-    """Writes a text of several lines as such."""
+    """Writes texts of several lines as block literals."""
 
 
 def write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -141,7 +141,7 @@ def test_a_progress_deadline_exceeds_the_time_a_pod_takes_to_settle() -> None:
     assert deployment["spec"]["progressDeadlineSeconds"] > 900
 
 
-def test_an_image_of_the_object_wins() -> None:
+def test_an_image_in_the_object_replaces_the_default() -> None:
     _, default = rendered(parsed())
     _, own = rendered(parsed(**CASES["everything"]))
     images = [item["spec"]["template"]["spec"]["containers"][0]["image"] for item in (default, own)]
@@ -149,7 +149,7 @@ def test_an_image_of_the_object_wins() -> None:
     assert images == [IMAGE, "registry.example/own:2"]
 
 
-def test_what_no_worker_can_do_is_refused_by_name() -> None:
+def test_a_document_that_no_worker_accepts_is_refused_by_name() -> None:
     # the same endpoint in another spelling, which the API server does not see
     changes = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}
 

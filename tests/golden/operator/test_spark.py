@@ -70,7 +70,7 @@ def application(obj: TablestoreTunnel) -> dict[str, Any]:
 
 
 class Readable(yaml.SafeDumper):
-    """Writes a text of several lines as such, and every list where it stands."""
+    """Writes texts of several lines as block literals, and repeats equal lists instead of using aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -127,14 +127,14 @@ def test_the_application_fits_the_crd_and_nothing_of_it_is_pruned(case: str, crd
     assert list(pruned(document["spec"], crd_schema["properties"]["spec"], "spec")) == []
 
 
-def test_the_schema_check_sees_what_would_be_pruned(crd_schema: Any) -> None:
+def test_the_schema_check_finds_fields_that_would_be_pruned(crd_schema: Any) -> None:
     spec = {"driver": {"tempalte": {}}, "mode": "cluster"}
 
     assert list(pruned(spec, crd_schema["properties"]["spec"], "spec")) == ["spec.driver.tempalte"]
 
 
 def pruned(value: Any, schema: Any, path: str) -> Any:
-    """Paths the API server would drop silently."""
+    """Paths that the API server would drop silently."""
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return
     if isinstance(value, dict):

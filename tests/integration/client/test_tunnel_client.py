@@ -1,4 +1,4 @@
-"""The client for scripts: tunnels are created, listed, described and deleted; what cannot be right is refused."""
+"""The client for scripts: tunnels are created, listed, described and deleted; impossible settings are refused."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_tunnels_life(endpoint: str, kind: Clients) -> None:
         (("http://shop", "demo", "hush"), "credentials: found str, allowed are Credentials"),
     ],
 )
-def test_what_can_be_no_instance_is_refused_at_once(kind: Clients, arguments: tuple[Any, ...], words: str) -> None:
+def test_an_invalid_instance_name_is_refused_at_once(kind: Clients, arguments: tuple[Any, ...], words: str) -> None:
     with pytest.raises(ConfigError, match=words) as refused:
         kind(*arguments)
     assert "hush" not in str(refused.value)

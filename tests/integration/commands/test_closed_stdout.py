@@ -1,4 +1,4 @@
-"""`run` into a standard output that takes nothing any more."""
+"""`run` with a standard output that cannot be written to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def started(path: Path, output: int) -> Process:
         os.close(output)
 
 
-async def test_a_reader_who_goes_away_ends_the_worker(scene: EmulatorScene, tmp_path: Path) -> None:
+async def test_a_closed_pipe_ends_the_worker(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, "stdout: {}")
     gone, output = os.pipe()
     os.close(gone)
@@ -48,7 +48,7 @@ async def test_a_reader_who_goes_away_ends_the_worker(scene: EmulatorScene, tmp_
     assert left.termination_message == f"{left.error}\n"
 
 
-async def test_a_full_disk_is_tried_again_and_said_in_words(scene: EmulatorScene, tmp_path: Path) -> None:
+async def test_a_write_to_a_full_disk_is_retried_and_reported(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, "stdout: {}")
 
     process = await started(path, os.open("/dev/full", os.O_WRONLY))

@@ -1,4 +1,4 @@
-"""`ots-tunnel replicate`: a copy up to an end time, stopped and resumed, and what is refused before it starts."""
+"""`ots-tunnel replicate`: a copy up to an end time, stopped and resumed; mistakes that are refused before it starts."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def test_changes_after_the_end_time_are_not_copied(scene: VerifyScene) -> 
     comparison = await compared(scene)
     assert (comparison.different, comparison.differences) == (1, 1)
 
-    # The page with the boundary was not checkpointed: a later end brings what came after the former one.
+    # The page with the boundary was not checkpointed: a later end delivers the changes after the former one.
     assert (await asyncio.wait_for(job(scene, in_seconds(1)).run(), 40)).complete
     assert (await compared(scene)).equal
 
@@ -254,6 +254,6 @@ def test_a_destination_with_rows_is_left_alone(scene: VerifyScene) -> None:
 
 
 def test_a_wrong_end_time_is_found_before_any_call(scene: VerifyScene) -> None:
-    nobody = "http://127.0.0.1:9"
-    file = job_file(scene, in_seconds(5), reader_endTime="soon", reader_endpoint=nobody, writer_endpoint=nobody)
+    absent = "http://127.0.0.1:9"
+    file = job_file(scene, in_seconds(5), reader_endTime="soon", reader_endpoint=absent, writer_endpoint=absent)
     assert "ots-reader.endTime: found 'soon'" in str(invoke(file).exception)

@@ -1,4 +1,4 @@
-"""`ots-tunnel run` as a process: what it serves, how it ends."""
+"""`ots-tunnel run` as a process: its status pages, and its drain."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_serves_its_state_and_drains_on_sigterm(scene: EmulatorScene, tmp_
 
 
 async def is_ready(http: aiohttp.ClientSession) -> bool:
-    """Ask as a kubelet asks."""
+    """Probe readiness as a kubelet does."""
     return await _status(http, "/readyz") == 200
 
 

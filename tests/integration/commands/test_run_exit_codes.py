@@ -1,4 +1,4 @@
-"""`ots-tunnel run` that cannot: exit code, the words for a person, and what was touched before."""
+"""`ots-tunnel run` that fails: exit code, message, and what was touched before."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ async def test_a_port_that_is_taken_is_a_mistake(scene: EmulatorScene, tmp_path:
     assert scene.emulator.calls == calls
 
 
-async def test_what_is_beside_the_document_may_be_left_out_of_a_check(scene: EmulatorScene, tmp_path: Path) -> None:
+async def test_a_check_can_be_limited_to_the_document(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, source__credentials__directory="/nowhere")
 
     assert await output_of(await command("config", "check", "--document-only", str(path))) == (0, f"{path}: ok\n", "")
@@ -212,7 +212,7 @@ async def run_with(scene: EmulatorScene, directory: Path, sink: str = "count: {}
     return await ended(await start(path), path)
 
 
-#: What the service refuses: what is done first, settings that are changed, exit code, words.
+#: Refusal of the service: what is done first, settings that are changed, exit code, message.
 REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, tuple[str, ...]]] = {
     "missing tunnel": (
         lambda scene: None,
@@ -279,7 +279,9 @@ REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, t
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-async def test_every_refusal_has_its_own_code_and_words(scene: EmulatorScene, tmp_path: Path, refusal: str) -> None:
+async def test_every_refusal_has_its_own_exit_code_and_message(
+    scene: EmulatorScene, tmp_path: Path, refusal: str
+) -> None:
     prepare, changes, code, words = REFUSALS[refusal]
     done = prepare(scene)
     if asyncio.iscoroutine(done):
@@ -307,16 +309,14 @@ async def test_a_key_that_is_wrong_is_denied(scene: EmulatorScene, tmp_path: Pat
     assert left.termination_message == f"{left.error}\n"
 
 
-async def test_a_tunnel_that_is_not_there_is_said_before_the_sink_is_opened(
-    scene: EmulatorScene, tmp_path: Path
-) -> None:
+async def test_a_missing_tunnel_is_reported_before_the_sink_is_opened(scene: EmulatorScene, tmp_path: Path) -> None:
     left = await run_with(scene, tmp_path, f"files: {{url: 'file://{tmp_path}/out'}}", source__tunnelId="nothing")
 
     assert left.code == 10
     assert "out" not in names_in(tmp_path)
 
 
-async def test_who_may_not_describe_a_tunnel_can_consume_it(scene: EmulatorScene, tmp_path: Path) -> None:
+async def test_a_key_that_may_not_describe_a_tunnel_can_consume_it(scene: EmulatorScene, tmp_path: Path) -> None:
     scene.emulator.faults.add(FaultRule("DescribeTunnel", code="OTSNoPermissionAccess"))
     await scene.put(["k"])
     path = document(scene, tmp_path)
@@ -361,7 +361,7 @@ COMMANDS = [("channels",), ("tunnel", "describe"), ("tunnel", "delete", "--yes")
 
 
 @pytest.mark.parametrize("asked", COMMANDS, ids=" ".join)
-async def test_commands_say_what_is_missing(scene: EmulatorScene, tmp_path: Path, asked: tuple[str, ...]) -> None:
+async def test_commands_name_what_is_missing(scene: EmulatorScene, tmp_path: Path, asked: tuple[str, ...]) -> None:
     document(scene, tmp_path)
     place = ["--endpoint", scene.emulator.endpoint, "--instance", "demo", "--credentials", str(tmp_path)]
 

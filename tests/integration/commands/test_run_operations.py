@@ -1,4 +1,4 @@
-"""`ots-tunnel run` in operation: what it serves, what it logs, and how it obeys signals."""
+"""`ots-tunnel run` in operation: status pages, log lines, and signals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def scene() -> AsyncIterator[EmulatorScene]:
 
 @asynccontextmanager
 async def page_reader(process: Process) -> AsyncIterator[aiohttp.ClientSession]:
-    """Asks the pages of a worker; everything inside has a deadline."""
+    """Reads the status pages of a worker; everything inside the block has a deadline."""
     url = (await line_with(process, "started"))["url"]
     async with asyncio.timeout(30), aiohttp.ClientSession(url) as pages:
         yield pages
@@ -151,7 +151,7 @@ async def test_the_metrics_page_has_every_name_with_its_labels(scene: EmulatorSc
 
 
 async def test_the_log_is_json_with_known_actions_and_no_rows(scene: EmulatorScene, tmp_path: Path) -> None:
-    await scene.put(["a-row-nobody-may-see"])
+    await scene.put(["a-row-that-no-log-may-show"])
     path = document(scene, tmp_path)
     process = await start(path, "--log-level", "debug")
 
@@ -165,7 +165,7 @@ async def test_the_log_is_json_with_known_actions_and_no_rows(scene: EmulatorSce
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
         known = LogAction(line["action"]).keys if line["logger"].startswith("ots_tunnel") else line
         assert set(line) - {"time", "level", "logger", "message", "action", "left_out"} <= set(known)
-    assert "nobody-may-see" not in str(left.lines)
+    assert "no-log-may-show" not in str(left.lines)
     assert "test-secret" not in str(left.lines)
 
 
@@ -208,7 +208,7 @@ async def test_sigterm_drains_within_its_time_though_the_sink_hangs(scene: Emula
         left = await stopped(process, path)
         took = time.monotonic() - began
 
-    assert took < 2 + 5, "the drain's time, and what giving up its client may take"
+    assert took < 2 + 5, "the time of the drain, and of giving up the client"
     assert [line["action"] for line in left.lines if line.get("action") in ("draining", "stopped")] == [
         "draining",
         "stopped",

@@ -171,7 +171,7 @@ def test_a_closed_pipe_ends_it_without_an_error(scene: VerifyScene) -> None:
     assert asyncio.run(ask_tunnels(scene)) == []
 
 
-def test_a_tunnel_that_vanishes_is_one_line(scene: VerifyScene) -> None:
+def test_a_vanished_tunnel_is_reported_in_one_line(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1)])
     asyncio.run(ask_tunnels(scene, create="copy"))
     with tailing(scene, "copy") as process:
@@ -185,7 +185,7 @@ def test_a_tunnel_that_vanishes_is_one_line(scene: VerifyScene) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_it_leaves_no_tunnel_for_any_way_to_stop(scene: VerifyScene, number: signal.Signals) -> None:
+def test_it_leaves_no_tunnel_however_it_is_stopped(scene: VerifyScene, number: signal.Signals) -> None:
     with tailing(scene) as process:
         assert process.stderr is not None
         assert "temporary tunnel" in process.stderr.readline()
@@ -223,12 +223,12 @@ async def test_a_tunnel_that_cannot_be_deleted_is_named(capsys: pytest.CaptureFi
             pass
 
         async def delete_tunnel(self, *_: object) -> None:
-            raise ConnectError("nobody answers")
+            raise ConnectError("no server answers")
 
     async with temporary(cast("TunnelClient", Stubborn()), "orders", earliest=False) as tailed:
         pass
     err = capsys.readouterr().err
-    assert f"tunnel {tailed.tunnel_name} was not deleted: nobody answers" in err
+    assert f"tunnel {tailed.tunnel_name} was not deleted: no server answers" in err
 
 
 def test_earliest_is_only_for_a_table(scene: VerifyScene) -> None:

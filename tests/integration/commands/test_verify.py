@@ -1,4 +1,4 @@
-"""`ots-tunnel verify` against the emulator: what it finds, how it ends, how it resumes."""
+"""`ots-tunnel verify` against the emulator: differences, exit codes, resumed runs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_every_kind_of_difference_is_shown(tables: VerifyScene) -> None:
     assert "extra: pk='k00200', n=200\n" in text
 
 
-def test_a_version_alone_is_a_difference(tables: VerifyScene) -> None:
+def test_different_versions_alone_are_a_difference(tables: VerifyScene) -> None:
     tables.put(SOURCE, [row(1, Column("x", 1, BASE), Column("x", 2, BASE + 5))])
     tables.put(COPY, [row(1, Column("x", 2, BASE + 5), Column("x", 1, BASE + 1))])
 
@@ -123,7 +123,7 @@ def test_a_busy_service_is_retried_with_a_note(tables: VerifyScene) -> None:
     assert "GetRange is retried: OTSServerBusy" in done.stderr
 
 
-def test_a_limited_number_is_shown_and_all_are_counted(tables: VerifyScene) -> None:
+def test_a_limited_number_of_differences_is_shown_and_all_are_counted(tables: VerifyScene) -> None:
     tables.put(SOURCE, (row(number) for number in range(60)))
 
     done = tables.verify("--show", "2")
@@ -172,14 +172,14 @@ def test_an_interrupted_run_stores_its_state_and_prints_how_to_resume(tables: Ve
 
     assert process.returncode == 130, err
     assert out == ""
-    assert f"{slices_done(tables)} of " in err.splitlines()[-1], "what was done by then is stored"
+    assert f"{slices_done(tables)} of " in err.splitlines()[-1], "finished slices are stored"
     assert f"the same command resumes from {tables.state}" in err
     assert "Traceback" not in err
     tables.emulator.call("clear_faults")
     assert tables.report("--sample", "100")["rows"] == 100
 
 
-def test_a_sample_is_a_part_that_can_be_taken_again(tables: VerifyScene) -> None:
+def test_a_sample_is_a_repeatable_part(tables: VerifyScene) -> None:
     tables.fill(row(number, wide(number)) for number in range(200))
 
     first = tables.report("--sample", "30")
@@ -295,7 +295,7 @@ def test_cells_near_their_expiry_are_left_out(tmp_path: Path) -> None:
     assert [cell["column"] for cell in different["first"][0]["cells"]] == ["x"]
 
 
-def test_rows_that_are_equal_later_are_settled(tables: VerifyScene) -> None:
+def test_rows_that_become_equal_are_not_reported(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(60))
     tables.put(SOURCE, [row(number) for number in range(100, 140)])
     tables.put(SOURCE, [row(200)])

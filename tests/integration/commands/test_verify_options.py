@@ -1,4 +1,4 @@
-"""`ots-tunnel verify`: how the tables are named, what is refused, exit codes, and the terminal's screen."""
+"""`ots-tunnel verify`: names of the tables, refused options, exit codes, and the terminal's screen."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_document_of_another_kind_of_copy_is_refused(tables: VerifyScene, more
 
     assert isinstance(done.exception, ConfigError)
     assert message in str(done.exception)
-    assert tables.emulator.calls == 2, "nothing has been asked but what made the tables"
+    assert tables.emulator.calls == 2, "no call was made besides those that created the tables"
 
 
 def test_a_document_and_options_exclude_each_other(tables: VerifyScene) -> None:
@@ -203,7 +203,7 @@ def test_wrong_options_are_named(tables: VerifyScene, arguments: list[str], mess
 
     assert isinstance(done.exception, ConfigError)
     assert message in str(done.exception)
-    assert tables.emulator.calls == 2, "nothing has been asked but what made the tables"
+    assert tables.emulator.calls == 2, "no call was made besides those that created the tables"
 
 
 @pytest.mark.parametrize("arguments", [["--sample", "0"], ["--sample", "101"], ["--parallel", "0"], ["--seed", "1"]])
@@ -250,7 +250,7 @@ def test_a_terminal_sees_a_bar(tables: VerifyScene) -> None:
     )
     os.close(its)
     seen = b""
-    with contextlib.suppress(OSError):  # a terminal whose other side is closed ends with an error
+    with contextlib.suppress(OSError):  # reading a terminal whose other side is closed fails
         while piece := os.read(ours, 4096):
             seen += piece
     out, _ = process.communicate(timeout=30)

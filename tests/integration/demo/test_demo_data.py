@@ -63,7 +63,7 @@ def test_rows_are_typed_and_missing_values_left_out() -> None:
     assert cancelled
 
 
-def test_shares_are_the_whole() -> None:
+def test_shares_cover_every_row_once() -> None:
     path = find_flights()
     whole = {row.primary_key for row in read_flights(path, 5, rows=1950)}
     parts = [[row.primary_key for row in read_flights(path, 5, rows=1950, share=share, shares=3)] for share in range(3)]

@@ -148,12 +148,12 @@ async def test_one_row_of_a_batch_fails(bench: Bench) -> None:
     assert await bench.write(1) == [None]
 
 
-async def test_trouble_may_befall_one_caller_only(bench: Bench) -> None:
-    trouble = {"operation": "BatchWriteRow", "code": "OTSParameterInvalid", "count": 1}
-    await bench.control("/faults", **trouble, access_key_id="somebody")
+async def test_a_fault_can_be_limited_to_one_caller(bench: Bench) -> None:
+    fault = {"operation": "BatchWriteRow", "code": "OTSParameterInvalid", "count": 1}
+    await bench.control("/faults", **fault, access_key_id="other-id")
     assert await bench.write(1) == [None]
 
-    await bench.control("/faults", **trouble, access_key_id="test-id")
+    await bench.control("/faults", **fault, access_key_id="test-id")
     with pytest.raises(ServiceError):
         await bench.write(1)
 
@@ -182,7 +182,7 @@ async def test_the_data_port_has_no_controls(bench: Bench) -> None:
             assert b"Unsupported operation" in await answer.read()
 
 
-async def test_a_clock_that_is_no_number_is_refused(bench: Bench) -> None:
+async def test_a_clock_that_is_not_a_number_is_refused(bench: Bench) -> None:
     refused = await bench.control("/clock", status=400, advance="soon")
 
     assert refused["message"] == "advance: found 'soon', a number is needed"

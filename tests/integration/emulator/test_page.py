@@ -1,4 +1,4 @@
-"""The admin page in a real browser: what it shows is what there is. Its picture lies in build/reports afterwards."""
+"""The admin page in a real browser shows the emulator's state. A picture of it is written to build/reports."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ pytestmark = [
 
 
 def browse(url: str, folder: Path, *options: str) -> str:
-    """The page's elements after its scripts have run for some seconds of its own time."""
+    """The page's elements after its scripts have run for some seconds of virtual time."""
     command = [str(BROWSER), *QUIET, f"--user-data-dir={folder}", "--virtual-time-budget=4000", *options, url]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def texts(document: str) -> list[str]:
-    """What a person reads, in order."""
+    """The visible texts, in order."""
     body = re.sub(r"<script.*?</script>", "", document.partition("<body>")[2], flags=re.DOTALL)
     return [text for text in (unescape(part).strip() for part in re.split(r"<[^>]+>", body)) if text]
 
@@ -71,7 +71,7 @@ def prepare(emulator: Emulator) -> str:
     return tunnel
 
 
-def test_the_page_shows_what_there_is(tmp_path: Path) -> None:
+def test_the_page_shows_the_emulators_state(tmp_path: Path) -> None:
     REPORTS.mkdir(parents=True, exist_ok=True)
     picture = REPORTS / "emulator-page.png"
     picture.unlink(missing_ok=True)
@@ -116,7 +116,7 @@ def test_the_page_shows_what_there_is(tmp_path: Path) -> None:
     assert picture.stat().st_size > 20_000
 
 
-def test_names_of_clients_are_text_and_nothing_else(tmp_path: Path) -> None:
+def test_client_names_are_shown_as_text(tmp_path: Path) -> None:
     evil = "<img src=x onerror=document.title='owned'>"
     with Emulator({evil: {"test-id": "test-secret"}}) as emulator:
         document = browse(emulator.admin_url + "/", tmp_path, "--dump-dom")

@@ -147,7 +147,7 @@ async def test_admin_mistakes_are_named(
         assert (await response.json())["message"].startswith(message)
 
 
-def test_a_thread_for_code_without_a_loop() -> None:
+def test_a_thread_serves_code_without_an_event_loop() -> None:
     with Emulator({"one": {"id": "secret"}}) as emulator:
         assert emulator.endpoint.startswith("http://127.0.0.1:")
         assert emulator.call("state")["instances"][0]["name"] == "one"

@@ -1,4 +1,4 @@
-"""The pytest plugin in a project of a user's own."""
+"""The pytest plugin in a user's project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writers and a tunnel worker at work while the emulator is killed again and again: what it acknowledged is there."""
+"""Writers and a tunnel worker run while the emulator is killed repeatedly: no acknowledged change is lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.support.waiting import until
 from tests.support.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 
 KILLS = 20
-#: What is done to the table before a kill, besides being written to.
+#: Changes of partitions before a kill.
 CONTROLS = {3: "/split", 7: "/split", 12: "/merge"}
 WRITERS = 3
 KEYS_PER_WRITER = 4
@@ -81,7 +81,7 @@ class Work:
         return ServiceCaller(AioTransport(self.process.endpoint), "demo", CREDENTIALS)
 
     @property
-    def everybody(self) -> list[Writer | Transactor]:
+    def every_writer(self) -> list[Writer | Transactor]:
         return [*self.writers, self.transactor]
 
     async def create_tables(self) -> None:
@@ -118,17 +118,17 @@ class Work:
         return None if description.tunnel.stage == Stage.INIT else description
 
     async def wait_for_more(self, writes: int, checkpoints: int) -> None:
-        """Wait until so many more batches and checkpoints have been acknowledged."""
+        """Wait until `writes` more batches and `checkpoints` more checkpoints have been acknowledged."""
         enough = self.writes + writes, self.client.count + checkpoints
 
         def is_enough() -> bool:
             return self.writes >= enough[0] and self.client.count >= enough[1]
 
-        await until(is_enough, 30, "writes and checkpoints go on")
+        await until(is_enough, 30, "writes and checkpoints continue")
 
     @property
     def writes(self) -> int:
-        return sum(writer.number for writer in self.everybody)
+        return sum(writer.number for writer in self.every_writer)
 
     async def pull(self, control: str) -> None:
         """Split or merge partitions; what the writers have just emptied is split as soon as it has rows."""
@@ -144,11 +144,11 @@ class Work:
     async def running(self) -> AsyncIterator[None]:
         worker = TunnelWorker(self.client, self.sink, replace(FAST, tunnel_id=self.tunnel_id, timeout=5, drain=20))
         async with asyncio.TaskGroup() as tasks:
-            for writer in self.everybody:
+            for writer in self.every_writer:
                 tasks.create_task(writer.run())
             consuming = tasks.create_task(worker.run())
             yield
-            for writer in self.everybody:
+            for writer in self.every_writer:
                 writer.stopping = True
             await until(self._is_consumed, 30, "everything consumed")
             worker.drain()
@@ -156,20 +156,20 @@ class Work:
                 await consuming
 
     def _is_consumed(self) -> bool:
-        # Writers that are told to stop may still have a batch under way.
+        # Writers that were stopped may still have a batch under way.
         last = {(key, writer.last_put()) for writer in self.writers for key in writer.keys}
         return all((Action.UPDATE, number) in self.sink.changes[key] for key, number in last)
 
     async def check_checkpoints(self) -> None:
-        """No checkpoint that was acknowledged may be missing, and none be changed."""
+        """Check that no acknowledged checkpoint is missing or changed."""
         for channel_id, acknowledged in tuple(self.client.acknowledged.items()):
-            stored = await self.client.get_checkpoint(self.tunnel_id, ClientId("anybody"), channel_id)
+            stored = await self.client.get_checkpoint(self.tunnel_id, ClientId("any-client"), channel_id)
             assert stored.sequence_number >= acknowledged.sequence_number
             if stored.sequence_number == acknowledged.sequence_number:
                 assert stored.token == acknowledged.token
 
     async def check_accounts(self) -> None:
-        """Both sides are of the same transaction; it was acknowledged, or the answer to its commit was lost."""
+        """Check that both rows are of the same transaction, which was acknowledged or lost the answer to its commit."""
         acknowledged = self.transactor.number
         request = pb.GetRangeRequest(
             table_name=ACCOUNTS,
@@ -197,7 +197,7 @@ class Work:
                 assert cells == writer.expected_row()
 
     async def check_log(self) -> None:
-        """Every acknowledged change is in the log once and in order; more often only where an answer was missing."""
+        """Check that the log has every acknowledged change in order, and repeats only changes without an answer."""
         changes: dict[str, list[Change]] = defaultdict(list)
         records = await self._log()
         times = [time_us for time_us, _ in records]
@@ -216,15 +216,15 @@ class Work:
         """The whole change log with its commit times, in their order."""
         tunnel_id = await self.client.create_tunnel(TABLE, "audit", TunnelType.Stream, StreamConfig(earliest=True))
         found: list[tuple[int, Record]] = []
-        nobody = ClientId("nobody")
+        reader = ClientId("reader")
         description = await until(lambda: self.initialized("audit"))
         assert description is not None
         for channel in description.channels:
             channel_id = channel.channel_id
-            token = (await self.client.get_checkpoint(tunnel_id, nobody, channel_id)).token
+            token = (await self.client.get_checkpoint(tunnel_id, reader, channel_id)).token
             times: list[int] = []
             while token != FINISHED:
-                page = await self.client.read_records(tunnel_id, nobody, channel_id, token)
+                page = await self.client.read_records(tunnel_id, reader, channel_id, token)
                 for record in page.records:
                     assert record.sequence is not None
                     times.append(record.sequence.timestamp_us)
@@ -237,7 +237,7 @@ class Work:
 
     async def close(self) -> None:
         await self.client.close()
-        for caller in (self.caller, *(writer.caller for writer in self.everybody)):
+        for caller in (self.caller, *(writer.caller for writer in self.every_writer)):
             await caller.close()
 
 

@@ -21,7 +21,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator_scene import TABLE, EmulatorScene
 from tests.support.run_process import ended, start
 
-#: Milliseconds; versions are given, so that every one of them can be looked for.
+#: Milliseconds; versions are explicit, so that the test knows all of them.
 VERSION = int(time.time() * 1000) - 60_000
 KEYS = [f"k{number:03}" for number in range(100)]
 INSIDE = [key for key in KEYS if "k020" <= key < "k060"]
@@ -32,7 +32,7 @@ Change = tuple[str, str, tuple[tuple[str, str, int | None, object], ...]]
 
 @pytest.fixture
 async def scene() -> AsyncIterator[EmulatorScene]:
-    # Pages are small, so that the one in which the end lies is not the only one.
+    # Pages are small, so that the page with the end time is not the only one.
     async with Emulator(settings=Settings(page_rows=30, init_delay=0.01)) as emulator:
         scene = EmulatorScene(emulator)
         await scene.create_table(partitions=2)
@@ -59,8 +59,8 @@ def delete(key: str) -> RowChange:
     return RowChange(Action.DELETE, encode_row((("pk", key),), (), delete=True))
 
 
-async def write_what_is_asked_for(scene: EmulatorScene) -> list[Change]:
-    """Changes of every kind to all keys; those that the export must hold, per key in their order."""
+async def write_expected_changes(scene: EmulatorScene) -> list[Change]:
+    """Make changes of every kind to all keys; return those that the export must hold, per key in their order."""
     expected: list[Change] = []
     for key in KEYS:
         two = (Column("n", 2, VERSION + 1), Column("n", 3, VERSION + 2), Column("other", "x", VERSION + 2))
@@ -135,12 +135,12 @@ def per_key(changes: list[Change]) -> dict[str, list[Change]]:
 
 
 @pytest.mark.timeout(120)
-async def test_exactly_what_was_asked_for_is_in_the_files(scene: EmulatorScene, tmp_path: Path) -> None:
+async def test_the_files_hold_exactly_the_selected_records(scene: EmulatorScene, tmp_path: Path) -> None:
     await write(scene, [put(key, 100) for key in KEYS])
     await asyncio.sleep(0.02)
     begin_ns = time.time_ns()
     await asyncio.sleep(0.02)
-    expected = await write_what_is_asked_for(scene)
+    expected = await write_expected_changes(scene)
     await asyncio.sleep(0.02)
     end = datetime.now(UTC)
     await asyncio.sleep(0.02)

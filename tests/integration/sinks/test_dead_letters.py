@@ -1,4 +1,4 @@
-"""Records that a real destination refuses: the others go on, and each refused one is found again with its error."""
+"""Records that a real destination refuses: the others are stored, and each refused one is kept with its error."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def test_more_refusals_than_an_error_names_are_skipped(scene: EmulatorScen
     assert await keys_of(scene) == {f"k{n:03}" for n in range(150) if n not in old}
 
 
-async def test_a_table_that_is_gone_is_about_no_record(scene: EmulatorScene) -> None:
+async def test_a_missing_table_refuses_no_record(scene: EmulatorScene) -> None:
     sink = ErrorTolerantSink(sink_of(scene))
     worker = scene.worker(sink)
     running = asyncio.create_task(worker.run())
@@ -109,7 +109,7 @@ async def test_a_table_that_is_gone_is_about_no_record(scene: EmulatorScene) -> 
     assert sink.tally().records_skipped == 0
 
 
-async def test_a_table_with_another_key_is_about_no_record(scene: EmulatorScene) -> None:
+async def test_a_table_with_another_key_refuses_no_record(scene: EmulatorScene) -> None:
     await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=COPY))
     other = create_table_request(COPY)
     other.table_meta.primary_key[0].type = pb.INTEGER

@@ -35,7 +35,7 @@ def records_of(folder: Path) -> dict[str, list[dict[str, object]]]:
 
 
 def changes_published(folder: Path) -> int:
-    """Records of the stream, as the names of files say: what they hold may just be replaced."""
+    """Number of the stream's records, by the file names: the files may be replaced at this moment."""
     return sum(int(path.name.split(".")[1]) for path in folder.glob("*/*/*-*.jsonl"))
 
 

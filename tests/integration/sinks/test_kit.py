@@ -1,4 +1,4 @@
-"""The sink conformance kit sees sinks that break a guarantee: each sabotaged sink fails the test of its guarantee."""
+"""The sink conformance kit finds broken guarantees: each sabotaged sink fails the test of its guarantee."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class HonestSink(Immediate):
 
 
 class Shuffling(HonestSink):
-    """Forgets the order of a page."""
+    """Reverses the order of a page."""
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
         guard.check()
@@ -68,7 +68,7 @@ class Hasty(HonestSink):
 
 
 class Unfenced(HonestSink):
-    """Does not ask the guard."""
+    """Does not check the guard."""
 
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
         self.memory.store(batch.records)
@@ -98,7 +98,7 @@ class Forgetful(HonestSink):
 
 
 class Hoarding(HonestSink):
-    """Holds every page that it has stored."""
+    """Keeps a reference to every stored page."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
@@ -130,14 +130,14 @@ class TestHonestSink(SinkConformance):
 
 
 @pytest.mark.parametrize(("sabotaged", "test"), CASES, ids=lambda value: getattr(value, "__name__", None))
-async def test_the_kit_sees_what_a_sabotaged_sink_breaks(sabotaged: type[HonestSink], test: Any) -> None:
+async def test_the_kit_finds_the_guarantee_that_a_sink_breaks(sabotaged: type[HonestSink], test: Any) -> None:
     memory = Memory()
 
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         await test(lambda: sabotaged(memory), memory)
 
 
-async def test_the_kit_sees_records_that_a_crash_loses() -> None:
+async def test_the_kit_finds_records_that_a_crash_loses() -> None:
     broken = 0
     for seed in SEEDS:
         memory = Memory()

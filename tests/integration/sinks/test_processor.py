@@ -115,15 +115,15 @@ async def test_a_function_that_blocks_holds_up_neither_heartbeat_nor_other_chann
     assert sorted(log.rows) == sorted(scene.everything())
 
 
-async def test_what_raises_comes_again_from_the_checkpoint(scene: EmulatorScene) -> None:
+async def test_records_of_a_failed_callback_come_again_from_the_checkpoint(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
-    log, troubles = CallLog(), [ValueError("not today")]
+    log, errors = CallLog(), [ValueError("not today")]
 
     def process(context: ChannelContext, records: Sequence[Record]) -> None:
-        if len(log.rows) >= 100 and troubles:
-            raise troubles.pop()
+        if len(log.rows) >= 100 and errors:
+            raise errors.pop()
         log.take(context, records)
 
     sink = ProcessorSink(SimpleProcessorFactory(process, initialize=log.opened, shutdown=log.closed))
@@ -131,7 +131,7 @@ async def test_what_raises_comes_again_from_the_checkpoint(scene: EmulatorScene)
         await until(lambda: len(set(log.rows)) >= 200, what="everything in spite of the error")
 
     assert sorted(set(log.rows)) == sorted(scene.everything())
-    assert not troubles
+    assert not errors
     assert [event for event, _ in log.events if event != "process"] == ["open", "close", "open", "close"]
     assert worker.status.error is None
 

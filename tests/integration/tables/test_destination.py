@@ -140,7 +140,7 @@ async def test_an_unfit_table_is_left_as_it_is(source: TableAdmin, destination: 
     assert destination.describe("copy") == unfit
 
 
-async def test_nothing_is_created_where_it_may_not(source: TableAdmin, destination: TableAdmin) -> None:
+async def test_nothing_is_created_where_creation_is_not_allowed(source: TableAdmin, destination: TableAdmin) -> None:
     [problem] = (await ensure_destination(source, destination, "orders", "copy", create=False)).problems
 
     assert problem.field == "table"

@@ -23,7 +23,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Ots-RequestId: r\r\n\r\nok"
 
 @dataclass
 class RawServer:
-    """Answers every request with `answer` when `release` is set, and keeps every byte it got."""
+    """Answers every request with `answer` when `release` is set, and keeps every received byte."""
 
     answer: bytes | None = OK
     received: bytearray = field(default_factory=bytearray)
@@ -211,7 +211,7 @@ async def test_waiting_for_a_connection_counts_as_not_executed(server: RawServer
     await transport.close()
 
 
-async def test_an_answer_that_is_none_is_a_lost_connection(server: RawServer, send: Send) -> None:
+async def test_an_answer_that_is_not_http_is_a_lost_connection(server: RawServer, send: Send) -> None:
     server.answer = b"220 mail.example.com ESMTP\r\n\r\n"
 
     with pytest.raises(ConnectionLost):
@@ -315,7 +315,7 @@ async def test_calls_under_way_fail_when_the_transport_is_closed(server: RawServ
     server.release.set()
 
 
-async def test_what_the_guard_raises_is_passed_on_whatever_it_is(server: RawServer) -> None:
+async def test_any_exception_of_the_guard_is_passed_on(server: RawServer) -> None:
     def refuse() -> None:
         raise OSError("the guard's own")
 

@@ -64,7 +64,7 @@ class Chaos:
         self.interceptors = [Interceptor(scene) for _ in range(2)]
         self.workers = [self.worker(tag, each) for tag, each in zip("ab", self.interceptors, strict=True)]
         fault = scene.emulator.faults.add
-        self.troubles: list[Callable[[], object]] = [
+        self.injections: list[Callable[[], object]] = [
             lambda: fault(FaultRule("Checkpoint", count=2, drop_response=True)),
             lambda: fault(FaultRule("BatchWriteRow", count=2, drop_response=True)),
             lambda: fault(FaultRule("BatchWriteRow", count=3, latency=self.chance.uniform(0, 0.4))),
@@ -100,21 +100,21 @@ class Chaos:
         self.chance.choice(self.interceptors).spoiled["heartbeat"] = 1
 
     async def write(self, seconds: float) -> None:
-        """Change rows, and let something happen now and then."""
+        """Change rows, and inject a fault now and then."""
         end, number = time.monotonic() + seconds, 1
         while time.monotonic() < end:
             number += 1
             await self.put(self.chance.sample(KEYS, 25), number)
             await asyncio.sleep(self.chance.uniform(0, 0.03))
             if self.chance.random() < 0.2:
-                self.chance.choice(self.troubles)()
+                self.chance.choice(self.injections)()
 
     async def put(self, keys: list[str], number: int) -> None:
         while True:
             try:
                 return await self.scene.put(keys, [number])
             except (TunnelError, AssertionError):
-                continue  # the faults do not ask whose write it is
+                continue  # the faults hit this write, too
 
 
 async def _stay_open() -> None:
@@ -140,7 +140,7 @@ async def test_the_copy_is_equal_and_nothing_is_held_in_the_end(seed: int) -> No
         await until(is_copied, 60, "both tables are equal", pause=0.2)
     await asyncio.gather(*chaos.transport.late)
 
-    # Nothing came later than it might, or it would show here.
+    # A write that took effect after its deadline would show here.
     assert (await compare_tables(scene.table, TABLE, scene.table, COPY)).equal
     assert chaos.transport.late
     assert scene.owners() == []

@@ -42,7 +42,7 @@ async def test_it_is_ready_again_without_its_client_and_ended_when_drained(
     assert [state.value for state in seen] == ["ready", "started", "ready", "started", "ended"]
 
 
-async def test_what_keeps_heartbeats_from_being_answered_is_shown_meanwhile(scene: EmulatorScene) -> None:
+async def test_the_error_of_unanswered_heartbeats_is_shown_meanwhile(scene: EmulatorScene) -> None:
     async with scene.running(worker := scene.worker(CountSink())):
         await until(lambda: worker.status.is_ready, what="the first heartbeat")
         scene.emulator.faults.add(FaultRule("Heartbeat", code="OTSAuthFailed", message="Signature mismatch."))

@@ -1,4 +1,4 @@
-"""Which codec a worker uses: the compiled one where it was built, else Python's, and the log says so."""
+"""Which codec a worker uses: the compiled one if it was built, otherwise Python's; the log says which."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def scene() -> AsyncIterator[EmulatorScene]:
 
 
 def not_built(directory: Path) -> dict[str, str]:
-    """An environment in which the twin cannot be imported, as where there was no compiler."""
+    """An environment in which the compiled codec cannot be imported, as after a build without a compiler."""
     (directory / "sitecustomize.py").write_text(
         "import sys\nsys.modules['ots_tunnel.protocol.plainbuffer._native'] = None\n"
     )
@@ -74,7 +74,7 @@ async def test_a_wrong_choice_is_named(scene: EmulatorScene, tmp_path: Path, ask
     assert "Traceback" not in errors
 
 
-async def test_a_twin_that_is_asked_for_and_missing_is_no_fall_back(scene: EmulatorScene, tmp_path: Path) -> None:
+async def test_a_missing_compiled_codec_on_request_is_an_error(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path)
     environment = {**not_built(tmp_path), "OTS_TUNNEL_CODEC": "compiled"}
 

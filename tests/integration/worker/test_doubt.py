@@ -47,7 +47,7 @@ async def test_a_channel_that_vanishes_in_the_middle_of_a_write_and_returns_is_n
         assert min(interceptor.times("getcheckpoint")[opened:]) - interceptor.hidden_at >= deadline - 0.02
         assert worker.status.channels
 
-        # The doubt is over: going and coming once more costs nothing.
+        # The doubt is over: leaving and returning once more costs nothing.
         interceptor.hidden = 1
         await until(lambda: interceptor.hidden == 0)
         opened = len(interceptor.times("getcheckpoint"))
@@ -99,7 +99,7 @@ async def test_a_drain_hands_back_what_a_hanging_write_held(scene: EmulatorScene
     assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
 
 
-async def test_an_answer_that_makes_no_sense_is_a_hiccup(scene: EmulatorScene) -> None:
+async def test_a_malformed_answer_is_a_transient_error(scene: EmulatorScene) -> None:
     sink = RecordingSink()
     interceptor = Interceptor(scene, spoiled={"connect": 1, "heartbeat": 2, "shutdown": 1})
     worker = scene.worker(sink, handle=interceptor.handle)

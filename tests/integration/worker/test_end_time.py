@@ -25,7 +25,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-async def test_what_is_later_is_not_written_and_not_checkpointed(scene: EmulatorScene) -> None:
+async def test_later_changes_are_neither_written_nor_checkpointed(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=2)
     await scene.create_tunnel(TunnelType.Stream)
     await scene.put(KEYS, [1, 2, 3])

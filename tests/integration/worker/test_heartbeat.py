@@ -1,4 +1,4 @@
-"""The heartbeat under trouble: it waits for nothing, survives hiccups, and knows what is final."""
+"""The heartbeat under failures: it waits for nothing, survives transient errors, and ends the worker on final ones."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_beats_continue_while_the_sink_hangs(scene: EmulatorScene) -> None
 
 
 @pytest.mark.parametrize("code", ["OTSTunnelServerUnavailable", "OTSAuthFailed", "OTSServerBusy"])
-async def test_a_hiccup_is_survived_by_the_same_client(scene: EmulatorScene, code: str) -> None:  # G14
+async def test_the_same_client_survives_a_transient_error(scene: EmulatorScene, code: str) -> None:  # G14
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()

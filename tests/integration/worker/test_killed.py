@@ -1,4 +1,4 @@
-"""Worker processes that die or are paused beyond the timeout: nothing is lost, nothing old lands on new."""
+"""Worker processes that die or are paused beyond the timeout: nothing is lost, no old write replaces a newer one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def prepare(scene: EmulatorScene, kind: TunnelType) -> CopyLog:
 
 
 def most_steps_back(changes: list[tuple[str, int]]) -> int:
-    """How often a key went back to an older number, for the worst key."""
+    """Most times that any key went back to an older number."""
     last: dict[str, int] = {}
     back: dict[str, int] = defaultdict(int)
     for key, number in changes:
@@ -100,7 +100,7 @@ async def some_progress(log: CopyLog, changes: int) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """When the worker is struck: after so many changes of the copy."""
+    """A run whose worker is struck after a number of changes of the copy."""
 
     kind: TunnelType
     seed: int
@@ -108,7 +108,7 @@ class Run:
 
     @classmethod
     def of(cls, kind: TunnelType, seed: int) -> Run:
-        """Seed 0 strikes early, which for a tunnel with base data is amid the base data; others anywhere."""
+        """The run of a seed; seed 0 strikes early, during the base data if there is any, other seeds at any time."""
         return cls(kind, seed, random.Random(seed).randint(50, 5000) if seed else 300)
 
 

@@ -51,9 +51,9 @@ MIB = 1 << 20
 CHANNELS = 16
 #: Rows there before the tunnel, and rows changed while it is followed.
 BASE_ROWS, CHANGED_ROWS = 96, 32
-#: What a worker needs beside the records it holds.
+#: Memory of a worker without records.
 ALLOWANCE = 100_000_000
-#: How long the sink takes for one write; reading would be far ahead of it.
+#: Seconds of one write of the sink; reads alone would be much faster.
 SLOW = 0.3
 
 #: The user's code of the sink `python`: looks at every column, and takes its time.
@@ -100,7 +100,7 @@ class Large:
         return len((await self.tunnel())["channels"]) >= 2 * CHANNELS
 
     async def put(self, count: int, number: int) -> None:
-        """Write so many rows of 2 MiB, one per request."""
+        """Write rows of 2 MiB, one per request."""
         for row in range(count):
             key = f"k{row:04}"
             columns = (Column("large", "x" * (2 * MIB - 100)), Column("n", number))
@@ -158,11 +158,11 @@ class Large:
         await until(is_consumed, 60, "everything is consumed", pause=0.2)
 
     async def equal(self) -> bool:
-        """Whether the other table holds the same."""
+        """Whether the other table has the same rows."""
         return (await compare_tables(self._table, TABLE, self._table, COPY)).equal
 
     def peak_bytes(self) -> int:
-        """The most resident memory the worker ever had."""
+        """The highest resident memory of the worker so far."""
         assert self._process is not None
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
@@ -216,7 +216,7 @@ async def large(tmp_path: Path) -> AsyncIterator[Large]:
 
 @asynccontextmanager
 async def web_service() -> AsyncIterator[tuple[str, Delivered]]:
-    """A slow web service: its address, and what it was sent."""
+    """A slow web service: its address, and the received records."""
     received: Delivered = set()
 
     async def take(request: web.Request) -> web.Response:
@@ -233,7 +233,7 @@ async def web_service() -> AsyncIterator[tuple[str, Delivered]]:
 
 
 async def work(large: Large, sink: SinkConfig, budget: int) -> int:
-    """Let a worker move the base data and then changes; the most memory it had."""
+    """Let a worker move the base data and then changes; return its highest memory."""
     await large.start_worker(sink, budget)
     await large.followed()
     await large.put(CHANGED_ROWS, 2)
@@ -271,7 +271,7 @@ async def test_memory_stays_within_the_budget_beside_a_slow_processor(large: Lar
 
 
 def delivered_to(module: Path) -> Delivered:
-    """What the user's code has written down."""
+    """Keys and numbers that the user's code wrote to its file."""
     lines = Path(f"{module}.delivered").read_text().splitlines()
     return {(key, int(number)) for key, number in map(str.split, lines)}
 
@@ -291,7 +291,7 @@ async def test_memory_stays_within_the_budget_beside_a_slow_table(large: Large, 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("form", "budget"), [("JsonLines", 64 * MIB), ("Parquet", 128 * MIB)])
 async def test_memory_stays_within_the_budget_beside_files(large: Large, form: Any, budget: int) -> None:
-    # It comes with PySpark, the worker's image has none, and Arrow loads it where it is.
+    # pandas is installed with PySpark, the worker's image has none, and Arrow imports it if it is installed.
     (large.folder / "pandas.py").write_text("raise ImportError")
     files = FilesSinkConfig(url=f"file://{large.folder}/files", format=form, max_file_seconds=2)
 
@@ -302,7 +302,7 @@ async def test_memory_stays_within_the_budget_beside_files(large: Large, form: A
 
 
 def rows_in(folder: Path) -> Delivered:
-    """What is in files of either format."""
+    """The records in files of either format."""
     found: Delivered = set()
     for path in folder.rglob("*.jsonl"):
         for line in path.read_text().splitlines():

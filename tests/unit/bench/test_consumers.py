@@ -15,13 +15,13 @@ def test_the_last_line_of_a_vendors_program() -> None:
     assert report_of(["Picked up JAVA_OPTIONS", line]) == Report(7, 3, 0.5, [1], [2])
 
 
-def test_how_far_a_vendors_program_was() -> None:
+def test_the_progress_of_a_vendors_program() -> None:
     report = report_of(['{"rows": 7, "seconds": 1.5, "marked": [3, 0.5, 0.25], "last": [7, 1.5, 1.25]}'])
 
     assert (report.marked, report.last) == (Point(3, 0.5, 0.25), Point(7, 1.5, 1.25))
 
 
-def test_ours_says_it_likewise() -> None:
+def test_our_worker_reports_likewise() -> None:
     marks = Milestone(3)
     for rows in (2, 4, 7):
         marks.confirmed(rows)
@@ -33,14 +33,14 @@ def test_ours_says_it_likewise() -> None:
     assert 0 < report.marked.cpu_seconds <= report.last.cpu_seconds
 
 
-def test_a_mark_that_was_not_reached_is_not_said() -> None:
+def test_a_mark_that_was_not_reached_is_not_reported() -> None:
     marks = Milestone(3)
     marks.confirmed(2)
 
     assert marks.line() == ""
 
 
-def test_the_lines_of_ours_are_added_up() -> None:
+def test_the_lines_of_our_worker_are_added_up() -> None:
     lines = [
         '{"action": "started", "rows": 1}',
         '{"touched": 3, "sent": [1], "delayed": [2]}',

@@ -52,7 +52,7 @@ def test_our_document_has_them(tmp_path: Path) -> None:
         (Contender.GO_UNDECODED, "-mode=undecoded"),
     ],
 )
-def test_what_makes_a_contender(contender: Contender, part: str, tmp_path: Path) -> None:
+def test_the_command_line_of_each_contender(contender: Contender, part: str, tmp_path: Path) -> None:
     assert part in command(contender, Job("count", BEAT), tmp_path)
 
 

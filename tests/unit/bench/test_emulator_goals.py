@@ -22,7 +22,7 @@ def test_goals_are_bounds(goal: float | None, at_least: bool, met: bool | None) 
     assert Goal("rate", 5, goal, "per second", at_least).met is met
 
 
-def test_what_an_earlier_run_said_is_replaced(tmp_path: Path) -> None:
+def test_figures_of_an_earlier_run_are_replaced(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     path.write_text(json.dumps([{"name": "worker", "ours": 1}, {"name": "rate", "ours": 1}]))
 
@@ -35,7 +35,7 @@ def test_what_an_earlier_run_said_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version_ms", [None, 1_700_000_000_000])
-def test_rows_have_their_size_and_keys_of_their_own(version_ms: int | None) -> None:
+def test_rows_have_their_size_and_distinct_keys(version_ms: int | None) -> None:
     rows = [row_of(number, version_ms=version_ms) for number in range(401)]
     (*_, last) = [table_pb2.BatchWriteRowRequest.FromString(body) for body in write_requests("t", iter(rows))]
 

@@ -43,7 +43,7 @@ def test_a_row_of_the_file(goal: float | None, met: bool | None) -> None:
     }
 
 
-def test_of_rates_more_is_better() -> None:
+def test_a_higher_rate_is_better() -> None:
     assert Figure("rate", 30, 10, "rows/s", 2.5, less_is_better=False).met is True
     assert Figure("rate", 30, 10, "rows/s", 2.5).met is False
 

@@ -22,7 +22,7 @@ def documents() -> list[dict[str, Any]]:
     return [*(figure.document() for figure in figures), {"name": "the emulator's own", "goal": 3, "met": True}]
 
 
-def test_java_and_go_stand_in_one_line() -> None:
+def test_java_and_go_share_a_line() -> None:
     lines = table(documents()).splitlines()
 
     assert lines[2:] == [
@@ -32,5 +32,5 @@ def test_java_and_go_stand_in_one_line() -> None:
     ]
 
 
-def test_every_line_has_a_place_for_everything() -> None:
+def test_every_line_has_every_column() -> None:
     assert len({line.count("|") for line in table(documents()).splitlines()}) == 1

@@ -14,11 +14,11 @@ from tests.bench.latency import ROWS_PER_WRITE, changes_now
 from tests.bench.processors import SENT_COLUMN
 
 
-def test_the_stand_in_says_that_every_row_is_stored() -> None:
+def test_the_stand_in_answers_that_every_row_is_stored() -> None:
     assert all_rows_stored(stored(100), 100)
 
 
-def test_rows_say_when_they_were_sent() -> None:
+def test_rows_hold_their_time_of_sending() -> None:
     before = time.time_ns() // 1000
     rows = [decode_row(change.body) for change in changes_now(7)]
     sent = [column.value for row in rows for column in row.columns if column.name == SENT_COLUMN]

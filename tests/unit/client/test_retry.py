@@ -27,7 +27,7 @@ WRONG = service_error("OTSParameterInvalid", "wrong", http_status=400)
         (OwnershipLost("late"), True, False),
     ],
 )
-def test_only_what_can_neither_hurt_nor_be_in_vain_is_repeated(
+def test_only_harmless_retries_that_can_succeed_are_made(
     error: TunnelError, idempotent: bool, repeatable: bool
 ) -> None:
     assert is_repeatable(error, idempotent=idempotent) is repeatable

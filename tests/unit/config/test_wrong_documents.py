@@ -306,13 +306,13 @@ def places(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, Schema
 EVERY_PLACE = dict(places(WorkerConfig))
 
 
-def test_every_setting_is_looked_at() -> None:
+def test_every_setting_is_covered() -> None:
     assert len(EVERY_PLACE) > 60
     assert {"delivery.deadLetter.files.credentials.directory", "sink.kafka.sasl.mechanism"} <= set(EVERY_PLACE)
 
 
 @pytest.mark.parametrize("path", EVERY_PLACE)
-def test_any_setting_of_another_kind_is_named_in_our_words(tmp_path: Path, path: str) -> None:
+def test_any_setting_of_another_kind_is_named_in_our_wording(tmp_path: Path, path: str) -> None:
     said = message(tmp_path, path, [{"hush": ["hush"]}])
 
     if EVERY_PLACE[path].allowed.startswith("a list of "):

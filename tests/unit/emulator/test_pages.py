@@ -43,7 +43,7 @@ def kept(driver: Driver) -> PageCache:
 
 
 @pytest.mark.parametrize("kind", ["BaseData", "Stream"])
-async def test_a_page_is_put_together_once(paged: Driver, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_is_built_once(paged: Driver, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read = await first_page(paged, await paged.create_tunnel(kind, **({"flag": 1} if kind == "Stream" else {})))
     page = await read()
     assert len(kept(paged)) == 1
@@ -83,7 +83,7 @@ async def test_base_pages_show_every_change(paged: Driver) -> None:
     assert [key for key, _ in rows_of(await read())] == [-1, 0, 2]
 
 
-async def test_copies_of_a_table_have_revisions_of_their_own(paged: Driver) -> None:
+async def test_copies_of_a_table_have_their_own_revisions(paged: Driver) -> None:
     table = paged.emulator.instances["demo"].tables["t"]
     revision = table.revision
 
@@ -166,7 +166,7 @@ async def test_pages_follow_their_settings(paged: Driver) -> None:
     assert len((await read()).records) == 2
 
 
-async def test_faults_and_expiry_are_before_pages(paged: Driver) -> None:
+async def test_faults_and_expiry_precede_kept_pages(paged: Driver) -> None:
     tunnel = await paged.create_tunnel("BaseData")
     read = await first_page(paged, tunnel)
     await read()

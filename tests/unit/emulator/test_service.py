@@ -40,7 +40,7 @@ def test_changed_settings_reach_every_instance(service: Service) -> None:
     assert service.instances["one"].settings is service.application.settings is service.settings is changed
 
 
-def test_a_clock_that_a_test_moves_is_moved_itself(service: Service) -> None:
+def test_a_manual_clock_is_moved_itself(service: Service) -> None:
     before = service.clock.now()
 
     assert service.advance_clock(-3600) == service.clock.now() == before - 3600

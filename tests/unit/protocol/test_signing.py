@@ -11,7 +11,7 @@ from ots_tunnel.protocol.http.signing import parse_date, sign_v4
 @pytest.mark.parametrize(
     ("text", "message"), [("yesterday", "is not of the form"), ("2026-02-30T00:00:00.000Z", "does not exist")]
 )
-def test_a_date_that_is_none_is_refused(text: str, message: str) -> None:
+def test_an_invalid_date_is_refused(text: str, message: str) -> None:
     with pytest.raises(CodecError, match=message):
         parse_date(text)
 

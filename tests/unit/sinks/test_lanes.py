@@ -55,7 +55,7 @@ async def test_one_lane_keeps_the_order() -> None:
 
 
 @LANES
-async def test_nothing_new_begins_once_it_is_to_stop(lanes: int) -> None:
+async def test_no_request_begins_after_a_stop(lanes: int) -> None:
     requests = Requests(7)
 
     await fill_lanes(lanes, requests.following, lambda: bool(requests.ended))
@@ -75,7 +75,7 @@ async def test_a_failure_ends_it_with_nothing_under_way(lanes: int) -> None:
 
 
 @LANES
-async def test_what_is_under_way_is_cancelled_with_it(lanes: int) -> None:
+async def test_requests_under_way_are_cancelled_with_the_run(lanes: int) -> None:
     requests = Requests(7)
     filling = asyncio.create_task(fill_lanes(lanes, requests.following))
     await asyncio.sleep(0)

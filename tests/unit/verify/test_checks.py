@@ -26,7 +26,7 @@ def test_tables_of_other_keys_are_refused() -> None:
             refuse_other_keys(describe(), describe("copy", primary_key=other))
 
 
-def test_what_makes_copies_differ_is_noted() -> None:
+def test_settings_that_make_copies_differ_are_noted() -> None:
     assert warnings_of(describe(), describe("copy")) == ()
     (fewer,) = warnings_of(describe(), describe("copy", max_versions=1))
     (more,) = warnings_of(describe(), describe("copy", max_versions=9))

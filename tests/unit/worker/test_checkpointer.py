@@ -126,7 +126,7 @@ async def test_a_foreign_token_means_ownership_is_lost_and_nothing_is_overwritte
 
 
 @pytest.mark.looptime
-async def test_finished_is_tried_until_it_is_durable() -> None:
+async def test_finished_is_retried_until_it_is_durable() -> None:
     store = Store()
     store.fail = [ConnectionLost("down")] * 5
     checkpointer = Checkpointer(store, START, 5)
@@ -138,7 +138,7 @@ async def test_finished_is_tried_until_it_is_durable() -> None:
 
 
 @pytest.mark.looptime
-async def test_trying_ends_with_the_time_and_says_why() -> None:
+async def test_retries_end_with_the_time_and_raise_the_last_error() -> None:
     store = Store()
     store.fail = [ConnectionLost("down")] * 100
     checkpointer = Checkpointer(store, START, 5)

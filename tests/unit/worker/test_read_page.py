@@ -44,7 +44,7 @@ async def test_the_logs_end_is_where_the_service_or_an_empty_page_says(
         ((END_US + 1,), 0, True, False),
     ],
 )
-def test_what_is_later_is_cut_off(times: tuple[int, ...], kept: int, done: bool, whole: bool) -> None:
+def test_records_after_the_end_time_are_cut_off(times: tuple[int, ...], kept: int, done: bool, whole: bool) -> None:
     cut = cut_page(page_of_times(*times, service_time=5000.0), END_US)
 
     assert (len(cut.page.records), cut.done, cut.whole) == (kept, done, whole)

@@ -66,7 +66,7 @@ async def test_an_endless_request_is_cut() -> None:
         assert b"ok" in await ask(server, b"GET /healthz HTTP/1.1\r\n\r\n")
 
 
-async def test_a_client_that_says_nothing_does_not_hold_the_server_up() -> None:
+async def test_a_silent_client_does_not_block_the_server() -> None:
     async with asyncio.timeout(5):
         async with status_server() as server:
             _, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))

@@ -47,7 +47,7 @@ def filter_of_depth(depth: int) -> bytes:
     [("/\udcff", {}), ("/ListTable", {"x-ots-date": "\udcff"}), ("/ListTable", {"x-ots-apiversion": "\udcff"})],
     ids=["path", "date", "version"],
 )
-async def test_bytes_that_are_no_text_are_refused(path: str, headers: dict[str, str]) -> None:
+async def test_bytes_that_are_not_utf_8_are_refused(path: str, headers: dict[str, str]) -> None:
     names = ("x-ots-date", "x-ots-accesskeyid", "x-ots-contentmd5", "x-ots-instancename")
     known = {"x-ots-apiversion": "2015-12-31", **dict.fromkeys(names, "x")}
 
@@ -78,7 +78,7 @@ async def test_filters_within_filters_are_counted(driver: Driver, depth: int) ->
         await driver.get(1, filter=filter_of_depth(depth))
 
 
-async def test_errors_before_authentication_are_signed_for_who_the_caller_says_to_be(driver: Driver) -> None:
+async def test_errors_before_authentication_are_signed_for_the_claimed_caller(driver: Driver) -> None:
     """The vendor's Python client checks the signature of every error but OTSAuthFailed."""
     headers = {"x-ots-accesskeyid": "test-id", "x-ots-instancename": "demo"}
 
@@ -132,7 +132,7 @@ async def put(driver: Driver, row: bytes) -> None:
         ("BINARY", b"\x07\xff\xff\xff\xffab"),
     ],
 )
-async def test_keys_that_nobody_could_read_are_refused(kind: str, value: bytes) -> None:
+async def test_unreadable_keys_are_refused(kind: str, value: bytes) -> None:
     driver = Driver()
     await driver.call(
         "CreateTable",
@@ -146,7 +146,7 @@ async def test_keys_that_nobody_could_read_are_refused(kind: str, value: bytes) 
 
 
 @pytest.mark.parametrize("value", [b"\x02\x02", b"\x03\x02\0\0\0\xff\xfe", b"\x03\0\0"], ids=["boolean", "text", "cut"])
-async def test_values_that_nobody_could_read_are_refused(driver: Driver, value: bytes) -> None:
+async def test_unreadable_values_are_refused(driver: Driver, value: bytes) -> None:
     with pytest.raises(ServiceError, match="The value of column 'a' has an invalid type or length"):
         await put(driver, row_with(value))
 

@@ -128,7 +128,7 @@ async def test_no_instance_has_this_name(driver: Driver, instance: str, code: st
 # Returned content
 
 
-async def test_what_was_incremented_is_returned_by_name(driver: Driver) -> None:
+async def test_incremented_columns_are_returned_by_name(driver: Driver) -> None:
     wanted = pb.ReturnContent(return_type="RT_AFTER_MODIFY", return_column_names=["a"])
     await update(driver, put("a", 5))
     answer = await update(driver, increment("a", 3), increment("b", 1), put("c", 1), return_content=wanted)
@@ -173,7 +173,7 @@ async def test_an_update_creates_a_row_with_a_chosen_key(driver: Driver) -> None
     assert [(column.name, column.value) for column in decode_row(got.row).columns] == [("n", 16)]
 
 
-async def test_a_key_is_only_chosen_where_the_table_says_so(driver: Driver) -> None:
+async def test_a_key_is_chosen_only_for_an_auto_increment_column(driver: Driver) -> None:
     with pytest.raises(ServiceError, match="VT_AUTO_INCREMENT is an invalid type for the primary key"):
         await update(driver, put("a", 1), key=(("k", Marker.AUTO_INCREMENT),))
 
@@ -219,7 +219,7 @@ async def test_the_bounds_of_a_range_have_the_same_types(driver: Driver) -> None
         await driver.range((("k", 1),), (("k", "z"),))
 
 
-async def test_every_row_of_a_batch_of_reads_answers_for_itself(driver: Driver) -> None:
+async def test_every_row_of_a_batch_of_reads_has_its_own_outcome(driver: Driver) -> None:
     await create_two(driver, KeyType.STRING)
     await driver.put(1, put("a", 1))
     wrong = encode_primary_key((("k", 1), ("s", 5)))

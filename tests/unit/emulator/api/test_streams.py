@@ -136,7 +136,7 @@ async def test_an_iterator_begins_at_a_time(streamed: Driver) -> None:
     assert [decode_row(record.record).columns[0].value for record in answer.stream_records] == [2]
 
 
-async def test_what_is_beyond_the_retention_is_gone_at_once(streamed: Driver) -> None:
+async def test_records_beyond_the_retention_are_gone_at_once(streamed: Driver) -> None:
     await streamed.put(1, put("v", 1))
     shard = (await shards(streamed)).shards[0].shard_id
     place = await iterator(streamed, shard)
@@ -159,7 +159,9 @@ async def test_what_is_beyond_the_retention_is_gone_at_once(streamed: Driver) ->
         ("GetStreamRecord", {"shard_iterator": "absent:0"}, "OTSTrimmedDataAccess"),
     ],
 )
-async def test_what_is_not_there(streamed: Driver, name: str, fields: dict[str, Any], code: str) -> None:
+async def test_missing_streams_and_shards_are_refused(
+    streamed: Driver, name: str, fields: dict[str, Any], code: str
+) -> None:
     with pytest.raises(ServiceError, match=code):
         await streamed.call(name, **fields)
 

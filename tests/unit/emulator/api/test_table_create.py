@@ -73,7 +73,7 @@ async def test_secondary_indexes_are_refused_with_a_reason() -> None:
         await create(Driver(), index_metas=[index])
 
 
-async def test_a_new_table_is_not_ready_where_a_delay_is_set() -> None:
+async def test_a_new_table_is_not_ready_before_the_delay_is_over() -> None:
     driver = Driver(table_ready_delay=30.0)
     await driver.create_table()
 
@@ -83,7 +83,7 @@ async def test_a_new_table_is_not_ready_where_a_delay_is_set() -> None:
     assert await driver.get(1) is None
 
 
-async def test_table_calls_are_limited_where_a_limit_is_set() -> None:
+async def test_table_calls_are_limited_by_the_setting() -> None:
     driver = Driver(table_operations_per_second=10)
     for _ in range(10):
         await driver.call("ListTable")

@@ -55,7 +55,7 @@ async def test_the_time_of_transactions_can_be_changed() -> None:
         await put(driver, 1, 7, transaction)
 
 
-async def test_the_change_log_hears_of_a_transaction_when_it_is_committed() -> None:
+async def test_a_transaction_enters_the_change_log_when_it_is_committed() -> None:
     driver = Driver()
     await driver.create_table(hours=24)
     tunnel = await driver.create_tunnel("Stream")
@@ -131,7 +131,7 @@ async def test_an_atomic_batch_with_one_refused_row_stores_nothing(two: Driver) 
     assert await rows(two) == 1
 
 
-async def test_an_atomic_batch_is_of_one_partition_key(two: Driver) -> None:
+async def test_an_atomic_batch_has_one_partition_key(two: Driver) -> None:
     assert await atomic(two, (1, 1), (2, 1)) == [(False, "OTSDataOutOfRange")] * 2
     assert await rows(two) == 0
 
@@ -190,7 +190,7 @@ async def test_a_batch_of_an_unknown_transaction_writes_nothing() -> None:
     assert await driver.get(1) is None
 
 
-async def test_rows_of_an_atomic_batch_say_which_keys_differ(two: Driver) -> None:
+async def test_errors_of_an_atomic_batch_name_the_keys_that_differ(two: Driver) -> None:
     parts = [
         pb.RowInBatchWriteRowRequest(type="PUT", row_change=encode_row((("k", key), ("s", 1))), condition=IGNORE)
         for key in (0, 1)

@@ -55,7 +55,7 @@ async def test_lists_are_empty(driver: Driver, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PARTS)
-async def test_what_is_named_does_not_exist(driver: Driver, name: str) -> None:
+async def test_a_named_index_or_task_does_not_exist(driver: Driver, name: str) -> None:
     status, code, message = await answer(driver, name, named("t"))
     assert (status, code) == (404, "OTSObjectNotExist")
     assert message in ("Requested index does not exist.", "Requested delivery task does not exist.")
@@ -64,10 +64,10 @@ async def test_what_is_named_does_not_exist(driver: Driver, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERIES)
-async def test_no_table_is_one_of_time_series(driver: Driver, name: str) -> None:
+async def test_no_table_is_a_time_series_table(driver: Driver, name: str) -> None:
     assert await answer(driver, name, named("t")) == (404, "OTSObjectNotExist", "Requested table does not exist.")
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
-async def test_calls_that_are_not_there_are_named(driver: Driver, name: str) -> None:
+async def test_unknown_calls_are_named(driver: Driver, name: str) -> None:
     assert await answer(driver, name, named("t")) == (400, "OTSParameterInvalid", f"Unsupported operation: '{name}'.")

@@ -102,7 +102,7 @@ async def fill_everything(driver: Driver) -> str:
     return tunnel
 
 
-async def test_everything_survives_and_goes_on(make_driver: MakeDriver) -> None:
+async def test_everything_survives_and_continues(make_driver: MakeDriver) -> None:
     driver = make_driver()
     tunnel = await fill_everything(driver)
 
@@ -168,7 +168,7 @@ async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(make
 
 
 @pytest.mark.parametrize("with_restart", [False, True])
-async def test_what_was_deleted_is_swept_away_in_pieces(tmp_path: Path, *, with_restart: bool) -> None:
+async def test_deleted_rows_are_removed_in_pieces(tmp_path: Path, *, with_restart: bool) -> None:
     driver = Driver(tmp_path / "data")
     await driver.create_table(hours=24)
     await driver.fill(1200)
@@ -188,7 +188,7 @@ async def test_what_was_deleted_is_swept_away_in_pieces(tmp_path: Path, *, with_
     assert stored(swept.data, "document") == 3
 
 
-async def test_entries_that_expire_are_swept_away(make_driver: MakeDriver) -> None:
+async def test_expired_entries_are_removed(make_driver: MakeDriver) -> None:
     driver = make_driver()
     await driver.create_table(hours=1)
     tunnel = await driver.create_tunnel("Stream")
@@ -258,7 +258,7 @@ async def test_instances_that_are_not_served_are_kept(tmp_path: Path) -> None:
     both.close()
 
 
-async def test_auto_increments_go_on_with_the_clock_set_back(make_driver: MakeDriver) -> None:
+async def test_auto_increments_continue_with_the_clock_set_back(make_driver: MakeDriver) -> None:
     driver = make_driver()
     meta = table_pb2.TableMeta(table_name="auto")
     meta.primary_key.add(name="k", type="INTEGER")
@@ -313,7 +313,7 @@ async def test_instances_come_and_go_while_it_runs(driver: Driver) -> None:
     third.emulator.close()
 
 
-async def test_what_cannot_be_kept_is_not_acknowledged(
+async def test_a_change_that_cannot_be_stored_is_not_acknowledged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, connections: list[sqlite3.Connection]
 ) -> None:
     driver = Driver(tmp_path / "data")

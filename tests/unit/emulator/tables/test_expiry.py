@@ -59,7 +59,7 @@ def test_rows_that_never_had_cells_stay() -> None:
     assert times_of(rows) == {1: []}
 
 
-def test_rows_whose_time_has_not_come_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_whose_time_has_not_come_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_with(*((key, 5000) for key in range(100)), (100, 1000))
     seen = []
     monkeypatch.setattr("ots_emulator.tables.rows.scan_image", lambda image: seen.append(image) or scan_image(image))
@@ -79,7 +79,7 @@ def test_rows_that_are_written_again_live_on() -> None:
     assert times_of(rows) == {}
 
 
-def test_a_shorter_time_to_live_counts_for_rows_that_are_there() -> None:
+def test_a_shorter_time_to_live_applies_to_existing_rows() -> None:
     rows = rows_with((1, 1000), (2, 5000), ttl=-1)
     rows.change_time_to_live(2)
     rows.expire(4000)
@@ -111,7 +111,7 @@ changes = st.lists(
 
 
 @given(changes, st.sampled_from([1, 2, 5]))
-def test_rows_are_those_of_a_look_at_every_cell(changes: list[tuple[int, list[int] | None, int]], ttl: int) -> None:
+def test_rows_equal_those_of_a_scan_of_every_cell(changes: list[tuple[int, list[int] | None, int]], ttl: int) -> None:
     rows, model, now_ms = rows_with(ttl=ttl), dict[int, list[int]](), 0
     for key, times_ms, passed_ms in changes:
         now_ms += passed_ms
@@ -134,7 +134,7 @@ async def with_ttl(driver: Driver) -> Driver:
     return driver
 
 
-async def test_what_has_expired_does_not_come_back_with_a_longer_life(make_driver: Callable[..., Driver]) -> None:
+async def test_expired_cells_do_not_return_with_a_longer_lifetime(make_driver: Callable[..., Driver]) -> None:
     driver = await with_ttl(make_driver())
     await driver.put(1, put("a", 1))
     await driver.put(2, put("a", 1))

@@ -44,5 +44,5 @@ def test_a_difference_of_one_moves_nothing() -> None:
     assert schedule([seat(0, OPEN, A)], [A, B, C]) == []
 
 
-def test_nobody_there_moves_nothing() -> None:
+def test_without_clients_nothing_moves() -> None:
     assert schedule([seat(0, WAIT)], []) == []

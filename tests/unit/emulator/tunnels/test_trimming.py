@@ -159,7 +159,7 @@ async def test_conditions_do_not_see_it(expired: Driver) -> None:
     await write(2, row_existence="EXPECT_NOT_EXIST")
 
 
-async def test_what_is_counted_is_what_is_there(expired: Driver) -> None:
+async def test_expired_rows_are_not_counted(expired: Driver) -> None:
     def table() -> dict[str, Any]:
         return expired.emulator.state()["instances"][0]["tables"][0]  # type: ignore[index,no-any-return]
 
@@ -169,7 +169,7 @@ async def test_what_is_counted_is_what_is_there(expired: Driver) -> None:
     assert (table()["rows"], table()["bytes"]) == (0, 0)
 
 
-async def test_what_follows_an_update_is_not_what_has_gone(expired: Driver) -> None:
+async def test_an_update_does_not_bring_expired_cells_back(expired: Driver) -> None:
     """The record of an update has the written cells, and the row has only cells that have not expired."""
     await expired.write((Action.UPDATE, 2, [put("a", 1)]))
 
@@ -185,7 +185,7 @@ async def test_a_row_without_cells_does_not_expire(make_driver: MakeDriver) -> N
     assert await driver.cells(1) == []
 
 
-async def test_what_is_gone_has_no_size(make_driver: MakeDriver) -> None:
+async def test_expired_rows_have_no_size(make_driver: MakeDriver) -> None:
     driver = make_driver()
     await driver.create_table(ttl=100)
     for key in range(4):

@@ -90,7 +90,7 @@ async def test_the_base_scan_is_live(make_driver: MakeDriver) -> None:
     assert last.next_token == "finished"
 
 
-async def test_stream_records_tell_what_was_written(driver: Driver) -> None:
+async def test_stream_records_hold_what_was_written(driver: Driver) -> None:
     tunnel = await driver.create_tunnel("Stream")
     now = driver.now_ms
     await driver.put(1, put("a", 1), put("b", 2, now - 5))
@@ -484,7 +484,7 @@ async def test_rpo_as_json(driver: Driver) -> None:
     assert answer.tunnel_id == tunnel
 
 
-async def test_strict_owner_refuses_strangers(make_driver: MakeDriver) -> None:
+async def test_strict_owner_refuses_other_clients(make_driver: MakeDriver) -> None:
     driver = make_driver(strict_owner=True)
     await driver.create_table()
     tunnel = await driver.create_tunnel("Stream")

@@ -32,7 +32,7 @@ def fields() -> list[tuple[str, Schema]]:
     return [(path, node) for path, node in nodes(schema()) if path.startswith((".spec", ".status"))]
 
 
-def test_committed_files_are_what_the_models_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_committed_files_match_the_models(capsys: pytest.CaptureFixture[str]) -> None:
     assert crd.main(["--check"]) == 0, capsys.readouterr().err
 
 
@@ -95,7 +95,7 @@ def test_lists_of_named_items_are_maps() -> None:
     assert keys == {".status.conditions": ["type"], ".status.workers": ["name"], ".status.lag.slowest": None}
 
 
-def test_what_may_be_unknown_is_optional() -> None:
+def test_fields_that_may_be_unknown_are_optional() -> None:
     required = {path: node["required"] for path, node in fields() if "required" in node and path.startswith(".status")}
 
     assert required == {

@@ -35,5 +35,5 @@ def test_identities(changes: dict[str, Any], identity: TunnelIdentity | None) ->
     assert identities(**changes) == (identity, identity)
 
 
-def test_an_unreadable_spec_has_an_identity_of_its_own_and_no_error() -> None:
+def test_an_unreadable_spec_has_its_own_identity_and_no_error() -> None:
     assert identity_of({}) == TunnelIdentity("", "None", "None", "None")

@@ -31,7 +31,7 @@ def parsed(**changes: Any) -> TablestoreTunnel:
         (SPARK | {"source__tunnel__type": "BaseData"}, None, False, True),
     ],
 )
-def test_type_and_engine_decide_who_works(
+def test_type_and_engine_decide_which_workloads_run(
     changes: dict[str, Any], wire_type: str | None, workers: bool, spark: bool
 ) -> None:
     spec = parsed(**changes).spec

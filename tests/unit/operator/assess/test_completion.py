@@ -75,7 +75,7 @@ def test_base_data_is_completed_by_its_channels_alone() -> None:
     assert not is_completed(found(ended, running))
 
 
-def test_what_is_recorded_as_completed_stays_so_while_the_tunnel_cannot_be_read() -> None:
+def test_a_recorded_completion_stays_while_the_tunnel_cannot_be_read() -> None:
     busy = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy"))
 
     assert is_completed(replace(bounded(FIRST, **DONE), tunnel=busy))

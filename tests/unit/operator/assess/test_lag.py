@@ -34,7 +34,7 @@ def test_rates_have_two_digits(value: float, rounded: int) -> None:
     assert round_figure(value) == rounded
 
 
-def test_nothing_is_said_of_all_channels_while_the_tunnel_initialises() -> None:
+def test_no_figures_are_derived_while_the_tunnel_initialises() -> None:
     assert not is_initialised(description(stage=Stage.INIT))
     assert not is_initialised(description(stage=Stage.STREAM))
     assert measure(description(channel("c1"), stage=Stage.INIT), (), NOW) is None
@@ -74,7 +74,7 @@ CAUGHT_UP: list[tuple[list[Any], bool | None]] = [
 
 
 @pytest.mark.parametrize(("answers", "expected"), CAUGHT_UP)
-def test_caught_up_needs_the_word_of_every_worker(answers: list[bool], expected: bool | None) -> None:
+def test_caught_up_needs_the_report_of_every_worker(answers: list[bool], expected: bool | None) -> None:
     reports = [report_channel(f"c{number}", caught_up=answer) for number, answer in enumerate(answers, 1)]
 
     lag = measure(description(channel("c1"), channel("c2")), (pod("p", *reports),), NOW)
@@ -83,7 +83,7 @@ def test_caught_up_needs_the_word_of_every_worker(answers: list[bool], expected:
     assert lag.caught_up is expected
 
 
-def test_a_worker_that_handed_a_channel_over_says_nothing_of_it() -> None:
+def test_a_report_on_a_channel_that_was_handed_over_does_not_count() -> None:
     lag = measure(description(channel("c1")), (pod("p", report_channel("c1", state="CLOSE")),), NOW)
 
     assert lag is not None
@@ -102,7 +102,9 @@ def test_a_worker_that_handed_a_channel_over_says_nothing_of_it() -> None:
         (channel("c1"), None, None),
     ],
 )
-def test_a_tunnel_has_moved_when_anything_says_so(found: Any, checkpoints: Any, moved: bool | None) -> None:
+def test_any_sign_of_consumption_means_that_a_tunnel_has_moved(
+    found: Any, checkpoints: Any, moved: bool | None
+) -> None:
     assert has_moved(description(found), checkpoints) is moved
 
 
@@ -134,7 +136,7 @@ def test_percent_is_100_only_when_everything_is_done() -> None:
     assert (percent(199, 200), percent(200, 200), percent(0, 0)) == (99, 100, 0)
 
 
-def test_of_two_reports_on_a_channel_that_of_its_owner_counts() -> None:
+def test_the_report_of_a_channels_owner_counts() -> None:
     owner = pod("p-1", report_channel("c1", lag_seconds=7, caught_up=False))
     former = pod("p-2", report_channel("c1", state="CLOSE", lag_seconds=900, caught_up=False))
 

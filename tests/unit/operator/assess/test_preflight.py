@@ -136,7 +136,7 @@ def test_rows_do_not_matter_once_the_destination_was_accepted() -> None:
     assert assessed(world(resource(recorded()), tunnel=UNMOVED, destination=FULL)).problem is None
 
 
-def test_a_table_we_meant_to_create_is_ours_although_nobody_saw_the_answer() -> None:
+def test_a_table_with_a_recorded_intent_is_ours_although_the_answer_was_lost() -> None:
     intended = resource({"destination": {"createIntentTime": "2026-01-01T00:00:00Z"}})
 
     assert assessed(world(intended, tunnel=Missing(), destination=FULL)).problem is None

@@ -129,7 +129,7 @@ def test_a_record_is_ours_by_the_recorded_tunnel_while_the_tunnel_is_unread() ->
     assert assessed(spark_world(record, STARTED | {"tunnel": {}}, tunnel=Unread())).progress is None
 
 
-def test_what_an_object_has_copied_itself_is_not_inherited() -> None:
+def test_a_copy_by_the_object_itself_is_not_inherited() -> None:
     complete = assessed(spark_world(progress_record(2, 2), STARTED | recorded()))
 
     assert complete.state is not SnapshotState.NOT_NEEDED

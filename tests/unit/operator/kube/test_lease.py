@@ -84,7 +84,7 @@ def test_a_follower_takes_over_as_soon_as_the_leader_ends(server: OneLease) -> N
             assert second.leading.wait(10)
 
 
-def test_a_leader_that_cannot_renew_lets_go_before_anybody_else_may_take_over(server: OneLease) -> None:
+def test_a_leader_that_cannot_renew_stops_before_another_may_take_over(server: OneLease) -> None:
     with candidate("first") as first:
         assert first.leading.wait(10)
         lost: list[float] = []

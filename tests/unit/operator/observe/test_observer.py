@@ -103,7 +103,7 @@ async def test_a_burst_of_events_describes_the_tunnel_once_a_poll() -> None:
     assert service.calls == ["DescribeTunnel"] * 2
 
 
-async def test_a_foreign_client_has_been_there_for_as_long_as_it_was_seen() -> None:
+async def test_the_age_of_a_foreign_client_counts_from_its_first_sighting() -> None:
     cache = connected_cache(Service(description(channel("c1", client="else-1", consumed=NOW - 5))))
 
     async def seen_for(later: float) -> float:

@@ -146,7 +146,7 @@ def test_a_running_object_waits_for_nothing() -> None:
         (deployment(1, observedGeneration=0), Reason.ROLLING_WORKERS),
     ],
 )
-def test_what_is_waited_for_while_workers_change(children: Any, reason: Reason) -> None:
+def test_waits_while_workers_change(children: Any, reason: Reason) -> None:
     wait = planned(world(children=children)).wait
 
     assert wait is not None
@@ -171,7 +171,7 @@ def test_a_problem_creates_nothing_and_leaves_running_workers_alone() -> None:
 
 
 @pytest.mark.parametrize("tunnel", [Missing(), Tunnel(description(channel("c1"), expired=True))])
-def test_a_tunnel_that_is_gone_is_never_made_anew_and_its_workers_go(tunnel: Any) -> None:
+def test_a_missing_tunnel_is_never_created_again_and_its_workers_stop(tunnel: Any) -> None:
     found = planned(world(tunnel=tunnel))
 
     assert found.actions == (ScaleDown(),)
@@ -277,7 +277,7 @@ def test_a_split_of_the_stream_does_not_hold_up_a_snapshot_that_has_begun() -> N
     assert steps(begun) == OBJECTS
 
 
-def test_an_object_applied_again_goes_on_after_the_snapshot_of_its_predecessor() -> None:
+def test_an_object_applied_again_continues_after_the_snapshot_of_its_predecessor() -> None:
     ended = channel("c1", ChannelStatus.TERMINATED, consumed=NOW - 50)
     moved = Tunnel(
         description(ended, channel("c2", client=""), kind=TunnelType.Stream),
@@ -310,7 +310,7 @@ def test_completion_is_recorded_before_workers_start() -> None:
     assert steps(spark_world(children, after)) == ["ConfigMap/flights-copy-config", "Deployment/flights-copy"]
 
 
-def test_an_application_nobody_picks_up_is_reported() -> None:
+def test_an_application_that_no_spark_operator_picks_up_is_reported() -> None:
     problem = planned(spark_world(spark_application("", age=61))).problem
 
     assert problem is not None

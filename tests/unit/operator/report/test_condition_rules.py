@@ -83,7 +83,7 @@ def test_progressing_and_degraded_follow_the_plan() -> None:
     assert decided("Degraded", world(), problem()) == (True, Reason.TABLE_NOT_FOUND)
 
 
-def test_stalled_is_what_needs_a_human() -> None:
+def test_stalled_means_that_a_human_is_needed() -> None:
     assert decided("Stalled", world()) == (False, Reason.AS_EXPECTED)
     assert decided("Stalled", world(), problem(reason=Reason.SERVICE_UNAVAILABLE)) == (False, Reason.AS_EXPECTED)
     assert decided("Stalled", world(), problem(reason=Reason.TUNNEL_EXPIRED)) == (True, Reason.TUNNEL_EXPIRED)

@@ -35,7 +35,7 @@ def test_the_transition_time_changes_only_when_the_status_flips() -> None:
     assert again[0]["observedGeneration"] == 2
 
 
-def test_an_event_is_posted_for_news_only_and_once_per_reason() -> None:
+def test_an_event_is_posted_for_changes_only_and_once_per_reason() -> None:
     before = build(READY, (), generation=1, now=NOW)
     after = build(LATE | {"Stalled": ConditionValue(True, Reason.LAG_HIGH, "late")}, before, generation=1, now=NOW + 1)
 
@@ -44,7 +44,7 @@ def test_an_event_is_posted_for_news_only_and_once_per_reason() -> None:
     assert notices(after, before) == (Notice("Normal", "Consuming", "Ready is now True"),)
 
 
-def test_what_is_on_its_way_is_no_warning() -> None:
+def test_progress_is_no_warning() -> None:
     after = build({"TunnelReady": ConditionValue(False, Reason.CREATING_TUNNEL, "soon")}, (), generation=1, now=NOW)
 
     assert notices((), after) == ()

@@ -68,7 +68,7 @@ def test_a_running_object_is_ready() -> None:
     assert status["workers"][0]["channels"] == 1
 
 
-def test_what_is_not_known_is_absent_and_never_zero() -> None:
+def test_an_unknown_figure_is_absent_and_never_zero() -> None:
     status = status_of(world(tunnel=BUSY, pods=(pod("pod-1", ready=False),)))
 
     assert not {"channels", "base", "lag", "throughput"} & set(status) - {"throughput"}
@@ -97,11 +97,11 @@ def test_a_ready_worker_that_does_not_answer_makes_the_rate_unknown() -> None:
         (following(100), "True", "Consuming"),
     ],
 )
-def test_ready_says_why(found: World, ready: str, reason: str) -> None:
+def test_ready_has_a_message(found: World, ready: str, reason: str) -> None:
     assert condition(status_of(found), "Ready") == (ready, reason)
 
 
-def test_a_stalled_object_has_failed_and_says_so_in_every_condition_concerned() -> None:
+def test_a_stalled_object_has_failed_in_every_condition_concerned() -> None:
     status = status_of(world(tunnel=Missing()))
 
     assert status["phase"] == "Failed"
@@ -116,7 +116,7 @@ def test_a_foreign_client_counts_after_a_whole_timeout() -> None:
     assert condition(status_of(replace(foreign, foreign_since={"else-1": NOW - 60})), "Degraded")[1] == "ForeignClient"
 
 
-def test_a_worker_that_fails_again_and_again_is_named_with_its_last_words() -> None:
+def test_a_worker_that_fails_repeatedly_is_named_with_its_termination_message() -> None:
     failing = pod("pod-1", ready=False, restarts=3, message="Error with exit code 2: bad config")
 
     found = status_of(world(pods=(failing,), children=deployment(1, readyReplicas=0)))
@@ -146,7 +146,7 @@ def copying(done: int, retention: int) -> World:
     return world(tunnel=tunnel, source=Table(SCHEMA, stream_retention_seconds=retention))
 
 
-def test_existing_rows_take_as_long_as_at_the_mean_rate_so_far() -> None:
+def test_the_time_for_existing_rows_follows_from_the_mean_rate_so_far() -> None:
     assert status_of(copying(1, 100_000))["base"] == {
         "percent": 10,
         "rows": 0,
@@ -174,14 +174,14 @@ def test_a_base_phase_that_will_outlast_the_stream_is_warned_of_early() -> None:
     assert condition(status_of(copying(5, 10_000)), "Degraded") == ("False", "AsExpected")
 
 
-def test_a_channel_that_nobody_reads_yet_is_no_lost_stream_once_others_are_read() -> None:
+def test_an_unread_channel_is_no_lost_stream_once_others_are_read() -> None:
     split = description(channel("c1", consumed=NOW - 5), channel("c2", ChannelStatus.WAIT, client=""))
     found = world(tunnel=Tunnel(split), pods=(), source=Table(SCHEMA, stream_retention_seconds=1000))
 
     assert status_of(found)["lag"]["retentionUsedPercent"] == 0
 
 
-def test_what_a_worker_says_of_a_channel_it_gave_back_is_history() -> None:
+def test_a_report_on_a_returned_channel_does_not_count() -> None:
     gone = report_channel("c1", state="CLOSE", caught_up=False, lag_seconds=500)
     found = status_of(world(tunnel=Tunnel(description(channel("c1", consumed=NOW - 5))), pods=(pod("pod-1", gone),)))
 
@@ -229,7 +229,7 @@ def test_replicas_phase_and_conditions_are_written_at_once(after: World) -> None
     assert is_urgent(status_of(following(10)), status_of(after))
 
 
-def test_the_patch_holds_what_changed_and_removes_what_is_unknown_now() -> None:
+def test_the_patch_holds_changes_and_removes_figures_now_unknown() -> None:
     before = {"a": 1, "lag": {"seconds": 5, "caughtUp": True}, "base": {"percent": 1}, "list": [1]}
     after = {"a": 1, "lag": {"seconds": 6}, "list": [2]}
 
@@ -323,7 +323,7 @@ def test_a_copy_stays_consistent_and_an_unknown_end_decides_nothing() -> None:
         assert status_of(found)["snapshot"] == snapshot
 
 
-def test_what_needs_a_human_has_failed() -> None:
+def test_an_object_that_needs_a_human_has_failed() -> None:
     expired = description(channel("c1", consumed=NOW - 5), expired=True)
 
     assert phase_of(world(tunnel=Tunnel(expired))) == "Failed"

@@ -161,7 +161,7 @@ def test_quota_error_is_retryable_only_for_frequency(message: str, kind: type[Se
         ("parameter x is wrong", errors.ParameterInvalid),
     ],
 )
-def test_what_is_missing_follows_from_the_text(message: str, kind: type[ServiceError]) -> None:
+def test_the_kind_of_missing_object_follows_from_the_text(message: str, kind: type[ServiceError]) -> None:
     assert type(failed(400, error_body("OTSParameterInvalid", message))) is kind
 
 

@@ -70,14 +70,14 @@ def test_a_body_may_end_with_the_connection() -> None:
 
 
 @pytest.mark.parametrize("message", [message[:-1] for message, _ in WHOLE if len(message) > 80])
-def test_a_cut_answer_is_none(message: bytes) -> None:
+def test_a_cut_answer_is_incomplete(message: bytes) -> None:
     reader = AnswerReader()
 
     assert reader.feed(message) is None
     assert reader.end() is None
 
 
-def test_no_content_has_none() -> None:
+def test_no_content_has_no_body() -> None:
     assert read(b"HTTP/1.1 204 No Content\r\n\r\n") == (HttpResponse(204), True)
 
 

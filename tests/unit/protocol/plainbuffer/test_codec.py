@@ -158,7 +158,7 @@ def test_a_deleted_column_differs_from_a_put() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"noise", b"\x75\x00\x00\x00"])
-def test_record_of_other_bytes_is_refused_whatever_is_asked(body: bytes) -> None:
+def test_every_accessor_refuses_a_record_of_other_bytes(body: bytes) -> None:
     for name in ("key", "primary_key", "columns", "sequence"):
         with pytest.raises(CodecError):
             getattr(Record(Action.PUT, body), name)
@@ -190,7 +190,7 @@ def test_a_buffer_without_its_header_is_refused(body: bytes) -> None:
         decode_row(body)
 
 
-def test_records_compare_and_hash_by_what_they_carry() -> None:
+def test_records_compare_and_hash_by_content() -> None:
     body = encode_row(KEY, [Column("c", 1, 5)])
     origin = encode_row((), [Column("c", 0, 4)])
     record = Record(Action.UPDATE, body, origin)
@@ -201,7 +201,7 @@ def test_records_compare_and_hash_by_what_they_carry() -> None:
         assert record.origin_columns == (Column("c", 0, 4),)
 
 
-def test_one_row_is_followed_by_nothing() -> None:
+def test_bytes_after_one_row_are_refused() -> None:
     two = encode_row(KEY) + encode_row(KEY, header=False)
 
     for decode in (decode_row, scan_whole_row):

@@ -38,7 +38,7 @@ class Proxy:
         (False, "oss-cn-hangzhou.example", "/shop/copy/orders/t/c1/a.jsonl"),
     ],
 )
-async def test_where_the_bucket_stands(
+async def test_the_bucket_is_in_the_host_or_in_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_host: bool, host: str, path: str
 ) -> None:
     proxy = Proxy()

@@ -188,7 +188,7 @@ async def test_a_file_that_cannot_be_read_from_the_bucket_is_tried_again(
     await bucket.delete("t/c 1", ["a.jsonl"])
 
 
-async def test_what_a_killed_worker_was_filling_is_removed(s3: str, secret: Path, tmp_path: Path) -> None:
+async def test_unfinished_files_of_a_killed_worker_are_removed(s3: str, secret: Path, tmp_path: Path) -> None:
     killed = store(s3, secret, tmp_path)
     mine, others = await killed.spool("t/c 1"), await killed.spool("t/c 2")
     for path in (mine, others):

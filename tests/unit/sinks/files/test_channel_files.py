@@ -168,7 +168,7 @@ async def test_nothing_appears_behind_the_fence(open_channel: Opener, tmp_path: 
     assert files(tmp_path) == []
 
 
-async def test_what_is_abandoned_leaves_nothing(open_channel: Opener, tmp_path: Path) -> None:
+async def test_an_abandoned_channel_leaves_no_file(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=1_000_000)
     await channel.open(START)
     await put(channel, changes(1), OpenGuard())
@@ -178,7 +178,7 @@ async def test_what_is_abandoned_leaves_nothing(open_channel: Opener, tmp_path: 
     assert files(tmp_path) == []
 
 
-async def test_what_a_killed_worker_was_filling_is_removed(open_channel: Opener, tmp_path: Path) -> None:
+async def test_unfinished_files_of_a_killed_worker_are_removed(open_channel: Opener, tmp_path: Path) -> None:
     left = await FolderStore(tmp_path).spool("t/c1")
     left.write_bytes(b"half a rec")
 
@@ -222,7 +222,7 @@ async def test_a_file_that_may_not_be_on_the_disk_is_not_flushed_once_more(
         await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
 
 
-async def test_a_file_system_without_flushing_of_folders_will_do(
+async def test_a_file_system_without_flushing_of_folders_is_accepted(
     open_channel: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_a_file_that_was_taken_away_while_it_was_filled_is_read_again(
         await asyncio.wait_for(channel.end(abandoned=False), 10)
 
 
-async def test_what_was_written_in_part_never_appears(open_channel: Opener, tmp_path: Path) -> None:
+async def test_a_partly_written_file_never_appears(open_channel: Opener, tmp_path: Path) -> None:
     is_full = False
 
     def line(record: Record, channel_id: ChannelId) -> dict[str, Any]:
@@ -271,7 +271,7 @@ async def test_what_was_written_in_part_never_appears(open_channel: Opener, tmp_
     assert files(tmp_path) == []
 
 
-async def test_one_failure_is_told_once(open_channel: Opener) -> None:
+async def test_a_failure_is_raised_once(open_channel: Opener) -> None:
     channel = open_channel()
     await channel.open(START)
     first = await put(channel, changes(1), ClosedGuard())

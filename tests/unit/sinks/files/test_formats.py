@@ -89,7 +89,7 @@ def test_files_that_are_filled_side_by_side_hold_little_together(tmp_path: Path)
     assert [pq.read_metadata(tmp_path / f"{number}").num_rows for number in range(30)] == [20] * 30
 
 
-def test_what_an_abandoned_file_held_is_not_counted_for_ever(tmp_path: Path) -> None:
+def test_bytes_of_an_abandoned_file_are_not_counted_any_more(tmp_path: Path) -> None:
     form = Parquet()
     form.create(tmp_path / "f").write([UPDATE], ChannelId("c"))
     gc.collect()

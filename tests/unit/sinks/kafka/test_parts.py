@@ -202,7 +202,7 @@ def test_every_failure_has_its_verdict(failure: Failure, expected: Verdict) -> N
     assert verdict(failure) is expected
 
 
-def test_what_may_be_said_of_others_is_never_held_against_a_record() -> None:
+def test_an_error_that_may_concern_other_records_refuses_none() -> None:
     """A record is only handed back as refused when its request held nothing else, or the client itself refused it."""
     for name in VERDICTS:
         if is_about_one_record(Failure(name, "")):
@@ -240,7 +240,7 @@ def test_the_next_record_of_a_key_waits_for_the_former_one() -> None:
     assert shipment.is_done
 
 
-def test_what_failed_goes_first_when_everything_under_way_has_ended() -> None:
+def test_failed_records_go_first_when_everything_under_way_has_ended() -> None:
     shipment = Shipment(keyed(str(key)) for key in range(PORTION.max_rows + 5))
     first = shipment.portion()
 

@@ -143,7 +143,7 @@ async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None
     await asyncio.wait_for(whole, 1)
 
 
-async def test_the_first_failure_is_the_whole_ones() -> None:
+async def test_the_first_failure_fails_the_whole() -> None:
     parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
     whole = both_confirmed(*parts)
     parts[1].set_exception(SinkRejected("A", "first"))

@@ -35,7 +35,7 @@ def columns_after(action: Action, **delivery: Any) -> tuple[list[Column] | None,
     return (list(passed[0].columns) if passed else None), omitted
 
 
-def test_without_settings_there_is_none() -> None:
+def test_without_settings_there_is_no_transform() -> None:
     assert transform() is None
 
 

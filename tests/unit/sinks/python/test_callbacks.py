@@ -11,7 +11,7 @@ class Argument:
     """An object that a weak reference can watch."""
 
 
-async def test_what_a_function_was_given_is_not_held_until_the_next_call() -> None:
+async def test_arguments_of_a_call_are_not_held_until_the_next_call() -> None:
     thread = CallbackThread("test")
     argument = Argument()
     held = weakref.ref(argument)

@@ -60,13 +60,13 @@ def test_a_factory_or_the_function_that_makes_one(name: str) -> None:
         ("shop_processors:broken", "'shop_processors:broken' raised RuntimeError: no database"),
     ],
 )
-def test_what_is_wrong_is_named(name: str, message: str) -> None:
+def test_a_wrong_factory_is_named(name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=r"^sink\.python\.factory: ") as raised:
         load_factory(name)
     assert message in str(raised.value)
 
 
-def test_the_document_names_it(tmp_path: Path) -> None:
+def test_the_document_names_the_factory(tmp_path: Path) -> None:
     instance = {"endpoint": "http://x", "instance": "i", "credentials": {"directory": str(tmp_path)}}
     source = {**instance, "table": "t", "tunnelName": "n", "tunnelId": "id"}
     config = WorkerConfig.model_validate({"source": source, "sink": {"python": {"factory": "shop_processors:make"}}})

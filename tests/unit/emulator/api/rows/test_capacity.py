@@ -55,7 +55,7 @@ async def test_rows_cost_a_unit_for_each_4096_bytes(driver: Driver, size: int, u
     assert await cost(driver, "GetRange", max_versions=1, **key_range) == (units, 0)
 
 
-async def test_what_is_not_there_costs_a_unit(driver: Driver) -> None:
+async def test_a_missing_row_costs_a_unit(driver: Driver) -> None:
     delete = encode_row((("k", 1),), delete=True)
 
     assert await cost(driver, "GetRow", primary_key=KEY, max_versions=1) == (1, 0)
@@ -75,7 +75,7 @@ async def test_a_row_of_a_batch_that_fails_its_condition_costs_both(driver: Driv
     assert (outcome.consumed.capacity_unit.read, outcome.consumed.capacity_unit.write) == (1, 1)
 
 
-async def test_rows_that_a_filter_leaves_out_are_paid_for(driver: Driver) -> None:
+async def test_rows_that_a_filter_leaves_out_cost_units(driver: Driver) -> None:
     for key in range(4):
         await driver.put(key, of(4096))
     single = pb.SingleColumnValueFilter(

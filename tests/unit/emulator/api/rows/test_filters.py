@@ -90,13 +90,13 @@ async def test_existence(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("strict", [True, False])
-async def test_a_missing_column_fails_only_where_that_is_asked_for(driver: Driver, strict: bool) -> None:
+async def test_a_missing_column_fails_only_on_request(driver: Driver, strict: bool) -> None:
     found = await names(driver, filter=single("z", "EQUAL", 1, strict=strict))
 
     assert (found is None) == strict
 
 
-async def test_older_versions_count_where_that_is_asked_for(driver: Driver) -> None:
+async def test_older_versions_count_on_request(driver: Driver) -> None:
     assert await names(driver, filter=single("a", "EQUAL", 1)) is None
     assert await names(driver, filter=single("a", "EQUAL", 1, latest=False)) is not None
     # Only versions that the read selects.
@@ -106,7 +106,7 @@ async def test_older_versions_count_where_that_is_asked_for(driver: Driver) -> N
 
 
 @pytest.mark.parametrize("selection", [{"columns_to_get": ["b"]}, {"start_column": "b"}], ids=["names", "range"])
-async def test_a_filter_sees_what_is_read(driver: Driver, selection: dict[str, Any]) -> None:
+async def test_a_filter_sees_the_selected_cells(driver: Driver, selection: dict[str, Any]) -> None:
     assert await names(driver, filter=single("a", "EQUAL", 2), **selection) is None
     assert await names(driver, filter=single("a", "EQUAL", 2, strict=False), **selection) is not None
     assert await names(driver, filter=single("k", "EQUAL", 1), **selection) is not None
@@ -139,7 +139,7 @@ async def test_pages_of_columns(driver: Driver) -> None:
         await names(driver, filter=window(-1, 2))
 
 
-async def test_a_page_may_be_empty_and_still_tell_the_next_key() -> None:
+async def test_an_empty_page_can_have_a_next_key() -> None:
     driver = Driver(range_rows=10)
     await driver.create_table()
     await driver.fill(25)
@@ -155,7 +155,7 @@ async def test_a_page_may_be_empty_and_still_tell_the_next_key() -> None:
 
 
 @pytest.mark.parametrize("strict", [True, False])
-async def test_a_condition_on_a_row_that_is_missing_is_one_on_a_missing_column(driver: Driver, strict: bool) -> None:
+async def test_a_condition_on_a_missing_row_is_one_on_a_missing_column(driver: Driver, strict: bool) -> None:
     condition = pb.Condition(row_existence="IGNORE", column_condition=single("a", "EQUAL", 1, strict=strict))
     row = encode_row((("k", 9),), [Column("a", 5)])
     if strict:

@@ -45,14 +45,14 @@ async def test_a_row_comes_in_parts(driver: Driver) -> None:
     assert {part.primary_key for part in parts} == {(("k", 2),)}
 
 
-async def test_the_parts_are_of_what_was_asked_for(driver: Driver) -> None:
+async def test_the_parts_hold_only_the_selected_columns(driver: Driver) -> None:
     parts = await parts_of_get(driver, start_column="c10", end_column="c35")
 
     assert [column.value for part in parts for column in part.columns] == list(range(10, 35))
 
 
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
-async def test_a_range_stops_inside_of_a_row_and_goes_on_there(driver: Driver, direction: str) -> None:
+async def test_a_range_stops_inside_a_row_and_resumes_there(driver: Driver, direction: str) -> None:
     start, end = (LOW, HIGH) if direction == "FORWARD" else (HIGH, LOW)
     following, token, seen = encode_primary_key(start), None, list[tuple[int, int]]()
     answers = 0
@@ -77,14 +77,14 @@ async def test_a_range_stops_inside_of_a_row_and_goes_on_there(driver: Driver, d
     assert answers > 3
 
 
-async def test_a_token_that_is_none_is_refused(driver: Driver) -> None:
+async def test_a_malformed_token_is_refused(driver: Driver) -> None:
     with pytest.raises(ServiceError, match="Invalid token"):
         await driver.call(
             "GetRow", table_name="t", primary_key=encode_primary_key((("k", 2),)), max_versions=1, token=b"x"
         )
 
 
-async def test_rows_of_a_batch_come_in_parts_of_their_own(driver: Driver) -> None:
+async def test_each_row_of_a_batch_comes_in_its_own_parts(driver: Driver) -> None:
     keys = [encode_primary_key((("k", key),)) for key in (1, 2)]
     tokens, seen = [b"", b""], list[str]()
     while True:
@@ -100,7 +100,7 @@ async def test_rows_of_a_batch_come_in_parts_of_their_own(driver: Driver) -> Non
     assert seen == [f"c{number:02}" for number in range(40)]
 
 
-async def test_each_row_of_a_batch_has_a_token_or_none_has(driver: Driver) -> None:
+async def test_a_batch_has_a_token_for_every_row_or_for_none(driver: Driver) -> None:
     keys = [encode_primary_key((("k", key),)) for key in (1, 2)]
     asked = pb.TableInBatchGetRowRequest(table_name="t", primary_key=keys, token=[b""], max_versions=1)
     with pytest.raises(ServiceError, match="number of tokens must be that of the rows: 2, found: 1"):
