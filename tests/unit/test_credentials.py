@@ -11,7 +11,7 @@ from ots_tunnel.model import Credentials
 
 
 class Secret:
-    """A folder as a kubelet mounts it: names link into `..data`, which is swapped as a whole."""
+    """A folder as a kubelet mounts it: names link into `..data`, which is swapped atomically."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Tests import from their own folder and from `tests.support`; programs that tests look at are named here."""
+"""Tests import from their own folder and from `tests.support`; programs that tests examine are named here."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 #: Folder -> folders that it may import, with the reason.
 ALLOWED = {
-    "unit": {"bench"},  # tests of the benchmark's own parts
+    "unit": {"bench"},  # tests of the parts of the benchmark
     "docs": {"bench", "sharp_edges"},  # the pages show the benchmark's table and the list of edges
     "integration": {"docs"},  # the snippets of the pages are run
-    "cluster_scenarios": {"demo", "cluster"},  # the demo's scenario in small
+    "cluster_scenarios": {"demo", "cluster"},  # the demo's scenario at a small size
     "demo": {"cluster"},  # a program on the local cluster
 }
 

@@ -29,7 +29,7 @@ def test_a_foreign_object_shows_as_its_type() -> None:
 
 
 class Log:
-    """A filter with a clock that stands still."""
+    """A filter with a stopped clock."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -150,7 +150,7 @@ def test_an_image_in_the_object_replaces_the_default() -> None:
 
 
 def test_a_document_that_no_worker_accepts_is_refused_by_name() -> None:
-    # the same endpoint in another spelling, which the API server does not see
+    # the same endpoint in another spelling, which the API server's rules do not recognise
     changes = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}
 
     with pytest.raises(ConfigError, match=r"flights-copy: sink\.tablestore\.table: found .flights., the source"):

@@ -1,4 +1,4 @@
-"""What workers say of themselves, and when that is held against them."""
+"""The reports of workers, and the checks of reports."""
 
 from __future__ import annotations
 

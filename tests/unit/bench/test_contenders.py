@@ -1,4 +1,4 @@
-"""Command lines: equal settings on all contenders, and what makes the vendor's workers quick."""
+"""Command lines: equal settings for all contenders, and the fastest settings of the vendor's workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of speed in docs/performance.md: which rows of bench.json it has, and what of them."""
+"""The table of speed in docs/performance.md: its rows and columns from bench.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow stand-in, the rows that carry their time, and the CPU of windows."""
+"""The slow stand-in, the rows with their time of sending, and the CPU of windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker's document with a mistake: which words it gets."""
+"""A worker's document with a mistake: the message it gets."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TABLE_SINK = {"endpoint": "http://h", "instance": "demo", "table": "copy", "cred
 KAFKA = {"bootstrapServers": ["b1:9092"], "topic": "changes"}
 ENDPOINT = "allowed is http(s)://host[:port] without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com"
 A_TIME = "allowed is a time with a time zone, such as 2026-06-19T17:00:00+08:00"
-#: What a message must not hold: the words of the library beneath.
+#: Phrases of the validation library, which no message may contain.
 FOREIGN = ("Input should", "Field required", "Extra inputs", "String should", "valid ", "Value error", "[0-9", "type=")
 
 
 def message(tmp_path: Path, path: str, value: object) -> str:
-    """What is said of the document in which `value` stands at `path`."""
+    """The message about the document with `value` at `path`."""
     document: Any = copy.deepcopy(DOCUMENT)
     place = document
     *above, last = path.split(".")

@@ -11,7 +11,7 @@ from tests.support.emulator_driver import Driver
 
 @pytest.fixture
 def make_driver(tmp_path: Path) -> Iterator[Callable[..., Driver]]:
-    """Makes emulators with data directories; after the test, each is compared with its state after a crash."""
+    """Creates emulators with data directories; after the test, compares each with its state after a crash."""
     drivers: list[Driver] = []
 
     def make(**settings: Any) -> Driver:

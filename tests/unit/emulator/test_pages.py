@@ -1,4 +1,4 @@
-"""Cached pages: the second read of a token shows every change since the first one."""
+"""Cached pages: the second read of a token shows all changes since the first one."""
 
 from __future__ import annotations
 

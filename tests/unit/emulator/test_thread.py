@@ -10,7 +10,7 @@ from ots_emulator import EmulatorThread
 
 
 class Double:
-    """Notes in which threads it runs."""
+    """Records the threads in which it runs."""
 
     endpoint = "http://127.0.0.1:1"
     admin_url = "http://127.0.0.1:2"

@@ -1,4 +1,4 @@
-"""Carrying out actions: each is idempotent, spares foreign objects, and is logged with its object."""
+"""Execution of actions: each is idempotent, leaves foreign objects alone, and is logged with its object."""
 
 from __future__ import annotations
 

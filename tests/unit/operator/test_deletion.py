@@ -1,4 +1,4 @@
-"""Deletion: consumers first, then the tunnel that this object created; never without an end."""
+"""Deletion: consumers first, then the tunnel that this object created; it always ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.objects import EMULATOR, tunnel_object
 from tests.support.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded
 
 NAME = "flights-copy"
-#: One try, then the object is late.
+#: The deletion's time is over after one attempt.
 AT_ONCE = Settings(wait_seconds=0.0, delete_seconds=-1.0)
 PATIENT = Settings(wait_seconds=0.0)
 OWNER = [{"kind": "TablestoreTunnel", "name": NAME, "uid": UID}]

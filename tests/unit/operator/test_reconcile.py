@@ -1,4 +1,4 @@
-"""The loop of one object: how many steps, which pause, and that nothing but cancellation leaves a pass."""
+"""The loop of one object: number of steps, pauses, and that only cancellation leaves a pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 
 
 class Observed:
-    """An observer that finds what a test says."""
+    """An observer that returns the test's world."""
 
     def __init__(self, find: Callable[[Resource], World]) -> None:
         self.find = find
@@ -45,7 +45,7 @@ def stored(**metadata: Any) -> KubeMemory:
 async def step(
     kube: KubeMemory, find: Callable[[Resource], World], cache: LoopCache | None = None
 ) -> tuple[Outcome, int]:
-    """One pass, and how often it observed."""
+    """One pass, and its number of observations."""
     observed = Observed(find)
     reconciler = Reconciler(
         cast(Kube, kube),

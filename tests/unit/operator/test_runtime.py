@@ -1,4 +1,4 @@
-"""Which events wake a loop, and which of two objects on one tunnel is the elder."""
+"""Which events wake a loop, and which of two objects on one tunnel is older."""
 
 from __future__ import annotations
 

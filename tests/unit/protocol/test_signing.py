@@ -1,4 +1,4 @@
-"""Dates and signatures that cannot be: named instead of guessed."""
+"""Invalid dates and signatures are refused by name."""
 
 from __future__ import annotations
 

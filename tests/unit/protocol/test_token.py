@@ -1,4 +1,4 @@
-"""What a token says, and what no token says."""
+"""Contents of tokens, and malformed tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of a sink and its middleware: no wrapper breaks what another one promises."""
+"""The choice of a sink and its middleware: no wrapper breaks a guarantee of another one."""
 
 from __future__ import annotations
 

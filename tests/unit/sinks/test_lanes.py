@@ -1,4 +1,4 @@
-"""Requests in flight: their number, and that none is in flight afterwards."""
+"""Requests in flight: their number, and their end when the run ends."""
 
 from __future__ import annotations
 

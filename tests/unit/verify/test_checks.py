@@ -1,4 +1,4 @@
-"""What must hold of two tables before they are compared."""
+"""Conditions on two tables before they are compared."""
 
 from __future__ import annotations
 

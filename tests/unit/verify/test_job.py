@@ -30,7 +30,7 @@ HIGH: PrimaryKey = (("a", Marker.INF_MAX), ("b", Marker.INF_MAX))
 
 
 class Described(Table):
-    """A table in memory that counts what is read; `after` takes the place of its rows from the recheck on."""
+    """A table in memory that counts what is read; `after` replaces its rows from the recheck on."""
 
     after: Rows | None = None
     reads = 0
@@ -168,7 +168,7 @@ async def test_only_rows_that_still_differ_in_the_recheck_count(late: int) -> No
 
     async def catch_up() -> None:
         await asyncio.sleep(29)
-        # Row 60 was equal at the first look: what happens to it later is not this comparison's.
+        # Row 60 was equal at the first look: this comparison ignores later changes of it.
         b.replace({**whole, ("k", 5): (), ("z", 1): (), ("k", 60): ()})
 
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""The recheck of rows that differed: what is read again, and what counts."""
+"""The recheck of rows that differed: the ranges read again, and the rows that count."""
 
 from __future__ import annotations
 

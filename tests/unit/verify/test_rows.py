@@ -1,4 +1,4 @@
-"""Two rows of one key: what differs, what is left out near its expiry, what is shown."""
+"""Two rows of one key: differences, cells left out near their expiry, and the shown texts."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ START = Checkpoint(Token("t0"), 7)
 
 
 class Store:
-    """The service's rule for sequence numbers, with scripted troubles."""
+    """The service's rule for sequence numbers, with scripted errors."""
 
     def __init__(self, stored: Checkpoint = START) -> None:
         self.stored = stored

@@ -67,7 +67,7 @@ class Script(Immediate):
 
 @dataclass
 class Stand:
-    """A pipeline between a script and its sink, with what was confirmed."""
+    """A pipeline between a script and its sink, with the confirmed tokens."""
 
     script: Script
     kind: ChannelType = ChannelType.STREAM
@@ -351,7 +351,7 @@ async def test_a_write_that_waits_for_more_is_in_doubt() -> None:
 
 
 class _Records(list[Record]):
-    """Records whose end can be seen."""
+    """Records that a weak reference can watch."""
 
 
 @pytest.mark.parametrize("slots", [None, 1])

@@ -1,4 +1,4 @@
-"""The status server: which request gets which page, and what happens to clients that behave badly."""
+"""The status server: which request gets which page, and the treatment of misbehaving clients."""
 
 from __future__ import annotations
 

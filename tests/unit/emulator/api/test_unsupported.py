@@ -1,4 +1,4 @@
-"""Calls on unsupported features are answered as for a table without them; unknown calls are named."""
+"""Calls for unsupported features are answered as for a table without them; unknown calls are named."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
 
 
 def restarted(driver: Driver) -> Driver:
-    """A driver on a copy of what a kill would leave at this moment."""
+    """A driver on a copy of the directory as a kill would leave it at this moment."""
     assert driver.data is not None
     second = Driver(crashed(driver.data))
     second.clock = driver.clock
@@ -71,7 +71,7 @@ def sweep(driver: Driver) -> int:
 
 
 async def fill_everything(driver: Driver) -> str:
-    """Use everything that is stored; return the id of a tunnel."""
+    """Create every kind of stored state; return the id of a tunnel."""
     await driver.create_table(max_versions=3, hours=24)
     await driver.fill(40)
     for key in range(3):

@@ -211,7 +211,7 @@ async def test_split_points_keep_the_rows_of_a_partition_key_together(driver: Dr
         "ComputeSplitPointsBySize", table_name="two", split_size=1, split_size_unit_in_byte=1 << 20
     )
 
-    # Cut at rows 10, 20 and 30; the first lies in the lowest partition key, before which there is nothing.
+    # Cut at rows 10, 20 and 30; the first cut is inside the lowest partition key, so no row is before it.
     assert [decode_primary_key(point) for point in answer.split_points] == [(("p", 1),), (("p", 2),)]
 
 

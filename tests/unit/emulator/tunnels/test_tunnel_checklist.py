@@ -118,7 +118,7 @@ async def test_tunnel_checklist_01_deflate_both_ways(driver: Driver) -> None:
 
     body = zlib.decompress(response.body)
     assert response.headers["x-ots-response-compress-size"] == str(len(body))
-    assert response.headers["x-ots-contentmd5"] == content_md5(body)  # what the Java client checks once it has inflated
+    assert response.headers["x-ots-contentmd5"] == content_md5(body)  # checked by the Java client after inflation
     assert len(tunnel_pb2.ListTunnelResponse.FromString(body).tunnels) == 1
 
 

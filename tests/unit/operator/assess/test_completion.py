@@ -1,4 +1,4 @@
-"""Completed is a proof: no channel is left out, and no single worker's flag decides."""
+"""Completion is proved: no channel is left out, and no single worker's flag decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lag, movement and counts: zeros masked, unknown stays unknown."""
+"""Lag, movement and counts; an unknown figure stays unknown and is never zero."""
 
 from __future__ import annotations
 

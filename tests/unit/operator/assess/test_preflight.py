@@ -1,4 +1,4 @@
-"""What speaks against going on, one row per case: reason, and field and value in the message."""
+"""Problems that stop an object, one row per case: reason, and field and value in the message."""
 
 from __future__ import annotations
 

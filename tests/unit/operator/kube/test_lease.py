@@ -1,4 +1,4 @@
-"""Leader election: one at a time, given up in time, freed at the end."""
+"""Leader election: one leader at a time, which gives up in time and releases the lease at its end."""
 
 from __future__ import annotations
 

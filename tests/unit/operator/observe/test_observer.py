@@ -1,4 +1,4 @@
-"""What a pass asks the service and when; and that one object's trouble costs no other object anything."""
+"""The calls that a pass makes and their times; failures of one object do not affect another."""
 
 from __future__ import annotations
 

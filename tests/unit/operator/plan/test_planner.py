@@ -1,4 +1,4 @@
-"""The next steps, one test per situation; and that nothing is ever created twice or too early."""
+"""The next steps, one test per situation; nothing is ever created twice or too early."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_an_object_applied_again_continues_after_the_snapshot_of_its_predecessor
         "finishedTime": timestamp(NOW - 60),
         "tunnelId": TUNNEL_ID,
     }
-    # Nobody has consumed: a task of the predecessor's may still be writing.
+    # No worker has consumed: a task of the predecessor may still be writing.
     assert planned(spark_world(progress_record(2, 2, age=60))).actions == ()
 
 
@@ -392,7 +392,7 @@ def test_a_tunnel_that_was_not_read_is_waited_for() -> None:
     assert found.actions == ()
 
 
-#: The source in another spelling, which the API server does not see.
+#: The source in another spelling, which the API server's rules do not recognise.
 SAME_TABLE = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}
 
 

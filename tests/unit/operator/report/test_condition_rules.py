@@ -33,7 +33,7 @@ PREPARING = Tunnel(description(stage=Stage.INIT))
 UNOWNED = Tunnel(description(channel("c1", client="", consumed=NOW - 5)))
 CLOSING = Tunnel(description(channel("c1", ChannelStatus.CLOSING, consumed=NOW - 5)))
 FAILURE = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
-#: A pod that crashes again and again.
+#: A pod that crashes repeatedly.
 FAILING = pod("pod-1", ready=False, restarts=9, message="SinkRejected: no")
 
 

@@ -1,4 +1,4 @@
-"""Conditions keep their times, and events tell only what is new."""
+"""Conditions keep their times, and events report only changes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ NOTICE = Notice("Warning", "LagHigh", "late")
 
 
 class RecordingKube:
-    """Keeps what is written; `refusal` is the status that answers everything."""
+    """Keeps what is written; `refusal` is the HTTP status of every answer."""
 
     def __init__(self) -> None:
         self.patches: list[Mapping[str, Any]] = []
@@ -65,7 +65,7 @@ async def report(reporter: Reporter, found: World, cache: LoopCache) -> None:
 
 
 def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """What the API server makes of a merge patch (RFC 7386)."""
+    """The result of a merge patch (RFC 7386) on the API server."""
     after = dict(before)
     for name, value in patch.items():
         if isinstance(value, Mapping):

@@ -13,7 +13,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def read(*pieces: bytes) -> tuple[HttpResponse | None, bool]:
-    """What came of the pieces, all but the last of which must not complete the answer."""
+    """The answer in the pieces, of which only the last one may complete it."""
     reader = AnswerReader()
     for piece in pieces[:-1]:
         assert reader.feed(piece) is None

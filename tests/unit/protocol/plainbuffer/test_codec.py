@@ -1,4 +1,4 @@
-"""Values that do not fit the wire, records that are looked at, and what a record keeps to itself."""
+"""Values that do not fit the wire, accessors of records, and contents that a record does not show."""
 
 from __future__ import annotations
 

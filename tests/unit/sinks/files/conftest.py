@@ -25,7 +25,7 @@ CHANNEL = ChannelId("c1")
 
 
 def change(number: int) -> Record:
-    """The stream's record of this number."""
+    """The stream's record with this number."""
     sequence = SequenceInfo(0, 1_000_000 + number, 0)
     return Record(Action.PUT, encode_row((("pk", number),), (Column("x", "v", 5),), sequence=sequence))
 
@@ -47,7 +47,7 @@ def base_token(number: int) -> Token:
 
 
 def contents(folder: Path) -> list[list[int]]:
-    """Numbers of the records of every published file, files by name."""
+    """Numbers of the records in every published file, in the order of the file names."""
     return [
         [json.loads(line)["key"]["pk"] for line in path.read_text().splitlines()]
         for path in sorted(folder.rglob("*.jsonl"))

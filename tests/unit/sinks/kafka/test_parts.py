@@ -203,7 +203,7 @@ def test_every_failure_has_its_verdict(failure: Failure, expected: Verdict) -> N
 
 
 def test_an_error_that_may_concern_other_records_refuses_none() -> None:
-    """A record is only handed back as refused when its request held nothing else, or the client itself refused it."""
+    """A record is refused only if it was alone in its request, or if the client itself refused it."""
     for name in VERDICTS:
         if is_about_one_record(Failure(name, "")):
             assert verdict(Failure(name, "")) is Verdict.ALONE

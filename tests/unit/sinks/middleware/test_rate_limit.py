@@ -50,7 +50,7 @@ async def test_a_page_is_spread_over_time() -> None:
 
 
 class Manual(Immediate):
-    """Confirms when the test says so, as users' code with manual checkpoints does."""
+    """Confirms on the test's request, as users' code with manual checkpoints does."""
 
     def __init__(self) -> None:
         self.confirmations: list[Confirmation] = []

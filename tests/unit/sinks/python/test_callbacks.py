@@ -17,7 +17,7 @@ async def test_arguments_of_a_call_are_not_held_until_the_next_call() -> None:
     held = weakref.ref(argument)
     await thread.call(id, argument)
     del argument
-    # The thread lets go right after it has said that it is done: a second call with nothing is behind that.
+    # The thread releases the arguments after it reports the end of the call; a second, empty call comes after that.
     assert await thread.idle(1)
     await _until_let_go(held)
     thread.close()

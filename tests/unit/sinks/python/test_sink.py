@@ -1,4 +1,4 @@
-"""Confirmations of a user's code that come when nothing waits for them any more."""
+"""Confirmations by a user's code that come after the worker has ended."""
 
 from __future__ import annotations
 
