@@ -5,32 +5,36 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
-import ots_tunnel
 from ots_emulator import Emulator
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.demo.changes import ChangeKind
 from ots_tunnel.demo.flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
-from ots_tunnel.demo.load import Target, load_flights
+from ots_tunnel.demo.load import Target, load_flights, write_all
 from ots_tunnel.demo.writer import ChangeWriter, flight_changes
-from ots_tunnel.errors import SinkError, TunnelError
+from ots_tunnel.errors import ObjectNotExist, SinkError, TunnelError
 from ots_tunnel.model import Action, Credentials
 from ots_tunnel.tables import TableAdmin
+from tests.support.processes import bare_environment, module
 from tests.support.waiting import wait_until
 
 ROWS = 1_000
 
 
 @pytest.fixture
-def target() -> Iterator[Target]:
+def emulator() -> Iterator[Emulator]:
     with Emulator() as emulator:
-        yield Target(emulator.endpoint, "demo", Credentials("test-id", "test-secret"), "flights")
+        yield emulator
+
+
+@pytest.fixture
+def target(emulator: Emulator) -> Target:
+    return Target(emulator.endpoint, "demo", Credentials("test-id", "test-secret"), "flights")
 
 
 @pytest.fixture
@@ -95,6 +99,56 @@ def test_a_table_that_is_missing_fails_the_load(target: Target) -> None:
         load_flights(target, version_ms=int(time.time() * 1000), rows=100, processes=1)
 
 
+def test_rows_with_temporary_errors_are_written_again(emulator: Emulator, admin: TableAdmin) -> None:
+    emulator.call("add_fault", FaultRule("BatchWriteRow", count=1, row_code="OTSServerBusy"))
+    # the SDK itself retries a refused call, but not a refused row
+    row = next(read_flights(find_flights(), int(time.time() * 1000)))
+
+    write_all(admin, "flights", [row], tries=2)
+
+    assert not admin.is_empty("flights", flights_schema())
+
+
+@pytest.mark.parametrize(("code", "seconds"), [("OTSServerBusy", 1.0), ("OTSInvalidPK", 0.0)])
+def test_rows_that_cannot_be_written_fail(emulator: Emulator, admin: TableAdmin, code: str, seconds: float) -> None:
+    emulator.call("add_fault", FaultRule("BatchWriteRow", row_code=code))
+    row = next(read_flights(find_flights(), int(time.time() * 1000)))
+    began = time.monotonic()
+
+    with pytest.raises(TunnelError, match=code):
+        write_all(admin, "flights", [row], tries=2)
+
+    assert seconds <= time.monotonic() - began
+    assert admin.is_empty("flights", flights_schema())
+
+
+def test_changes_of_a_missing_table_are_refused(target: Target) -> None:
+    admin = target.admin()
+    with pytest.raises(ObjectNotExist, match="table 'flights' does not exist"):
+        flight_changes(admin, "flights", seed=1)
+    admin.close()
+
+
+@pytest.mark.parametrize(
+    ("credentials", "error"),
+    [("test-id", "standard input: one line accessKeyId:accessKeySecret is needed"), ("test-id:wrong", "OTSAuthFailed")],
+)
+def test_the_writers_process_ends_with_the_error(target: Target, credentials: str, error: str) -> None:
+    options = ["--endpoint", target.endpoint, "--instance", "demo", "--table", "flights"]
+    done = subprocess.run(
+        module("ots_tunnel.demo.writer", *options),
+        input=f"{credentials}\n",
+        capture_output=True,
+        text=True,
+        env=bare_environment(),
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert error in done.stderr
+
+
 def test_a_writer_without_its_table_fails(target: Target, admin: TableAdmin) -> None:
     changes = flight_changes(admin, "flights", seed=1, rows=ROWS)
     writer = ChangeWriter(target.admin(), "nothing", changes)
@@ -107,14 +161,10 @@ def test_a_writer_without_its_table_fails(target: Target, admin: TableAdmin) -> 
 
 @pytest.mark.timeout(120)
 def test_the_writers_process_counts_until_a_signal_stops_it(target: Target, admin: TableAdmin) -> None:
-    command = [sys.executable, "-m", "ots_tunnel.demo.writer", "--endpoint", target.endpoint]
-    command += ["--instance", "demo", "--table", "flights", "--rows", "500", "--rate", "300"]
+    command = module("ots_tunnel.demo.writer", "--endpoint", target.endpoint, "--instance", "demo")
+    command += ["--table", "flights", "--rows", "500", "--rate", "300"]
     process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": str(Path(ots_tunnel.__file__).parents[1])},
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=bare_environment()
     )
     try:
         assert process.stdin is not None

@@ -12,13 +12,16 @@ from dataclasses import replace
 import pytest
 
 from ots_emulator import Emulator
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import (
     AuthFailed,
     ConfigError,
     ConnectError,
+    ConnectionLost,
     ObjectAlreadyExist,
     ObjectNotExist,
+    ParameterInvalid,
     ServerUnavailable,
 )
 from ots_tunnel.model import Action, CellOp, Credentials, KeyColumn, KeyType
@@ -217,3 +220,48 @@ def test_rows_of_every_kind_are_written_with_their_outcomes(source: TableAdmin) 
     assert not source.is_empty("rows", schema)
     source.write("rows", [RowWrite(Action.DELETE, (("pk", "a"),))])
     assert source.first_version("rows", schema) == version
+
+
+def test_a_table_that_is_not_ready_is_neither_empty_nor_full(emulator: Emulator, source: TableAdmin) -> None:
+    emulator.call("add_fault", FaultRule("GetRange", code="OTSTableNotReady"))
+
+    assert not source.answers("orders", SOURCE)
+    with pytest.raises(ServerUnavailable, match="'orders' does not answer yet"):
+        source.is_empty("orders", SOURCE)
+
+
+async def test_a_new_table_is_waited_for_across_a_lost_connection(source: TableAdmin, destination: TableAdmin) -> None:
+    lost = [ConnectionLost("cut")]
+
+    class Shaky(TableAdmin):
+        def answers(self, table: str, schema: TableSchema) -> bool:
+            if lost:
+                raise lost.pop()
+            return super().answers(table, schema)
+
+    shaky = Shaky(destination.endpoint, "other", static_credentials(Credentials("test-id", "test-secret")))
+    result = await ensure_destination(source, shaky, "orders", "copy", create=True)
+    shaky.close()
+
+    assert result.created
+    assert not lost
+
+
+async def test_the_calls_as_coroutines(emulator: Emulator) -> None:
+    admin = AsyncTableAdmin.connect(
+        emulator.endpoint, "demo", static_credentials(Credentials("test-id", "test-secret"))
+    )
+
+    await admin.create(SOURCE)
+    assert await admin.describe("orders") == SOURCE
+    await admin.delete("orders")
+    assert await admin.list() == ()
+    await admin.close()
+    assert repr(admin) == f"AsyncTableAdmin(TableAdmin(demo at {emulator.endpoint}))"
+
+
+def test_a_refused_read_is_not_mistaken_for_a_table_that_is_not_ready(emulator: Emulator, source: TableAdmin) -> None:
+    emulator.call("add_fault", FaultRule("GetRange", code="OTSParameterInvalid"))
+
+    with pytest.raises(ParameterInvalid):
+        source.answers("orders", SOURCE)

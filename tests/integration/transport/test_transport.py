@@ -14,6 +14,7 @@ import pytest
 from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, OwnershipLost, ReadTimeout
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.transport.guarded_body import GuardedBody
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.transport.sync import SyncTransport
 from tests.support.waiting import until
@@ -367,3 +368,68 @@ async def test_in_process_keeps_the_same_rules() -> None:
 
 def _refuse() -> None:
     raise OwnershipLost("no")
+
+
+async def test_an_answer_shorter_than_announced_is_lost(server: RawServer, send: Send) -> None:
+    server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\nshort"
+    pending = send(request(), timeout=5)
+    await until(lambda: server.requests == 1, what="the request has come")
+    await asyncio.sleep(0.05)
+    server.last.close()
+
+    with pytest.raises(ConnectionLost):
+        await pending
+
+
+async def test_a_call_without_time_left_is_a_read_timeout(server: RawServer) -> None:
+    transport = SyncTransport(server.endpoint)
+    await asyncio.to_thread(transport.send, request(), timeout=5)
+
+    with pytest.raises(ReadTimeout):
+        await asyncio.to_thread(transport.send, request(), timeout=0)
+
+    transport.close()
+
+
+async def test_a_call_that_is_interrupted_gives_its_connection_up(server: RawServer) -> None:
+    transport = SyncTransport(server.endpoint)
+
+    def interrupted() -> None:
+        transport.send(request(), timeout=5)
+        with pytest.raises(UnicodeEncodeError):
+            transport.send(HttpRequest("/Path", {"x-ots-date": "\u2603"}, b""), timeout=5)
+        transport.send(request(), timeout=5)
+
+    await asyncio.to_thread(interrupted)
+
+    assert (server.requests, server.connections) == (2, 2)
+    transport.close()
+
+
+async def test_an_old_connection_is_replaced(server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ots_tunnel.transport.sync.KEEP_ALIVE", 0.0)
+    transport = SyncTransport(server.endpoint)
+
+    def two_calls() -> None:
+        transport.send(request(), timeout=5)
+        transport.send(request(), timeout=5)
+
+    await asyncio.to_thread(two_calls)
+
+    assert (server.requests, server.connections) == (2, 2)
+    transport.close()
+
+
+async def test_the_text_of_a_transport_names_its_endpoint(server: RawServer) -> None:
+    aio, sync = AioTransport(f"{server.endpoint}/"), SyncTransport(f"{server.endpoint}/")
+
+    assert repr(aio) == f"AioTransport({server.endpoint})"
+    assert repr(sync) == f"SyncTransport({server.endpoint})"
+    await aio.close()
+
+
+async def test_a_guarded_body_can_be_read_without_being_sent() -> None:
+    body = GuardedBody("caf\u00e9".encode(), before_send=_refuse)
+
+    assert (body.decode(), await body.as_bytes()) == ("caf\u00e9", "caf\u00e9".encode())
+    assert not body.started
