@@ -48,6 +48,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import Stage
 from ots_tunnel.protocol.token import is_stream_token
+from ots_tunnel.snapshot.document import SplitsConfig
 from ots_tunnel.snapshot.record import SnapshotProgress, read_progress
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import has_moved, is_initialised
@@ -60,9 +61,9 @@ from ots_tunnel_operator.world import Tunnel, World
 #: Value of status.snapshot.state once completion is recorded.
 COMPLETED = "Completed"
 
-#: Seconds after its start by which a task's last write is over (docs/architecture.md rule 4): the default of
-#: `SplitsConfig.deadline_seconds`, which the rendered document leaves as it is.
-SPLIT_DEADLINE = 600.0
+#: Seconds after its start by which a task's last write is over (docs/architecture.md rule 4); the rendered
+#: document sets no other.
+SPLIT_DEADLINE = SplitsConfig().deadline_seconds
 
 
 @dataclass(frozen=True, slots=True)
