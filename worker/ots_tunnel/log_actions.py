@@ -109,6 +109,9 @@ class LogAction(enum.StrEnum):
     CHECKPOINT_ADOPTED = (
         "checkpoint_adopted",
         "The service held a checkpoint of ours with another sequence number, which is used from here on.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
     )
     CALL_REPEATED = (
         "call_repeated",

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, TunnelError
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Checkpoint, Token
 from ots_tunnel.worker.checkpointer import Checkpointer, belongs_to_us
+from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService, page
 
 START = Checkpoint(Token("t0"), 7)
 
@@ -155,3 +158,30 @@ async def test_retries_end_with_the_time_and_raise_the_last_error() -> None:
 )
 def test_only_our_own_tokens_belong_to_us(stored: str, ours: bool) -> None:
     assert belongs_to_us(Token(stored), Token("durable"), frozenset({Token("tried")})) is ours
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("trouble", "action"),
+    [
+        pytest.param(ConnectionLost("down"), LogAction.CHECKPOINT_FAILED, id="failed"),
+        pytest.param(
+            SequenceNumberMismatch("OTSSequenceNumberNotMatch", "stale"), LogAction.CHECKPOINT_ADOPTED, id="adopted"
+        ),
+    ],
+)
+async def test_a_log_line_about_a_checkpoint_names_every_key_of_its_action(
+    trouble: TunnelError, action: LogAction, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = {"t0": page(1, "t1", True), "t1": page(0, "t1", False)}
+    service = ScriptedService(pages, errors={"put": [trouble]})
+    scene = ChannelScene(service, EventSink(service.events), checkpoint_interval=5)
+
+    with caplog.at_level(logging.INFO, "ots_tunnel.worker.checkpointer"):
+        scene.open()
+        await asyncio.sleep(12)
+
+    lines = [record for record in caplog.records if record.__dict__.get("action") == action]
+    assert lines
+    assert all(line.__dict__.get(key) for line in lines for key in action.keys)
+    await scene.close()

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 from ots_tunnel.errors import OwnershipLost, SequenceNumberMismatch, ServerUnavailable, TransportError, TunnelError
@@ -50,6 +51,7 @@ class Checkpointer:
         sleep, clock: replaced in tests.
         on_stored: called with the seconds that a stored checkpoint took.
         on_durable: called with the token when everything confirmed is durable.
+        log_ids: tunnel, client and channel, for log lines.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Checkpointer:
         clock: Callable[[], float] | None = None,
         on_stored: Callable[[float], None] | None = None,
         on_durable: Callable[[Token], None] | None = None,
+        log_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._interval = interval
@@ -69,6 +72,7 @@ class Checkpointer:
         self._clock = clock or asyncio.get_running_loop().time
         self._on_stored = on_stored
         self._on_durable = on_durable
+        self._log_ids = log_ids
         self._confirmed = start.token
         self._durable = start.token
         self._sequence = start.sequence_number
@@ -106,7 +110,7 @@ class Checkpointer:
             except (TransportError, ServerUnavailable) as error:
                 logger.warning(
                     "checkpoint failed and is repeated",
-                    extra={"action": LogAction.CHECKPOINT_FAILED, "error": str(error)},
+                    extra={"action": LogAction.CHECKPOINT_FAILED, **self._log_ids, "error": str(error)},
                 )
 
     async def flush(self) -> None:
@@ -152,7 +156,7 @@ class Checkpointer:
         stored = await self._store.get()
         if not belongs_to_us(stored.token, self._durable, self._tried):
             raise OwnershipLost("the stored checkpoint was written by another client") from mismatch
-        logger.info("sequence number adopted", extra={"action": LogAction.CHECKPOINT_ADOPTED})
+        logger.info("sequence number adopted", extra={"action": LogAction.CHECKPOINT_ADOPTED, **self._log_ids})
         self._sequence = stored.sequence_number
         self._acknowledge(stored.token)
 

@@ -167,6 +167,7 @@ class Consumption:
             self._context.settings.checkpoint_interval,
             on_stored=lambda seconds: metrics.checkpoint_stored(kind, seconds),
             on_durable=lambda token: sink.checkpointed(channel_id, token),
+            log_ids=self._context.log_ids(channel_id),
         )
 
     async def _move(self, pipeline: Pipeline, checkpointer: Checkpointer) -> PipelineEnd:

@@ -61,9 +61,8 @@ class ClientContext:
 
     def log_fields(self, action: LogAction, channel_id: ChannelId) -> dict[str, object]:
         """The fields of a log line about one channel."""
-        return {
-            "action": action,
-            "tunnel_id": self.settings.tunnel_id,
-            "client_id": self.client_id,
-            "channel_id": channel_id,
-        }
+        return {"action": action, **self.log_ids(channel_id)}
+
+    def log_ids(self, channel_id: ChannelId) -> dict[str, str]:
+        """The ids that a log line about one channel carries."""
+        return {"tunnel_id": self.settings.tunnel_id, "client_id": self.client_id, "channel_id": channel_id}
