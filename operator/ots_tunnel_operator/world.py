@@ -134,6 +134,8 @@ class WorkerChannel:
     consumed_up_to: float | None
     lag_seconds: int | None
     finished: bool
+    end_reached: bool
+    """Whether everything up to the end time is confirmed, and nothing more is read."""
     error: str | None
 
 

@@ -113,6 +113,7 @@ def report_channel(name: str, **changes: Any) -> WorkerChannel:
         consumed_up_to=NOW - 1,
         lag_seconds=0,
         finished=False,
+        end_reached=False,
         error=None,
     )
     return replace(found, **changes)

@@ -77,5 +77,6 @@ def _channel(item: Mapping[str, Any]) -> WorkerChannel:
         consumed_up_to=parse_time(item.get("consumedUpTo")),
         lag_seconds=None if lag is None else int(lag),
         finished=bool(item.get("finished")),
+        end_reached=bool(item.get("endReached")),
         error=item.get("error") or None,
     )

@@ -54,6 +54,8 @@ S = ChannelStatus
         ([("a", S.OPEN, "me"), ("b", S.WAIT, "")], {"a"}, False, Completion.OPEN),
         ([("a", S.OPEN, "me"), ("b", S.WAIT, "")], {"a"}, True, Completion.ALL),
         ([("a", S.TERMINATED, ""), ("b", S.WAIT, "")], set(), True, Completion.OPEN),
+        ([("a", S.OPEN, "other"), ("b", S.WAIT, "")], set(), False, Completion.OPEN),
+        ([("a", S.OPEN, "other"), ("b", S.WAIT, "")], set(), True, Completion.MINE),
         ([], set(), True, Completion.OPEN),
     ],
 )

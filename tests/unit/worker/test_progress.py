@@ -103,3 +103,13 @@ def test_an_error_stays_until_a_page_is_confirmed() -> None:
     progress.page_confirmed(full)
 
     assert progress.error is None
+
+
+def test_a_channel_that_stopped_is_consumed_up_to_the_end_time() -> None:
+    progress, boundary = stream(), page(3, True, 2000.0, last=1500.0)
+    progress.page_read(boundary)
+    progress.page_confirmed(boundary)
+
+    progress.stopped_at(1600.0)
+
+    assert (progress.end_reached, progress.consumed_up_to, progress.lag(1700.0)) == (True, 1600.0, 0.0)

@@ -44,21 +44,25 @@ def completion(
     Args:
         client_id: the client that wants to know.
         done: its channels that have reached the end time.
-        settled: whether the previous checks found the same: a channel that still waits then is the child of one that
-            stopped at the end time, and has nothing before it.
+        settled: whether there is an end time and the previous checks found the same: a channel that still waits then
+            is the child of one that stopped, here or at another client, and has nothing before the end time.
     """
     if tunnel.tunnel.stage != Stage.STREAM or not tunnel.channels:
         return Completion.OPEN
     others: set[ClientId] = set()
+    waiting = False
     for channel in tunnel.channels:
         if channel.status is ChannelStatus.TERMINATED or channel.channel_id in done:
             continue
-        if channel.status is ChannelStatus.WAIT and done and settled:
+        if channel.status is ChannelStatus.WAIT and settled:
+            waiting = True
             continue
         if channel.client_id and channel.client_id != client_id:
             others.add(channel.client_id)
             continue
         return Completion.OPEN
+    if waiting and not done and not others:
+        return Completion.OPEN  # no channel stopped, so the service opens the child
     if not others:
         return Completion.ALL
     # Clients keep the channels they have read to the end time. If each waited for the channels of the others, none
@@ -119,7 +123,8 @@ class CompletionWatch:
         if done is None:
             return  # a channel came during the call
         self._checks += 1
-        self._apply(completion(tunnel, context.client_id, done, settled=self._checks > SETTLING_CHECKS))
+        settled = settings.end_us is not None and self._checks > SETTLING_CHECKS
+        self._apply(completion(tunnel, context.client_id, done, settled=settled))
         if not done:
             await asyncio.sleep(settings.interval * (CHECK_INTERVALS - 1))
 

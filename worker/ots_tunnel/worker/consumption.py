@@ -177,8 +177,9 @@ class Consumption:
             async with asyncio.timeout(None) as self._moving, asyncio.TaskGroup() as tasks:
                 storing = tasks.create_task(checkpointer.run(), name=f"checkpoint {self._progress.channel_id}")
                 end = await pipeline.run()
-                if end is PipelineEnd.END_TIME:
-                    self._progress.end_reached = True
+                end_us = self._context.worker.end_us
+                if end is PipelineEnd.END_TIME and end_us is not None:
+                    self._progress.stopped_at(end_us / 1e6)
                     await self._stop.wait()
                 storing.cancel()
         except TimeoutError:

@@ -79,6 +79,11 @@ class ChannelProgress:
         # With nothing unconfirmed this page is the one that was read last.
         self.last_look = self._read_at if self.unconfirmed_pages == 0 else None
 
+    def stopped_at(self, end: float) -> None:
+        """Everything committed until the end time is confirmed, and nothing more is read."""
+        self.end_reached = True
+        self._advance(end)
+
     def lag(self, now: float) -> float | None:
         """Seconds between `now` and the consume point; None for base channels and while unknown."""
         if self.channel_type is not ChannelType.STREAM:
