@@ -86,7 +86,7 @@ class Applier:
             case ScaleDown():
                 return await self._scale_down()
             case DeleteObject(kind, name):
-                await self._delete_object(kind, name)
+                return await self._delete_object(kind, name)
             case _:
                 assert_never(action)
         return True
@@ -146,7 +146,7 @@ class Applier:
         existing = await self._kube.get(kind, metadata["namespace"], metadata["name"])
         key, wanted = (kind.kind, metadata["name"]), digest(manifest)
         if existing is not None:
-            self._refuse_foreign(existing, manifest)
+            self._refuse_foreign(existing, kind, metadata["labels"])
             if self._cache.applied.get(key) == (wanted, version(existing)) or is_current(existing, manifest):
                 return False
         try:
@@ -159,22 +159,20 @@ class Applier:
         self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
 
-    def _refuse_foreign(self, existing: Mapping[str, Any], manifest: Manifest) -> None:
-        metadata = manifest["metadata"]
+    def _refuse_foreign(self, existing: Manifest, kind: Kind, labels: Mapping[str, str]) -> None:
+        """Refuse to touch an object that does not belong to this one; `labels` are those of the child."""
+        name, namespace = existing["metadata"]["name"], self._resource.namespace
         owners = existing["metadata"].get("ownerReferences") or ()
         if any((owner.get("kind"), owner.get("name")) == (KIND, self._resource.name) for owner in owners) and not any(
             owner.get("uid") == self._resource.uid for owner in owners
         ):
-            raise PredecessorThere(
-                f"{manifest['kind']} {metadata['name']!r} of a deleted object of this name is being removed"
-            )
+            raise PredecessorThere(f"{kind.kind} {name!r} of a deleted object of this name is being removed")
         # a record retained from an earlier object of this name has its labels and no owner
-        labels = {key: metadata["labels"][key] for key in (names.LABEL_NAME, names.LABEL_ROLE)}
-        if is_owned(existing, self._resource.uid, labels):
+        if is_owned(existing, self._resource.uid, {key: labels[key] for key in (names.LABEL_NAME, names.LABEL_ROLE)}):
             return
         raise NameConflict(
-            f"{manifest['kind']} {metadata['name']!r} in namespace {metadata['namespace']!r} exists and belongs to "
-            f"something else: delete or rename it, or give this object another name"
+            f"{kind.kind} {name!r} in namespace {namespace!r} exists and belongs to something else: delete or rename "
+            f"it, or give this object another name"
         )
 
     async def _scale_down(self) -> bool:
@@ -188,9 +186,16 @@ class Applier:
         self._log(LogAction.SCALED_DOWN, kind=DEPLOYMENT.kind, child=name)
         return True
 
-    async def _delete_object(self, kind: Kind, name: str) -> None:
-        await self._kube.delete(kind, self._resource.namespace, name)
+    async def _delete_object(self, kind: Kind, name: str) -> bool:
+        existing = await self._kube.get(kind, self._resource.namespace, name)
+        if existing is None:
+            return False
+        self._refuse_foreign(existing, kind, names.labels(self._resource.name, names.ROLE_SNAPSHOT))
+        # the uid: an object that takes the name after the check is spared
+        uid = str(existing["metadata"].get("uid") or "")
+        await self._kube.delete(kind, self._resource.namespace, name, uid=uid)
         self._log(LogAction.DELETED_OBJECT, kind=kind.kind, child=name)
+        return True
 
     def _log(self, action: LogAction, **values: str) -> None:
         place = {"namespace": self._resource.namespace, "object": self._resource.name}

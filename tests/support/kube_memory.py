@@ -40,8 +40,11 @@ class KubeMemory:
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         return self._store("patch", kind.kind, name, _merged(self.objects.get((kind.kind, name), {}), change))
 
-    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "") -> None:
         self._write("delete", kind.kind, name)
+        found = self.objects.get((kind.kind, name), {}).get("metadata", {}).get("uid", "")
+        if uid and found and found != uid:
+            raise KubeError(409, "Conflict", f"the UID in the precondition is {uid}, the object has {found}")
         self.objects.pop((kind.kind, name), None)
 
     def _store(self, verb: str, kind: str, name: str, manifest: Mapping[str, Any]) -> Manifest:

@@ -113,9 +113,15 @@ class Kube:
         query = {"fieldManager": FIELD_MANAGER}
         return await self._call("PATCH", path, change, query=query, content="application/merge-patch+json")
 
-    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete an object in the background; a missing object is no error."""
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "") -> None:
+        """Delete an object in the background; a missing object is no error.
+
+        Args:
+            uid: where given, an object of the name with another uid raises a KubeError with status 409.
+        """
+        body: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
         try:
             await self._call("DELETE", kind.path(namespace, name), body)
         except KubeError as error:

@@ -48,7 +48,7 @@ class ScaleDown:
 
 @dataclass(frozen=True, slots=True)
 class DeleteObject:
-    """Delete one child of the object."""
+    """Delete one child of the object's snapshot; one that belongs to something else is refused."""
 
     kind: Kind
     name: str

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel_operator import names
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.kube.client import Kube, KubeError
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
 from ots_tunnel_operator.manifests.spark_rights import service_account
@@ -94,6 +95,43 @@ async def test_a_child_of_any_kind_is_deleted(kube: KubeMemory, kind: Kind) -> N
 
     assert await carry_out(kube, DeleteObject(kind, NAME)) == [True]
     assert kube.objects == {}
+
+
+@pytest.mark.parametrize("owners", [[], [{"kind": "HelmRelease", "name": "flights-copy", "uid": "another"}]])
+async def test_an_object_that_is_not_ours_is_not_deleted(kube: KubeMemory, owners: list[dict[str, str]]) -> None:
+    kube.objects["ConfigMap", NAME] = {"metadata": {"name": NAME, "ownerReferences": owners}, "data": {"theirs": "1"}}
+
+    with pytest.raises(ActionFailed) as caught:
+        await carry_out(kube, DeleteObject(CONFIG_MAP, NAME))
+
+    assert caught.value.problem.reason is Reason.NAME_CONFLICT
+    assert kube.writes == []
+
+
+async def test_a_retained_record_is_deleted_and_a_missing_one_is_not(kube: KubeMemory) -> None:
+    labels = names.labels("flights-copy", names.ROLE_SNAPSHOT)
+    kube.objects["ConfigMap", NAME] = {"metadata": {"name": NAME, "labels": labels}}
+
+    deletion = DeleteObject(CONFIG_MAP, NAME)
+
+    assert await carry_out(kube, deletion, deletion) == [True, False]
+    assert kube.writes == [("delete", "ConfigMap", NAME)]
+
+
+async def test_an_object_that_takes_the_name_after_the_check_is_spared() -> None:
+    class Racing(KubeMemory):
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            found = await super().get(kind, namespace, name)
+            self.objects["ConfigMap", NAME] = {"metadata": {"name": NAME, "uid": "theirs"}}
+            return found
+
+    kube = Racing(owned("ConfigMap"))
+    kube.objects["ConfigMap", NAME]["metadata"]["uid"] = "ours"
+
+    with pytest.raises(ActionFailed):
+        await carry_out(kube, DeleteObject(CONFIG_MAP, NAME))
+
+    assert kube.objects["ConfigMap", NAME]["metadata"]["uid"] == "theirs"
 
 
 async def test_scaling_down_touches_the_replicas_of_our_deployment_alone(kube: KubeMemory) -> None:
