@@ -89,7 +89,7 @@ def test_a_leak_is_noticed() -> None:
     [
         (500, error_body("OTSInternalServerError", "Internal server error."), "OTSInternalServerError"),
         (503, error_body("OTSServerBusy", "Server is busy."), "status 503"),
-        (400, b"<html>", "no Error"),
+        (400, b"<html>", "not an Error"),
         (400, error_body("Oops", "text"), "Oops"),
         (400, error_body("OTSParameterInvalid", ""), "OTSParameterInvalid"),
         (200, b"\x0a\x01\xff", "UTF-8"),

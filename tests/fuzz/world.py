@@ -174,7 +174,7 @@ class World:
             Sample("/tunnel/getrpobyoffset", tunnel.GetRpoRequest(tunnel_id=tunnel_id)),
             Sample("/tunnel/schedule", _schedule(tunnel_id, channels[0], "CLOSING")),
             Sample("/tunnel/schedule", _schedule(tunnel_id, channels[-1], "OPEN")),
-            Sample("/tunnel/shutdown", tunnel.ShutdownRequest(tunnel_id=tunnel_id, client_id="nobody")),
+            Sample("/tunnel/shutdown", tunnel.ShutdownRequest(tunnel_id=tunnel_id, client_id="absent")),
             Sample("/tunnel/delete", tunnel.DeleteTunnelRequest(table_name=table_name, tunnel_name="absent"), False),
             Sample(
                 "/tunnel/create",

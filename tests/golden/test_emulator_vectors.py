@@ -219,7 +219,7 @@ async def test_an_unknown_client_is_answered_with_the_documented_bytes() -> None
     service = Service(("key", "STRING"))
     tunnel = await service.create("BaseData")
 
-    response = await service.send("Heartbeat", tunnel_id=tunnel, client_id="nobody")
+    response = await service.send("Heartbeat", tunnel_id=tunnel, client_id="absent")
 
     assert response.status == 410
     assert response.body.hex() == (

@@ -170,7 +170,7 @@ class Broker:
         )
         admin = self._admin()
         admin.create_acls([rule])[rule].result(STARTING)
-        # It is agreed by then, and in force when the broker itself knows it.
+        # The controller has accepted the rule; it is in force once the broker has loaded it.
         asked = AclBindingFilter(
             rule.restype,
             rule.name,
@@ -182,7 +182,7 @@ class Broker:
         )
         give_up_at = time.monotonic() + STARTING
         while not admin.describe_acls(asked).result(STARTING):
-            assert time.monotonic() < give_up_at, "the rule does not come into force"
+            assert time.monotonic() < give_up_at, "the rule is not in force"
             time.sleep(0.02)
 
     def set_password(self, password: str) -> None:
@@ -193,7 +193,7 @@ class Broker:
         admin.alter_user_scram_credentials([change])[USER].result(STARTING)
 
     def _admin(self) -> AdminClient:
-        # It has to outlive its answers.
+        # The client must exist until its answers arrive.
         return AdminClient({"bootstrap.servers": self.address(), "log_level": 0, "reconnect.backoff.max.ms": 200})
 
     def _port(self, listener: str) -> int:
@@ -213,13 +213,13 @@ class Broker:
             "inter.broker.listener.name": "PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": self._directory / "data",
-            "auto.create.topics.enable": "true",  # the worse for a sink that must not make one
+            "auto.create.topics.enable": "true",  # so that a sink that creates a topic is found
             "offsets.topic.replication.factor": 1,
             "offsets.topic.num.partitions": 1,
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
-            # After a kill it is only let in again when its former self counts as gone.
+            # After a kill, the broker can register again only when its former registration has expired.
             "broker.session.timeout.ms": 1500,
             "broker.heartbeat.interval.ms": 300,
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -49,7 +49,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, certificate: Path) -> Itera
     try:
         jars = class_path()
     except BrokerUnavailable as reason:
-        pytest.skip(f"Apache Kafka cannot be had: {reason}")
+        pytest.skip(f"Apache Kafka cannot be started: {reason}")
     made = Broker(jars, tmp_path_factory.mktemp("kafka"), certificate.with_name("key.pem"))
     try:
         made.start()

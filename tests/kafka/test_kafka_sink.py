@@ -75,7 +75,7 @@ def without_repeats(numbers: list[int]) -> list[int]:
     return [number for place, number in enumerate(numbers) if place == 0 or number != numbers[place - 1]]
 
 
-async def test_a_message_says_everything(broker: Broker, topic: str) -> None:
+async def test_a_message_has_every_field(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
         await sink.write(batch([numbered_record(7, 1)]), OpenGuard())
 
@@ -122,9 +122,9 @@ async def restart(broker: Broker, seconds: float) -> None:
     await asyncio.to_thread(broker.start)
 
 
-@pytest.mark.parametrize("trouble", [pause, restart])
+@pytest.mark.parametrize("outage", [pause, restart])
 async def test_a_broker_that_is_gone_for_seconds_costs_neither_record_nor_order(
-    broker: Broker, topic: str, trouble: Callable[[Broker, float], Any]
+    broker: Broker, topic: str, outage: Callable[[Broker, float], Any]
 ) -> None:
     """The deadline passes several times: messages that librdkafka gave up are sent again before later ones."""
     async with opened(broker, topic, deadline=1.2) as sink:
@@ -137,8 +137,8 @@ async def test_a_broker_that_is_gone_for_seconds_costs_neither_record_nor_order(
         async with asyncio.TaskGroup() as tasks:
             writing = [tasks.create_task(write(range(first, first + 10))) for first in (0, 10, 20)]
             await asyncio.sleep(0.2)
-            assert not any(task.done() for task in writing), "the trouble came too late"
-            await trouble(broker, 4)
+            assert not any(task.done() for task in writing), "the outage began too late"
+            await outage(broker, 4)
 
     assert sink.retries > 0
     by_key = numbers_by_key(await in_topic(broker, topic))
@@ -205,7 +205,7 @@ async def test_a_topic_that_is_deleted_meanwhile_is_refused(broker: Broker) -> N
 
 
 @pytest.mark.parametrize(("allowed", "keys"), [(AclOperation.CREATE, []), (AclOperation.DESCRIBE, ["id=0", "id=1"])])
-async def test_who_may_not_write_is_refused(
+async def test_a_login_that_may_not_write_is_refused(
     broker: Broker, topic: str, tmp_path: Path, allowed: AclOperation, keys: list[str]
 ) -> None:
     """Where describing the topic is allowed, the first record shows that writing is not."""
@@ -220,7 +220,7 @@ async def test_who_may_not_write_is_refused(
 
 
 @pytest.mark.parametrize("name", ["_FENCED", "CLUSTER_AUTHORIZATION_FAILED"])
-async def test_a_producer_that_broke_is_replaced_unless_no_other_can_do_better(
+async def test_a_broken_producer_is_replaced_unless_a_new_one_cannot_help(
     broker: Broker, topic: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producers: list[ReportingProducer] = []
@@ -249,11 +249,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_broker_that_does_not_answer_is_no_refusal(broker: Broker) -> None:
-    with pytest.raises(SinkError, match="nobody") as trouble:
-        async with opened(broker, "nobody", bootstrapServers=["127.0.0.1:1"]):
+    with pytest.raises(SinkError, match="anything") as caught:
+        async with opened(broker, "anything", bootstrapServers=["127.0.0.1:1"]):
             pass
 
-    assert trouble.value.retryable
+    assert caught.value.retryable
 
 
 def login(folder: Path, password: str = PASSWORD) -> Path:
@@ -307,7 +307,7 @@ async def test_a_password_that_changes_is_followed(broker: Broker, topic: str, t
             await sink.write(batch([numbered_record(1, 1)]), OpenGuard())
             broker.set_password("battery-staple")
             login(tmp_path, "battery-staple")
-            await restart(broker, 0)  # the connection that stands would do
+            await restart(broker, 0)  # the open connection would stay valid
             await sink.write(batch([numbered_record(1, 2)]), OpenGuard())
 
             broker.set_password(PASSWORD)

@@ -80,7 +80,7 @@ async def test_a_tunnel_arrives_complete_and_in_order_though_the_broker_stops_fo
 
     assert sink.retries > 0
     for key, numbers in numbers_by_key(messages).items():
-        assert numbers == sorted(numbers), f"{key!r}: something old after something new"
+        assert numbers == sorted(numbers), f"{key!r}: an older number after a newer one"
         assert first_times(numbers) == list(range(1, 60))
     kinds = [message.headers["ots-channel-type"] for message in messages]
     assert set(kinds) == {"BaseData", "Stream"}
@@ -104,7 +104,7 @@ async def test_a_killed_process_is_followed_by_one_that_loses_nothing(
     code, lines = await ended(process)
 
     assert code == 0, lines
-    # Repeats begin at a checkpoint and go on in order from there: whatever comes for the first time is in order.
+    # Repeats begin at a checkpoint and continue in order: first arrivals are in order.
     for numbers in numbers_by_key(messages).values():
         assert first_times(numbers) == list(range(1, 110))
 

@@ -51,7 +51,7 @@ def _read_all(consumer: Consumer, topic: str) -> list[Read]:
         if message is None:
             continue
         assert message.error() is None, message.error()
-        assert message.offset() == reached[message.partition()], "the reader left something out"
+        assert message.offset() == reached[message.partition()], "the reader skipped messages"
         reached[message.partition()] = message.offset() + 1
         headers = {name: value.decode() for name, value in message.headers()}
         found.append(Read(message.partition(), message.key(), json.loads(message.value()), headers))
@@ -63,7 +63,7 @@ def _end(consumer: Consumer, partition: TopicPartition, give_up: float) -> int:
         try:
             end: int = consumer.get_watermark_offsets(partition, 5)[1]
             return end
-        except KafkaException:  # a new topic's leader may not know yet that it leads
+        except KafkaException:  # the leader of a new topic may not have started yet
             assert time.monotonic() < give_up
             time.sleep(0.05)
 

@@ -34,7 +34,7 @@ from tests.support.processes import inherited_environment, module
 
 #: A page of records is one line of the Go worker.
 LINE_LIMIT = 1 << 26
-#: Ours takes no shorter heartbeat than the service; theirs does, which makes the tests quick.
+#: Our worker allows no shorter heartbeat than the service; the vendor's do, which makes the tests fast.
 OUR_BEAT, OUR_TIMEOUT = 5, 12
 THEIR_BEAT, THEIR_TIMEOUT, THEIR_PAUSE = "500ms", "4s", "1s"
 
@@ -72,7 +72,7 @@ class Delivered:
                 yield list(session)
 
     def owners(self) -> dict[str, list[str]]:
-        """Per channel, who delivered it, one after the other."""
+        """Per channel, the consumers that delivered it, in order."""
         names: dict[str, list[str]] = defaultdict(list)
         for session in self.sessions():
             names[session[0].channel].append(session[0].consumer)
@@ -100,7 +100,7 @@ class Consumer:
 
     @property
     def errors(self) -> str:
-        """What it said on standard error."""
+        """The lines of its standard error."""
         return "".join(self._errors)
 
     async def wait(self, seconds: float = 30) -> int:
@@ -115,7 +115,7 @@ class Consumer:
         assert await self.wait(seconds) == 0, self.errors
 
     async def kill(self) -> None:
-        """End whatever is left of it."""
+        """Kill the process if it still runs."""
         if self.process.returncode is None:
             self.process.kill()
         await self.wait()
@@ -180,7 +180,7 @@ class Consumers:
         return consumer
 
     async def dismiss(self) -> None:
-        """End every worker that is still there."""
+        """End every worker that still runs."""
         for member in self._members:
             await member.kill()
 

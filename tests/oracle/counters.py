@@ -58,7 +58,7 @@ async def everything_stored(scene: EmulatorScene) -> None:
 
 
 async def stored_checkpoint(scene: EmulatorScene, channel_id: ChannelId) -> Checkpoint:
-    return await scene.client.get_checkpoint(scene.tunnel_id, ClientId("somebody"), channel_id)
+    return await scene.client.get_checkpoint(scene.tunnel_id, ClientId("another"), channel_id)
 
 
 def shares(scene: EmulatorScene) -> list[int]:

@@ -276,7 +276,7 @@ def test_range_errors_and_filter(client: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"key": "nobody"}, "The AccessKeyID does not exist."),
+        ({"key": "unknown"}, "The AccessKeyID does not exist."),
         ({"secret": "wrong"}, "Signature mismatch."),
         ({"instance": "other"}, "The instance is not found."),
     ],

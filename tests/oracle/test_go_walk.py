@@ -11,7 +11,7 @@ from tests.oracle.walking import Walk, take_walk
 pytestmark = [
     pytest.mark.oracle,
     pytest.mark.timeout(600),  # the first test also builds the program
-    pytest.mark.xdist_group("go_walk"),  # they look at one walk
+    pytest.mark.xdist_group("go_walk"),  # they examine one walk
 ]
 
 SECTIONS = [
@@ -32,7 +32,7 @@ SECTIONS = [
     "security",
     "out-of-scope",
 ]
-#: What the emulator offers, as far as the SDK has a call for it.
+#: Calls that both the emulator and the SDK support.
 CALLS = {
     *("/CreateTable", "/ListTable", "/DescribeTable", "/UpdateTable", "/DeleteTable"),
     *("/PutRow", "/UpdateRow", "/DeleteRow", "/GetRow", "/BatchWriteRow", "/BatchGetRow", "/GetRange"),

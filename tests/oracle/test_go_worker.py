@@ -130,7 +130,7 @@ async def test_tunnel_checklist_11_go_connects_again_after_a_single_410(
 
 
 @pytest.mark.parametrize("code", ["OTSParameterInvalid", "OTSTunnelExpired", "OTSPermissionDenied"])
-async def test_tunnel_checklist_11_go_ends_on_a_code_that_nothing_heals(
+async def test_tunnel_checklist_11_go_ends_on_a_permanent_code(
     scene: EmulatorScene, consumers: Consumers, code: str
 ) -> None:
     await streaming(scene)
@@ -146,7 +146,7 @@ async def test_tunnel_checklist_11_go_ends_on_a_code_that_nothing_heals(
     assert scene.owners(), "it makes no shutdown call: its client has to time out"
 
 
-async def test_go_outlasts_trouble_that_passes_without_repeating_anything(
+async def test_go_outlasts_transient_errors_without_repeating_anything(
     scene: EmulatorScene, consumers: Consumers
 ) -> None:
     await streaming(scene)
@@ -232,7 +232,7 @@ async def test_tunnel_checklist_11_go_and_ours_notice_a_foreign_checkpoint(
     (channel_id,) = scene.channels()
 
     stored = await stored_checkpoint(scene, channel_id)
-    ids = (scene.tunnel_id, ClientId("somebody"), channel_id)
+    ids = (scene.tunnel_id, ClientId("another"), channel_id)
     await scene.client.checkpoint(*ids, Checkpoint(stored.token, stored.sequence_number + 100))
     await scene.put(KEYS, range(5, 8))
     await delivered(consumers, scene)

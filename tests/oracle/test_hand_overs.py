@@ -40,7 +40,7 @@ class Vendor:
 
     Args:
         stores_at_the_end: whether a channel is handed over with what was delivered stored; Java's is not
-            (docs/protocol.md 6.2, J14), so the next owner is told again what it held.
+            (docs/protocol.md 6.2, J14), so the next owner receives its records again.
     """
 
     program: Path
@@ -115,12 +115,12 @@ def check_complete(consumers: Consumers, scene: EmulatorScene) -> None:
 
 def check_not_repeated(consumers: Consumers, *names: str) -> None:
     """Records that these have delivered are not delivered by a later owner."""
-    told: dict[tuple[str, int], str] = {}
+    delivered: dict[tuple[str, int], str] = {}
     for arrival in consumers.delivered.arrivals:
-        before = told.get((arrival.key, arrival.number))
+        before = delivered.get((arrival.key, arrival.number))
         assert before is None, f"{arrival} again after {before}"
         if arrival.consumer in names:
-            told[arrival.key, arrival.number] = arrival.consumer
+            delivered[arrival.key, arrival.number] = arrival.consumer
 
 
 @BOTH

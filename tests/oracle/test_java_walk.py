@@ -11,7 +11,7 @@ from tests.oracle.walking import Walk, take_walk
 pytestmark = [
     pytest.mark.oracle,
     pytest.mark.timeout(600),  # the first test also builds the program
-    pytest.mark.xdist_group("java_walk"),  # they look at one walk
+    pytest.mark.xdist_group("java_walk"),  # they examine one walk
 ]
 
 SECTIONS = [
@@ -32,7 +32,7 @@ SECTIONS = [
     "compression",
     "out-of-scope",
 ]
-#: What the emulator offers, as the SDK calls it.
+#: Calls that the emulator supports, by their names in the SDK.
 ANSWERED = {
     *("createTable", "listTable", "describeTable", "updateTable", "deleteTable"),
     *("putRow", "updateRow", "deleteRow", "getRow", "batchWriteRow", "batchGetRow", "getRange"),
@@ -43,7 +43,7 @@ ANSWERED = {
     *("connectTunnel", "heartbeat", "shutdownTunnel", "getCheckpoint", "checkpoint", "readRecords"),
     *("listSearchIndex", "listDeliveryTask"),
 }
-#: What the SDK also has and no emulated table does: products of their own, whose calls are unknown operations.
+#: Calls of the SDK for other products, which are unknown operations here.
 OTHER_PRODUCTS = ("GlobalTable", "KnowledgeBase", "Document", "Chunks", "retrieve")
 
 

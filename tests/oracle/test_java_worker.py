@@ -222,7 +222,7 @@ async def test_tunnel_checklist_11_java_synchronises_after_a_foreign_checkpoint(
     (channel_id,) = scene.channels()
 
     stored = await stored_checkpoint(scene, channel_id)
-    ids = (scene.tunnel_id, ClientId("somebody"), channel_id)
+    ids = (scene.tunnel_id, ClientId("another"), channel_id)
     await scene.client.checkpoint(*ids, Checkpoint(stored.token, stored.sequence_number + 100))
     await scene.put(KEYS, range(4, 6))
     await delivered(consumers, scene)
@@ -236,7 +236,7 @@ async def test_tunnel_checklist_11_java_synchronises_after_a_foreign_checkpoint(
     assert page.records == []
 
 
-async def test_java_outlasts_trouble_that_passes_without_repeating_anything(
+async def test_java_outlasts_transient_errors_without_repeating_anything(
     scene: EmulatorScene, consumers: Consumers
 ) -> None:
     await streaming(scene)

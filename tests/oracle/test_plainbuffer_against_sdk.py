@@ -1,6 +1,6 @@
 """Our rows against the vendor's Python encoder and decoder.
 
-Its defects are stepped around: names are ASCII, blobs go in as bytearray, updates stay within the buffer that it
+Its defects are avoided: names are ASCII, blobs go in as bytearray, updates stay within the buffer that it
 underestimates (docs/data-plane.md 3.4). It cannot read cells with an op, nor stream records.
 """
 

@@ -116,7 +116,7 @@ def test_versions_and_one_time_contradict_each_other(client: Any) -> None:
     )
 
 
-def test_what_no_table_has_here(client: Any) -> None:
+def test_search_and_secondary_indexes_do_not_exist(client: Any) -> None:
     assert list(client.list_search_index("t")) == []
     assert list(client.list_search_index()) == []
     assert refusal(client.list_search_index, "none")[1] == "OTSObjectNotExist"

@@ -17,7 +17,7 @@ class Walk:
     """The report of one walk.
 
     Args:
-        sections: per section its steps, with what went wrong; None where nothing did.
+        sections: per section its steps with their errors, or None.
         summary: its last line.
     """
 
@@ -30,7 +30,7 @@ class Walk:
         return set(self.summary["calls"])
 
     def check(self, section: str) -> None:
-        """See that every step of a section went well."""
+        """Assert that every step of a section succeeded."""
         failed = [f"{name}: {detail}" for name, detail in self.sections[section].items() if detail is not None]
         assert not failed, "\n".join(["failed steps:", *failed])
 

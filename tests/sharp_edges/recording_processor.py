@@ -1,4 +1,4 @@
-"""A user's callbacks that note when they begin and end, and find two of them at the same time."""
+"""A user's callbacks that record their begin and end, and detect overlapping calls."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ots_tunnel.sinks.python.sink import ProcessorSink
 from tests.support.channel_scene import page
 
 PAGES = {"t0": page(1, "t1", True), "t1": page(1, FINISHED)}
-#: Short times for tests with threads, which no virtual time can move: D is 0.1 s.
+#: Short times for tests with threads, which do not follow virtual time: D is 0.1 s.
 SHORT = {"interval": 0.1, "timeout": 0.4, "drain": 20}
 
 
 @dataclass
 class RecordingProcessor:
-    """Notes when a callback begins and ends, and finds two at the same time."""
+    """Records the begin and end of callbacks, and detects overlapping ones."""
 
     gate: threading.Event = field(default_factory=threading.Event)
     began: threading.Event = field(default_factory=threading.Event)

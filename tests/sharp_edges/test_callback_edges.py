@@ -73,7 +73,7 @@ async def test_j03_whatever_a_coroutine_raises_the_channel_is_given_back(error: 
     await scene.close()
 
 
-async def test_j06_a_channels_end_is_no_other_channels_business() -> None:
+async def test_j06_a_channels_end_does_not_concern_another_channel() -> None:
     """Java shuts one processor of all channels down when any closes; here each channel has a processor."""
     processor, other = RecordingProcessor(), RecordingProcessor()
     processor.gate.set()
@@ -108,7 +108,7 @@ async def test_j06_a_channels_end_is_no_other_channels_business() -> None:
     await long.close()
 
 
-async def test_j07_what_threads_confirm_changes_a_channel_in_the_loop_alone() -> None:
+async def test_j07_confirmations_from_threads_change_a_channel_in_the_loop_alone() -> None:
     """Java's channel is written by several threads; ours by the loop's alone, whichever thread calls `confirm`."""
     confirms: list[Confirm] = []
     changed_by: set[int] = set()

@@ -129,7 +129,7 @@ async def test_j12_no_position_is_taken_over_that_the_service_did_not_name(body:
         await client.read_records(TunnelId("t"), ClientId("c"), CHANNEL, at("t0"))
 
 
-async def test_j20_the_lag_of_what_has_no_position_is_unknown() -> None:
+async def test_j20_the_lag_without_a_position_is_unknown() -> None:
     """Java's lag without a position is the time since 1970; ours is None until there is a position."""
     base, stream = (ChannelProgress(CHANNEL, kind) for kind in ChannelType)
     base.page_confirmed(read_page(page(0, "t1", False), SequenceInfo(0, 1_000_000, 0)))

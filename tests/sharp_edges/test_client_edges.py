@@ -100,7 +100,7 @@ async def test_g14_every_exit_gives_the_client_up(end: Callable[..., object]) ->
     assert now() - began < 2 * TIMEOUT
 
 
-async def test_g16_a_client_that_connects_while_the_worker_is_told_to_stop_is_given_up() -> None:
+async def test_g16_a_client_that_connects_while_the_worker_stops_is_given_up() -> None:
     """In Go a shutdown before the answer to Connect leaves a client behind; ours waits for it and shuts it down."""
     scene = await streaming()
     scene.emulator.faults.add(FaultRule("Connect", latency=20, count=1))

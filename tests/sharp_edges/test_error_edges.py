@@ -50,16 +50,16 @@ FINAL = {
 
 
 @pytest.mark.looptime
-@pytest.mark.parametrize(("trouble", "error"), FINAL.values(), ids=FINAL)
-async def test_g17_what_ends_the_worker_comes_out_of_it(
-    trouble: Callable[[VirtualScene], None], error: type[Exception]
+@pytest.mark.parametrize(("fault", "error"), FINAL.values(), ids=FINAL)
+async def test_g17_the_error_that_ends_the_worker_is_raised(
+    fault: Callable[[VirtualScene], None], error: type[Exception]
 ) -> None:
     """Go's Run returns errors of three codes only and repeats revoked keys without end; ours raises the error."""
     scene = await streaming()
     running = asyncio.create_task(scene.worker(RecordingSink()).run())
     await until(lambda: len(scene.times("heartbeat")) == 2)
 
-    trouble(scene)
+    fault(scene)
 
     with pytest.raises(error):
         await asyncio.wait_for(running, 100)
@@ -93,7 +93,7 @@ async def test_g17_an_error_that_is_tried_again_can_be_seen_meanwhile() -> None:
 
 
 @pytest.mark.looptime
-async def test_g19_what_is_trimmed_is_not_read_again_but_ends_the_worker() -> None:
+async def test_g19_trimmed_data_is_not_read_again_but_ends_the_worker() -> None:
     """Go and Java repeat a read of trimmed data because of its code; ours sees from the text that it is permanent."""
     scene = await streaming()
     trimmed = "OTSTrimmedDataAccess: Requested stream data is already trimmed or does not exist."

@@ -49,7 +49,7 @@ async def test_g12_checkpoints_of_new_channels_are_read_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("code", ["OTSAuthFailed", "OTSSomethingNew", "OTSTunnelServerUnavailable"])
-async def test_g14_a_hiccup_ends_neither_client_nor_worker(code: str) -> None:
+async def test_g14_a_transient_error_ends_neither_client_nor_worker(code: str) -> None:
     """In Go any error that is not temporary ends the worker; ours repeats the heartbeat with the same client."""
     scene = await streaming()
     sink = RecordingSink()

@@ -200,7 +200,7 @@ async def test_j11_a_failed_read_discards_nothing_that_was_read_before(error: Ex
     await scene.close()
 
 
-async def test_j11_what_may_be_somebody_elses_is_not_written_to_the_end() -> None:
+async def test_j11_pages_that_may_be_another_clients_are_not_written_to_the_end() -> None:
     """Pages read before a failure are written, but not when the failure means that the client is gone."""
     gone = ResourceGone("OTSResourceGone", "client not exist")
     service = ScriptedService({"t0": page(1, "t1", True)}, errors={"read t1": [gone]})

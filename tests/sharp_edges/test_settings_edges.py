@@ -66,7 +66,7 @@ async def test_g23_the_service_is_never_less_patient_than_the_worker(timeout: fl
 
 
 @pytest.mark.looptime
-async def test_j05_workers_of_one_configuration_have_limits_of_their_own() -> None:
+async def test_j05_workers_of_one_configuration_have_their_own_limits() -> None:
     """Java keeps the limit in the shared configuration; here a waiting worker takes no turn from another."""
     scene = VirtualScene()
     await scene.create_table(partitions=4)
@@ -110,7 +110,7 @@ def test_j12_a_limit_that_would_read_nothing_is_refused(wrong: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("name", ["batchMaxRows", "batchMaxBytes"])
-def test_j12_a_batch_of_nothing_is_refused(name: str) -> None:
+def test_j12_an_empty_batch_is_refused(name: str) -> None:
     """The same of the document's limits."""
     with pytest.raises(ValidationError, match=name):
         DeliveryConfig.model_validate({name: 0})

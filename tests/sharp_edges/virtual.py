@@ -42,7 +42,7 @@ class VirtualScene(EmulatorScene):
         self.calls: list[tuple[float, str]] = []
         self.reports: list[pb.HeartbeatRequest] = []
         self.connects: list[pb.ConnectRequest] = []
-        #: Spoils answers: given the call's name and the answer, returns the one that is delivered.
+        #: Replaces answers: takes the call's name and the answer, returns the delivered one.
         self.deliver: Callable[[str, HttpResponse], HttpResponse] = lambda name, answer: answer
 
     def times(self, name: str) -> list[float]:
@@ -50,7 +50,7 @@ class VirtualScene(EmulatorScene):
         return [at for at, call in self.calls if call == name]
 
     async def handle(self, request: HttpRequest) -> HttpResponse:
-        """Pass a worker's call on."""
+        """Forward a worker's call to the emulator."""
         name = request.path.rpartition("/")[2]
         self.calls.append((asyncio.get_running_loop().time(), name))
         if name == "heartbeat":

@@ -37,7 +37,7 @@ def spark() -> Iterator[Any]:
     sql = pytest.importorskip("pyspark.sql")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
-        # two tries per task: local[2] would allow one
+        # two attempts per task: local[2] would allow one
         sql.SparkSession.builder.master("local[2,2]")
         .appName("ots-tunnel tests")
         .config("spark.ui.enabled", "false")

@@ -99,9 +99,9 @@ class ScriptedService:
         where = " ".join((call, *what))
         self.events.append(where)
         await asyncio.sleep(self.latency.get(call, 0.001))
-        for trouble in (call, where):
-            if self.errors.get(trouble):
-                raise self.errors[trouble].pop(0)
+        for key in (call, where):
+            if self.errors.get(key):
+                raise self.errors[key].pop(0)
 
 
 @dataclass

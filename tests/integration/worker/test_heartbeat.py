@@ -111,7 +111,7 @@ async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_befo
 
 
 @pytest.mark.parametrize(
-    ("trouble", "error"),
+    ("fault", "error"),
     [
         (lambda scene: scene.emulator.expire_tunnel("demo", scene.tunnel_id), TunnelExpired),
         (
@@ -123,7 +123,7 @@ async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_befo
     ids=["expired", "denied", "expired at a read"],
 )
 async def test_an_error_that_no_new_client_can_fix_ends_the_worker(
-    scene: EmulatorScene, trouble: Callable[[EmulatorScene], None], error: type[Exception]
+    scene: EmulatorScene, fault: Callable[[EmulatorScene], None], error: type[Exception]
 ) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
@@ -131,7 +131,7 @@ async def test_an_error_that_no_new_client_can_fix_ends_the_worker(
     running = asyncio.create_task(worker.run())
     await until(lambda: worker.status.is_ready)
 
-    trouble(scene)
+    fault(scene)
 
     with pytest.raises(error):
         await asyncio.wait_for(running, 15)

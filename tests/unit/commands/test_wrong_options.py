@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ots_tunnel.cli import cli
 from ots_tunnel.errors import ConfigError
 
-NOBODY = "http://127.0.0.1:9"
+UNREACHABLE = "http://127.0.0.1:9"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_every_wrong_option_is_named(command: tuple[str, ...], keys: str) -> Non
 
 
 def test_a_stream_tunnel_has_one_start(keys: str) -> None:
-    place = ["--endpoint", NOBODY, "--instance", "demo", "--credentials", keys]
+    place = ["--endpoint", UNREACHABLE, "--instance", "demo", "--credentials", keys]
     beginnings = ["--type", "Stream", "--earliest", "--start-time", "2026-01-01T00:00:00Z"]
 
     done = CliRunner().invoke(cli, ["tunnel", "create", "orders", "t", *beginnings, *place])

@@ -181,8 +181,8 @@ async def test_order_per_key_is_kept_and_requests_overlap(service: Service) -> N
 
 @pytest.mark.parametrize("status", [429, 500, 503, 408])
 async def test_transient_failures_are_retried_under_the_same_id(service: Service, status: int) -> None:
-    troubles = [status, status]
-    service.answer = lambda events: (troubles.pop(), {}) if troubles else (200, {})
+    statuses = [status, status]
+    service.answer = lambda events: (statuses.pop(), {}) if statuses else (200, {})
     made = await write(service, numbered_record(1, 1))
 
     assert len(service.stored) == 1

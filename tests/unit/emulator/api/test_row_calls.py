@@ -108,7 +108,7 @@ async def test_a_missing_table_fails_the_rows_of_a_batch(driver: Driver, call: s
         ("ab", "OTSParameterInvalid", "Invalid instance name: 'ab'"),
         ("a_b", "OTSParameterInvalid", "Invalid instance name: 'a_b'"),
         ("a" * 17, "OTSParameterInvalid", f"Invalid instance name: '{'a' * 17}'"),
-        ("nobodys", "OTSAuthFailed", "The instance is not found"),
+        ("foreign", "OTSAuthFailed", "The instance is not found"),
     ],
 )
 async def test_no_instance_has_this_name(driver: Driver, instance: str, code: str, message: str) -> None:

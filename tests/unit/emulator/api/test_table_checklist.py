@@ -228,7 +228,7 @@ async def test_table_checklist_09_broken_checksums_are_refused(driver: Driver) -
     assert await driver.get(1) is None
 
 
-async def test_table_checklist_10_switches_for_trouble(make_driver: MakeDriver) -> None:
+async def test_table_checklist_10_switches_for_faults(make_driver: MakeDriver) -> None:
     driver = make_driver(table_ready_delay=5.0)
     await driver.create_table(hours=24)
     with pytest.raises(ServiceError, match="OTSTableNotReady"):

@@ -132,7 +132,7 @@ async def test_tunnel_checklist_01_what_is_refused(driver: Driver) -> None:
         for request in (
             tampered,
             forged,
-            resigned(good, accesskeyid="nobody"),
+            resigned(good, accesskeyid="absent"),
             resigned(good, instancename="other"),
             resigned(good, date="2023-11-14T21:00:00.000Z"),
             resigned(good, date="yesterday"),
