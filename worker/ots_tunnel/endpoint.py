@@ -32,3 +32,8 @@ def region_of(endpoint: str) -> str:
     """
     host = (urlsplit(endpoint).netloc or endpoint).lower()
     return host.split(".")[1] if host.endswith(".aliyuncs.com") and host.count(".") > 2 else host
+
+
+def table_identity(endpoint: str, instance: str, table: str) -> tuple[str, str, str]:
+    """What distinguishes a table from all others: two addresses with the same identity lead to one table."""
+    return region_of(endpoint), instance, table

@@ -20,7 +20,7 @@ from ots_tunnel.config.base import Endpoint, InstanceName, TableName
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.console.explanations import Place
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials, static_credentials
-from ots_tunnel.endpoint import region_of
+from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials
 
@@ -72,7 +72,7 @@ class JobFile(BaseModel):
     @model_validator(mode="after")
     def _destination_is_not_the_source(self) -> JobFile:
         places = [
-            (region_of(each.endpoint), each.instance_name, each.table_name) for each in (self.reader, self.writer)
+            table_identity(each.endpoint, each.instance_name, each.table_name) for each in (self.reader, self.writer)
         ]
         if places[0] == places[1]:
             raise Contradiction(

@@ -8,8 +8,9 @@ before.
 from __future__ import annotations
 
 from ots_tunnel.model import TunnelInfo, TunnelType
+from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator.api.object import StreamWindow
-from ots_tunnel_operator.assess.lag import NANOSECONDS, has_moved
+from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.reasons import Problem, Reason

@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ots_tunnel.model import (
-    FINISHED,
-    ChannelId,
-    ChannelInfo,
-    ChannelStatus,
-    ChannelType,
-    Checkpoint,
-    Stage,
-    TunnelDescription,
-)
+from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
 from ots_tunnel_operator.world import Pod, WorkerChannel
 
 NANOSECONDS = 1_000_000_000
@@ -74,16 +65,6 @@ def consumable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
         for channel in description.channels
         if channel.channel_type == wanted and channel.status is not ChannelStatus.TERMINATED
     )
-
-
-def has_moved(description: TunnelDescription, checkpoints: Mapping[ChannelId, Checkpoint] | None) -> bool | None:
-    """Whether anything was consumed (docs/architecture.md 3.2); None where only unread checkpoints could tell."""
-    channels = description.channels
-    if any(c.consume_point_ns > 0 or c.rows > 0 or c.status is ChannelStatus.TERMINATED for c in channels):
-        return True
-    if checkpoints is None:
-        return None if channels else False
-    return any(checkpoint.sequence_number > 0 or checkpoint.token == FINISHED for checkpoint in checkpoints.values())
 
 
 def count_channels(description: TunnelDescription) -> ChannelCounts:

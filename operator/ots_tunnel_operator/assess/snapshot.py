@@ -47,11 +47,12 @@ from dataclasses import dataclass
 from ots_tunnel.errors import CodecError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import Stage
+from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.protocol.token import is_stream_token
 from ots_tunnel.snapshot.document import SplitsConfig
 from ots_tunnel.snapshot.record import SnapshotProgress, read_progress
 from ots_tunnel_operator import names
-from ots_tunnel_operator.assess.lag import has_moved, is_initialised
+from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.last_write import Deadlines, find_closed_gate
 from ots_tunnel_operator.assess.snapshot_state import PROBLEMS, WHILE_COPYING, SnapshotState
 from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application

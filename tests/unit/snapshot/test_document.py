@@ -18,6 +18,7 @@ from tests.support.snapshot_document import DOCUMENT
     [
         ("sink", {"count": {}}, "sink.tablestore is needed"),
         ("sink", {"tablestore": DOCUMENT["source"]}, "is the source itself"),
+        ("sink", {"tablestore": DOCUMENT["source"] | {"endpoint": f"{DOCUMENT['source']['endpoint']}/"}}, "itself"),
         ("splits", {"deadlineSeconds": 30}, "splits.deadlineSeconds 30 must be at least twice writeDeadlineSeconds 20"),
         ("splits", {"bytesPerSplit": 1}, "splits.bytesPerSplit"),
         ("progress", {**DOCUMENT["progress"], "label": "a/b"}, "progress.label"),

@@ -14,7 +14,7 @@ from ots_tunnel.config.delivery import DeliveryConfig
 from ots_tunnel.config.problems import Contradiction, describe
 from ots_tunnel.config.sinks import REFUSING_SINKS, SinkConfig
 from ots_tunnel.config.yaml_file import read_yaml
-from ots_tunnel.endpoint import region_of
+from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import ConfigError
 
 
@@ -50,10 +50,8 @@ class WorkerConfig(ConfigModel):
     @model_validator(mode="after")
     def _destination_is_not_the_source(self) -> Self:
         sink, source = self.sink.tablestore, self.source
-        if sink is not None and (region_of(sink.endpoint), sink.instance, sink.table) == (
-            region_of(source.endpoint),
-            source.instance,
-            source.table,
+        if sink is not None and table_identity(sink.endpoint, sink.instance, sink.table) == table_identity(
+            source.endpoint, source.instance, source.table
         ):
             raise Contradiction(
                 "sink.tablestore.table",

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ots_tunnel.errors import ConfigError, Explained, TunnelExpired
-from ots_tunnel.model import ChannelStatus, TunnelDescription, TunnelType
+from ots_tunnel.model import TunnelDescription, TunnelType
+from ots_tunnel.protocol.movement import has_moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,6 @@ class Findings:
     tunnel: TunnelDescription | None
     destination_exists: bool
     destination_empty: bool = True
-
-
-def has_moved(tunnel: TunnelDescription) -> bool:
-    """Whether rows of the tunnel were consumed already (docs/architecture.md 3.2)."""
-    return any(
-        channel.rows > 0 or channel.consume_point_ns > 0 or channel.status is ChannelStatus.TERMINATED
-        for channel in tunnel.channels
-    )
 
 
 def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -> None:

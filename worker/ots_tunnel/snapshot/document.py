@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from ots_tunnel.config import ConfigModel, DeliveryConfig, InstanceConfig, SinkConfig, describe
 from ots_tunnel.config.yaml_file import read_yaml
+from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import ConfigError
 
 
@@ -60,10 +61,8 @@ class SnapshotConfig(ConfigModel):
         sink = self.sink.tablestore
         if sink is None:
             raise ValueError("sink.tablestore is needed: a snapshot writes only to a table")
-        if (sink.endpoint.rstrip("/"), sink.instance, sink.table) == (
-            self.source.endpoint.rstrip("/"),
-            self.source.instance,
-            self.source.table,
+        if table_identity(sink.endpoint, sink.instance, sink.table) == table_identity(
+            self.source.endpoint, self.source.instance, self.source.table
         ):
             raise ValueError(f"sink.tablestore.table {sink.table!r} is the source itself")
         return self

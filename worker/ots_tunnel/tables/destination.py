@@ -10,7 +10,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from ots_tunnel.endpoint import region_of
+from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import (
     ConfigError,
     ObjectAlreadyExist,
@@ -100,9 +100,8 @@ def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table:
     Raises:
         ConfigError: both are one table.
     """
-    one = (region_of(source.endpoint), source.instance, source_table)
-    other = (region_of(destination.endpoint), destination.instance, destination_table)
-    if one == other:
+    one = table_identity(source.endpoint, source.instance, source_table)
+    if one == table_identity(destination.endpoint, destination.instance, destination_table):
         raise ConfigError(
             f"sink.tablestore.table: {destination_table!r} in instance {destination.instance!r} is the source itself, "
             "a copy of a table into itself never ends"

@@ -6,7 +6,7 @@ Source: docs/architecture.md 4.3, 4.4 and 4.5.
 from __future__ import annotations
 
 from ots_tunnel.client.table_calls import TableDescription
-from ots_tunnel.endpoint import region_of
+from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn
 from ots_tunnel.verify.state_document import TablePlace
@@ -18,7 +18,7 @@ def refuse_same_table(source: TablePlace, destination: TablePlace) -> None:
     Raises:
         ConfigError: both places are the same table.
     """
-    one, other = ((region_of(place.endpoint), place.instance, place.table) for place in (source, destination))
+    one, other = (table_identity(place.endpoint, place.instance, place.table) for place in (source, destination))
     if one == other:
         raise ConfigError(
             f"table: {destination.table!r} in instance {destination.instance!r} is the source itself, "

@@ -6,20 +6,17 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, Token
+from ots_tunnel.model import ChannelStatus, Stage
 from ots_tunnel_operator.assess.lag import (
     base_progress,
     count_channels,
-    has_moved,
     is_initialised,
     measure,
     percent,
     round_figure,
     round_lag,
 )
-from tests.support.worlds import FRESH, NOW, base, channel, description, pod, report_channel
-
-C1 = ChannelId("c1")
+from tests.support.worlds import NOW, base, channel, description, pod, report_channel
 
 
 @pytest.mark.parametrize(
@@ -88,28 +85,6 @@ def test_a_report_on_a_channel_that_was_handed_over_does_not_count() -> None:
 
     assert lag is not None
     assert lag.caught_up is None
-
-
-@pytest.mark.parametrize(
-    ("found", "checkpoints", "moved"),
-    [
-        (channel("c1"), {C1: FRESH}, False),
-        (channel("c1"), {C1: Checkpoint(Token("t"), 1)}, True),
-        (channel("c1"), {C1: Checkpoint(FINISHED, 0)}, True),
-        (channel("c1", consumed=1.0), {C1: FRESH}, True),
-        (channel("c1", rows=1), {C1: FRESH}, True),
-        (channel("c1", ChannelStatus.TERMINATED), {C1: FRESH}, True),
-        (channel("c1"), None, None),
-    ],
-)
-def test_any_sign_of_consumption_means_that_a_tunnel_has_moved(
-    found: Any, checkpoints: Any, moved: bool | None
-) -> None:
-    assert has_moved(description(found), checkpoints) is moved
-
-
-def test_a_tunnel_without_channels_has_not_moved() -> None:
-    assert has_moved(description(stage=Stage.INIT), None) is False
 
 
 def test_unowned_counts_only_channels_of_the_present_stage() -> None:
