@@ -172,7 +172,7 @@ class Applier:
             return
         raise NameConflict(
             f"{kind.kind} {name!r} in namespace {namespace!r} exists and belongs to something else: delete or rename "
-            f"it, or give this object another name"
+            f"it, or create an object with another name instead"
         )
 
     async def _scale_down(self) -> bool:

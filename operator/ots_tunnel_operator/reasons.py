@@ -94,6 +94,7 @@ class Reason(enum.StrEnum):
     SUSPEND_REQUESTED = "SuspendRequested", "spec.suspend is true and nothing is consumed."
     NOT_SUSPENDED = "NotSuspended", "spec.suspend is false."
     ALL_CHANNELS_TERMINATED = "AllChannelsTerminated", "Every channel has been read to its end."
+    END_TIME_REACHED = "EndTimeReached", "Every change up to the end time is delivered; channels may stay open."
     SNAPSHOT_DONE = "SnapshotDone", "Every split is copied."
     STREAM_OPEN = "StreamOpen", "The stream has no end yet."
     NOT_COMPLETED = "NotCompleted", "Existing rows are still being copied."

@@ -54,8 +54,8 @@ def _tunnel_in_use(world: World) -> Problem | None:
     return Problem(
         Reason.TUNNEL_IN_USE,
         f"spec.source.tunnel.name {source.tunnel.name!r}: the elder object "
-        f"{world.elder.namespace}/{world.elder.name} consumes this tunnel: give this object another tunnel name, or "
-        f"delete the elder object: then this one takes over",
+        f"{world.elder.namespace}/{world.elder.name} consumes this tunnel: create another object with another "
+        f"tunnel name instead, or delete the elder object: then this one takes over",
         ("TunnelReady",),
     )
 
@@ -103,7 +103,8 @@ def _tunnel_problem(world: World) -> Problem | None:
         return None
     return Problem(
         Reason.SPEC_MISMATCH,
-        f"{field}: a tunnel of this name exists, but {mismatch}: use another name, or delete that tunnel",
+        f"{field}: a tunnel of this name exists, but {mismatch}: create another object with another tunnel "
+        f"name instead, or delete that tunnel",
         ("TunnelReady",),
     )
 

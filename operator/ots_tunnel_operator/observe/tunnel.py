@@ -55,7 +55,8 @@ class TunnelObserver:
             problem = Problem(
                 Reason.CHECKPOINT_UNREADABLE,
                 f"spec.source.tunnel.name {spec.source.tunnel.name!r}: the service does not show its checkpoints "
-                f"({error.code}), so it is unknown what was consumed: use another name, or {RESET_HINT}",
+                f"({error.code}), so it is unknown what was consumed: create another object with another tunnel name "
+                f"instead, or {RESET_HINT}",
                 ("TunnelReady",),
             )
             return replace(world, tunnel=Failure(problem))

@@ -41,6 +41,7 @@ from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.adoption import start_of
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
@@ -174,7 +175,7 @@ def _stream_config(world: World) -> StreamConfig | None:
 def _suspended(world: World, assessment: Assessment, settings: Settings) -> Plan:
     """Stop every consumer; works in every state."""
     suspension = suspend_snapshot(world, assessment.snapshot, settings)
-    draining = sum(pod.is_alive for pod in world.pods)
-    wait = Wait(Reason.SUSPENDING, f"{draining} workers are draining") if draining or suspension is not None else None
+    still = draining(world, assessment.snapshot)
+    wait = Wait(Reason.SUSPENDING, still) if still else None
     actions = _scale_down(assessment) + (suspension or ())
     return Plan(actions, wait, assessment.problem, completed=assessment.was_completed)

@@ -9,14 +9,14 @@ Eleven conditions, each from world, assessment and plan alone. The first case of
     Progressing        True while the plan waits
     Degraded           True with the plan's problem, else with a degradation (`find_degradation`)
     Stalled            True with a problem that needs a human (`STALLED`)
-    CredentialsValid   False with a problem that names it; True after an answer of the instance; else Unknown
+    CredentialsValid   False with a problem that names it; True after an answer of source and sink; else Unknown
     SinkReady          False with a problem that names it; True once ensured; False while creating; else Unknown
     TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
     Rebalancing        True while a channel is closing or has no worker
-    Suspended          True once suspended and every worker has ended
-    Completed          True once everything is delivered
+    Suspended          True once suspended and every worker and the snapshot's application have ended
+    Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time
 
 A problem therefore appears in Ready, Degraded, Stalled and the conditions that it names, with one reason. None as a
 value is Unknown: what was not observed is never claimed (docs/architecture.md rule 11).
@@ -32,21 +32,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ots_tunnel.model import Credentials, Stage
+from ots_tunnel.model import ChannelStatus, Credentials, Stage
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
-from ots_tunnel_operator.world import Failure, Pod, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unread, World
 
 
 def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mapping[str, ConditionValue]:
     """A value for every condition type."""
-    lag = assessment.lag
     degraded = _degraded(assessment, plan)
     return {
-        "Ready": _ready(world, plan, lag, degraded),
+        "Ready": _ready(world, assessment, plan, degraded),
         "Progressing": _progressing(plan),
         "Degraded": degraded,
         "Stalled": _stalled(plan),
@@ -55,23 +55,25 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
         "TunnelReady": _tunnel(world, plan),
         "WorkersAvailable": _workers(world, plan),
         "Rebalancing": _rebalancing(world, plan),
-        "Suspended": _suspended(world),
+        "Suspended": _suspended(world, assessment),
         "Completed": _completed(world, plan),
     }
 
 
-def _ready(world: World, plan: Plan, lag: Lag | None, degraded: ConditionValue) -> ConditionValue:
+def _ready(world: World, assessment: Assessment, plan: Plan, degraded: ConditionValue) -> ConditionValue:
     if plan.problem is not None:
         return ConditionValue(False, plan.problem.reason, plan.problem.message)
     if world.resource.spec.suspend:
-        return ConditionValue(False, Reason.SUSPEND_REQUESTED, "spec.suspend is true: nothing is consumed")
+        still = draining(world, assessment.snapshot)
+        reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
+        return ConditionValue(False, reason, f"spec.suspend is true: {still or 'nothing is consumed'}")
     if plan.completed:
         return ConditionValue(True, Reason.COMPLETED, "everything that the tunnel had to deliver is delivered")
     if plan.wait is not None:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     if not plan.replicas:
         return ConditionValue(False, Reason.NO_WORKERS_WANTED, "spec.replicas is 0: nothing is consumed")
-    return _consuming(world, lag, degraded)
+    return _consuming(world, assessment.lag, degraded)
 
 
 def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> ConditionValue:
@@ -112,10 +114,13 @@ def _credentials(world: World, plan: Plan) -> ConditionValue:
     if plan.problem is not None and "CredentialsValid" in plan.problem.conditions:
         return ConditionValue(False, plan.problem.reason, plan.problem.message)
     answered = isinstance(world.tunnel, Tunnel) or isinstance(world.source, Table)
-    sink_known = world.resource.spec.sink.tablestore is None or isinstance(world.sink_credentials, Credentials)
-    if answered and sink_known and not isinstance(world.source_credentials, Failure):
+    sink_answered = isinstance(world.sink_credentials, Credentials) and isinstance(world.destination, Table | Missing)
+    if world.resource.spec.sink.tablestore is None:
+        sink_answered = True
+    if answered and sink_answered and not isinstance(world.source_credentials, Failure):
         return ConditionValue(True, Reason.AUTHENTICATED)
-    return ConditionValue(None, Reason.UNKNOWN, "no call was answered yet")
+    where = "the sink" if answered else "the source"
+    return ConditionValue(None, Reason.UNKNOWN, f"{where} has answered no call yet")
 
 
 def _sink(world: World, plan: Plan) -> ConditionValue:
@@ -172,11 +177,11 @@ def _rebalancing(world: World, plan: Plan) -> ConditionValue:
     return ConditionValue(False, Reason.SETTLED)
 
 
-def _suspended(world: World) -> ConditionValue:
+def _suspended(world: World, assessment: Assessment) -> ConditionValue:
     if not world.resource.spec.suspend:
         return ConditionValue(False, Reason.NOT_SUSPENDED)
-    if any(pod.is_alive for pod in world.pods):
-        return ConditionValue(False, Reason.SUSPENDING, "workers are draining")
+    if still := draining(world, assessment.snapshot):
+        return ConditionValue(False, Reason.SUSPENDING, still)
     return ConditionValue(True, Reason.SUSPEND_REQUESTED, "spec.suspend is true")
 
 
@@ -186,4 +191,10 @@ def _completed(world: World, plan: Plan) -> ConditionValue:
         return ConditionValue(False, Reason.STREAM_OPEN if stream else Reason.NOT_COMPLETED)
     if world.resource.spec.wire_type is None:
         return ConditionValue(True, Reason.SNAPSHOT_DONE, "every split is copied")
+    window, found = world.resource.spec.source.tunnel.stream, world.tunnel
+    ended = isinstance(found, Tunnel) and all(
+        channel.status is ChannelStatus.TERMINATED for channel in found.description.channels
+    )
+    if window is not None and window.end_time is not None and not ended:
+        return ConditionValue(True, Reason.END_TIME_REACHED, "every change up to the end time is delivered")
     return ConditionValue(True, Reason.ALL_CHANNELS_TERMINATED, "every channel has been read to its end")

@@ -12,13 +12,16 @@ from ots_tunnel_operator.plan.actions import Plan, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import ConditionValue
-from ots_tunnel_operator.world import Failure, Missing, Pod, Tunnel, Unread, World
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import Failure, Missing, Pod, SparkPod, Tunnel, Unread, World
+from tests.support.spark_worlds import READABLE, SPARK, spark_application
 from tests.support.worlds import (
     NOW,
     assessed,
     base,
     channel,
     description,
+    planned,
     pod,
     recorded,
     report_channel,
@@ -54,7 +57,8 @@ def waiting(reason: Reason) -> Plan:
     ("found", "plan", "expected"),
     [
         (world(), problem(), (False, Reason.TABLE_NOT_FOUND)),
-        (world(resource(recorded(), suspend=True)), RUNNING, (False, Reason.SUSPEND_REQUESTED)),
+        (world(resource(recorded(), suspend=True)), RUNNING, (False, Reason.SUSPENDING)),
+        (world(resource(recorded(), suspend=True), pods=()), RUNNING, (False, Reason.SUSPEND_REQUESTED)),
         (world(), Plan(completed=True), (True, Reason.COMPLETED)),
         (world(), waiting(Reason.CREATING_TUNNEL), (False, Reason.CREATING_TUNNEL)),
         (world(), Plan(replicas=0), (False, Reason.NO_WORKERS_WANTED)),
@@ -96,6 +100,9 @@ def test_stalled_means_that_a_human_is_needed() -> None:
         (world(), RUNNING, (True, Reason.AUTHENTICATED)),
         (world(source_credentials=FAILURE), RUNNING, (None, Reason.UNKNOWN)),
         (world(tunnel=Unread(), source=Unread()), RUNNING, (None, Reason.UNKNOWN)),
+        (world(destination=FAILURE), RUNNING, (None, Reason.UNKNOWN)),
+        (world(destination=Unread()), RUNNING, (None, Reason.UNKNOWN)),
+        (world(destination=Missing()), RUNNING, (True, Reason.AUTHENTICATED)),
         (
             world(resource(recorded(), sink={"stdout": {}}), sink_credentials=Unread()),
             RUNNING,
@@ -181,6 +188,41 @@ def test_rebalancing(tunnel: Any, expected: Any) -> None:
 )
 def test_suspended(suspend: bool, pods: tuple[Pod, ...], expected: Any) -> None:
     assert decided("Suspended", world(resource(recorded(), suspend=suspend), pods=pods)) == expected
+
+
+@pytest.mark.parametrize(
+    ("children", "pods", "still"),
+    [
+        (spark_application("RUNNING"), (), True),
+        (spark_application("SUSPENDING"), (), True),
+        (spark_application("SUSPENDED"), (SparkPod("driver", "Running", terminated=False),), True),
+        (spark_application("SUSPENDED"), (SparkPod("driver", "Running", terminated=True),), False),
+        (spark_application("SUSPENDED"), (), False),
+        ({}, (), False),
+    ],
+)
+def test_a_snapshot_that_still_runs_is_not_suspended(children: Any, pods: tuple[SparkPod, ...], still: bool) -> None:
+    suspended = resource(recorded(), suspend=True, **SPARK)
+    found = world(suspended, children=children, pods=(), spark_pods=pods, tunnel=READABLE)
+    reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
+    values = decide_conditions(found, assessed(found), planned(found))
+
+    assert decided("Suspended", found) == (not still, reason)
+    assert decided("Ready", found) == (False, reason)
+    assert values["Progressing"].status is still
+    assert ("SparkApplication is stopping" in values["Progressing"].message) is still
+    assert "workers" not in values["Progressing"].message
+
+
+def test_a_stream_that_stopped_at_its_end_time_is_not_called_terminated() -> None:
+    end = {"startFrom": "Latest", "endTime": timestamp(NOW - 60)}
+    of = resource(recorded(), source__tunnel__type="Stream", source__tunnel__stream=end)
+    ended = Tunnel(description(channel("c1", ChannelStatus.TERMINATED)))
+
+    assert decided("Completed", world(of), Plan(completed=True)) == (True, Reason.END_TIME_REACHED)
+    gone = world(of, tunnel=Missing())
+    assert decided("Completed", gone, Plan(completed=True)) == (True, Reason.END_TIME_REACHED)
+    assert decided("Completed", world(of, tunnel=ended), Plan(completed=True)) == (True, Reason.ALL_CHANNELS_TERMINATED)
 
 
 def test_completed() -> None:
