@@ -42,7 +42,7 @@ async def _ask(session: aiohttp.ClientSession, pod: Pod, timeout: float) -> Work
             if (answer.content_length or 0) > MAX_BYTES:
                 return None
             return parse_report(await answer.json(content_type=None))
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError) as error:
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         values = {"kind": "Pod", "child": pod.name, "error": type(error).__name__}
         logger.debug("a worker did not answer", extra={"action": LogAction.WORKER_SILENT, **values})
         return None
@@ -52,7 +52,7 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
     """Read the /channels document.
 
     Raises:
-        KeyError, TypeError, ValueError: the document has another form.
+        KeyError, TypeError, ValueError, AttributeError: the document has another form.
     """
     return WorkerReport(
         client_id=str(document.get("clientId") or ""),

@@ -1,0 +1,149 @@
+"""The client of the Kubernetes API against a server: paths, bodies, refusals, no answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD
+
+MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"}}
+PATH = "/api/v1/namespaces/shop/configmaps"
+
+
+@dataclass
+class ApiServer:
+    """Answers every request alike, and keeps each one."""
+
+    status: int = 200
+    body: bytes = b"{}"
+    requests: list[tuple[str, str, dict[str, str], str, Any]] = field(default_factory=list)
+    """(method, path, query, content type, document)"""
+
+    async def answer(self, request: web.Request) -> web.Response:
+        data = await request.read()
+        document = json.loads(data) if data else None
+        call = (request.method, request.path, dict(request.query), request.content_type, document)
+        self.requests.append(call)
+        return web.Response(status=self.status, body=self.body)
+
+    def refuse(self, status: int, reason: str) -> None:
+        self.status, self.body = status, json.dumps({"reason": reason, "message": "no"}).encode()
+
+
+def write_kubeconfig(folder: Path, url: str) -> Path:
+    path = folder / "kubeconfig"
+    named = {
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {"token": "hush"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    }
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}))
+    return path
+
+
+@pytest.fixture
+async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ApiServer]:
+    server, application = ApiServer(), web.Application()
+    application.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, f"http://{host}:{port}")))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    yield server
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def kube(server: ApiServer) -> AsyncIterator[Kube]:
+    kube = await Kube.connect()
+    yield kube
+    await kube.close()
+
+
+async def test_every_call_has_its_method_path_and_content_type(server: ApiServer, kube: Kube) -> None:
+    manager, merge = {"fieldManager": "ots-tunnel-operator"}, "application/merge-patch+json"
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+
+    await kube.create(CONFIG_MAP, MANIFEST)
+    await kube.replace(CONFIG_MAP, MANIFEST)
+    await kube.apply(MANIFEST)
+    await kube.patch(CONFIG_MAP, "shop", "c", {"data": None}, "status")
+    await kube.delete(CONFIG_MAP, "shop", "c")
+
+    assert server.requests == [
+        ("POST", PATH, {}, "application/json", MANIFEST),
+        ("PUT", f"{PATH}/c", {}, "application/json", MANIFEST),
+        ("PATCH", f"{PATH}/c", {**manager, "force": "true"}, "application/apply-patch+yaml", MANIFEST),
+        ("PATCH", f"{PATH}/c/status", manager, merge, {"data": None}),
+        ("DELETE", f"{PATH}/c", {}, "application/json", options),
+    ]
+
+
+async def test_objects_are_read_and_listed(server: ApiServer, kube: Kube) -> None:
+    server.body = json.dumps({"items": [MANIFEST]}).encode()
+
+    assert await kube.list(POD, "shop", "a=b,c=d") == [MANIFEST]
+    assert await kube.get(LEASE, "shop", "x") == {"items": [MANIFEST]}
+    assert [(path, query) for _, path, query, _, _ in server.requests] == [
+        ("/api/v1/namespaces/shop/pods", {"labelSelector": "a=b,c=d"}),
+        ("/apis/coordination.k8s.io/v1/namespaces/shop/leases/x", {}),
+    ]
+
+
+async def test_a_missing_object_is_an_answer(server: ApiServer, kube: Kube) -> None:
+    server.refuse(404, "NotFound")
+
+    assert await kube.get(POD, "shop", "p") is None
+    assert await kube.list(POD, "shop", "") == []
+    await kube.delete(POD, "shop", "p")
+    with pytest.raises(KubeError, match="NotFound: no"):
+        await kube.apply(MANIFEST)
+
+
+async def test_a_refusal_has_status_reason_and_message(server: ApiServer, kube: Kube) -> None:
+    server.refuse(403, "Forbidden")
+
+    for call in (kube.get(POD, "shop", "p"), kube.list(POD, "shop", ""), kube.delete(POD, "shop", "p")):
+        with pytest.raises(KubeError, match=r"^Forbidden: no$") as refused:
+            await call
+        assert refused.value.status == 403
+
+
+async def test_a_refusal_in_another_format_shows_its_text(server: ApiServer, kube: Kube) -> None:
+    server.status, server.body = 502, b"<html>bad gateway"
+
+    with pytest.raises(KubeError, match="502: <html>bad gateway"):
+        await kube.get(POD, "shop", "p")
+
+
+async def test_no_answer_has_status_0(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, f"http://127.0.0.1:{unused_tcp_port}")))
+    kube = await Kube.connect()
+
+    with pytest.raises(KubeError, match=r"ClientConnectorError: GET /api/v1/namespaces/shop/pods/p") as refused:
+        await kube.get(POD, "shop", "p")
+
+    assert refused.value.status == 0
+    await kube.close()
+
+
+async def test_without_a_cluster_it_says_so(server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
+
+    with pytest.raises(ConfigError, match="neither a pod's account nor a kubeconfig"):
+        await Kube.connect()

@@ -1,0 +1,89 @@
+"""Reports of workers over HTTP: what is no report is unknown, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.observe import scrape as scrape_module
+from ots_tunnel_operator.observe.scrape import scrape
+from ots_tunnel_operator.world import Pod
+
+REPORT = b"""{"clientId": "01234567-pod-1", "time": "2026-01-01T00:00:00Z", "rowsPerSecond": 12.5, "busyPercent": 40,
+ "channels": [{"id": "c", "type": "Stream", "state": "OPEN", "rowsTotal": 7, "lagSeconds": 3}]}"""
+
+
+@dataclass
+class Worker:
+    """Answers every request alike."""
+
+    status: int = 200
+    body: bytes = REPORT
+    requests: int = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.requests += 1
+        return web.Response(status=self.status, body=self.body)
+
+
+@pytest.fixture
+async def worker(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Worker]:
+    worker, application = Worker(), web.Application()
+    application.router.add_get("/channels", worker.answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    monkeypatch.setattr(names, "WORKER_PORT", runner.addresses[0][1])
+    yield worker
+    await runner.cleanup()
+
+
+def pod(phase: str = "Running", ip: str = "127.0.0.1") -> Pod:
+    return Pod(name="pod-1", phase=phase, ready=True, deleting=False, ip=ip, restarts=0, message="")
+
+
+async def scraped(*pods: Pod) -> tuple[Pod, ...]:
+    async with aiohttp.ClientSession() as session:
+        return await scrape(session, pods, timeout=5.0)
+
+
+async def test_a_running_worker_reports_its_channels(worker: Worker) -> None:
+    [found] = await scraped(pod())
+
+    assert found.report is not None
+    assert (found.report.client_id, found.report.rows_per_second) == ("01234567-pod-1", 12.5)
+    assert [(channel.rows, channel.lag_seconds) for channel in found.report.channels] == [(7, 3)]
+
+
+async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
+    found = await scraped(pod(phase="Pending"), pod(ip=""))
+
+    assert [each.report for each in found] == [None, None]
+    assert worker.requests == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(503, REPORT), (200, b"<html>"), (200, b"{}"), (200, b"[]"), (200, REPORT.replace(b"12.5", b"[]"))],
+    ids=["error", "no JSON", "empty", "a list", "wrong type"],
+)
+async def test_an_answer_of_another_form_is_no_report(worker: Worker, status: int, body: bytes) -> None:
+    worker.status, worker.body = status, body
+
+    assert [each.report for each in await scraped(pod())] == [None]
+    assert worker.requests == 1
+
+
+async def test_a_huge_answer_is_no_report(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrape_module, "MAX_BYTES", 100)
+
+    assert [each.report for each in await scraped(pod())] == [None]
+
+
+async def test_a_worker_that_does_not_answer_has_no_report(worker: Worker) -> None:
+    assert [each.report for each in await scraped(pod(ip="::1"))] == [None]

@@ -1,0 +1,83 @@
+"""Probes and metrics over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ots_tunnel_operator import server as server_module
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.server import Health, HealthServer
+
+Get = Callable[[str], tuple[int, str]]
+
+
+@pytest.fixture
+def health() -> Health:
+    return Health(OperatorMetrics())
+
+
+@pytest.fixture
+def get(health: Health) -> Iterator[Get]:
+    with HealthServer(health, "127.0.0.1", 0) as server:
+
+        def get(path: str) -> tuple[int, str]:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=10) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read().decode()
+
+        yield get
+
+
+def test_a_new_process_lives_and_is_not_ready(get: Get) -> None:
+    assert get("/livez") == (200, "ok")
+    assert get("/readyz?verbose") == (503, "starting")
+
+
+@pytest.mark.parametrize(("leading", "state"), [(False, "standing by"), (True, "leading")])
+def test_a_follower_is_ready_like_the_leader(get: Get, health: Health, leading: bool, state: str) -> None:
+    health.ready, health.leading = True, leading
+
+    assert get("/readyz") == (200, state)
+
+
+def test_an_event_loop_that_stands_still_is_no_life(get: Get, health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "LOOP_SECONDS", 0.01)
+    time.sleep(0.02)
+
+    status, text = get("/livez")
+
+    assert status == 503
+    assert text.startswith("the event loop has not run for ")
+
+
+async def test_a_running_event_loop_ticks(health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "LOOP_SECONDS", 0.2)
+    monkeypatch.setattr(server_module, "TICK_SECONDS", 0.01)
+    ticking = asyncio.create_task(health.keep_ticking())
+    await asyncio.sleep(0.5)
+
+    assert health.live() == ""
+    ticking.cancel()
+
+
+def test_an_object_without_a_pass_is_no_life(get: Get, health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health.metrics, "oldest_pass", lambda: 901.0)
+
+    assert get("/livez") == (503, "an object has had no pass for 901 s")
+
+
+def test_metrics_and_nothing_else(get: Get) -> None:
+    status, text = get("/metrics")
+
+    assert status == 200
+    assert "# HELP" in text
+    assert get("/") == (404, "not found")
