@@ -93,7 +93,7 @@ async def test_a_sink_that_ends_the_channel_has_to_confirm_every_page(unconfirme
     unconfirmed.add(only, confirmation())
 
     with pytest.raises(RuntimeError, match="1 pages unconfirmed"):
-        unconfirmed.settle()
+        await unconfirmed.settle()
 
 
 async def test_closing_cancels_the_confirmations_that_are_left(
@@ -107,3 +107,21 @@ async def test_closing_cancels_the_confirmations_that_are_left(
 
     assert left.cancelled()
     assert (confirmed, len(unconfirmed)) == ([], 0)
+
+
+async def test_a_page_counts_as_confirmed_before_the_sink_continues() -> None:
+    """The files sink takes a checkpoint that it learns of afterwards for one behind its file."""
+    order: list[str] = []
+    (only,) = pages(1)
+    stored = confirmation()
+    unconfirmed = UnconfirmedPages(lambda _: order.append("page"))
+    running = asyncio.create_task(unconfirmed.run())
+    unconfirmed.add(only, stored)
+    await asyncio.sleep(0)
+    stored.add_done_callback(lambda _: order.append("sink"))
+
+    stored.set_result(None)
+    await asyncio.sleep(0)
+
+    assert order == ["page", "sink"]
+    running.cancel()

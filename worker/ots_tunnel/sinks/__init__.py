@@ -40,7 +40,7 @@ from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.tally import Tally
 
-__all__ = ["Batch", "Confirmation", "DeadLetter", "Guard", "Immediate", "OnRefused", "Sink", "both_confirmed"]
+__all__ = ["Batch", "Confirmation", "DeadLetter", "Guard", "Immediate", "OnRefused", "Sink", "all_confirmed"]
 
 #: Ends when every record of a batch is stored; raises what `Sink.write` raises. The pipeline may cancel it.
 Confirmation = asyncio.Future[None]
@@ -162,8 +162,13 @@ class DeadLetter:
         return self.record.size
 
 
-def both_confirmed(first: Confirmation, second: Confirmation) -> Confirmation:
-    """A confirmation that ends when both have ended; raises the first failure."""
+def all_confirmed(confirmations: Sequence[Confirmation]) -> Confirmation | None:
+    """One confirmation for all of `confirmations`, None without any; it fails with the first failure.
+
+    It ends in the round of the loop after the last of them, in whatever order they end.
+    """
+    if len(confirmations) <= 1:
+        return confirmations[0] if confirmations else None
     whole: Confirmation = asyncio.get_running_loop().create_future()
 
     def settle(ended: Confirmation) -> None:
@@ -174,9 +179,9 @@ def both_confirmed(first: Confirmation, second: Confirmation) -> Confirmation:
             whole.set_exception(error)
         elif ended.cancelled():
             whole.cancel()
-        elif first.done() and second.done():
+        elif all(confirmation.done() for confirmation in confirmations):
             whole.set_result(None)
 
-    first.add_done_callback(settle)
-    second.add_done_callback(settle)
+    for confirmation in confirmations:
+        confirmation.add_done_callback(settle)
     return whole

@@ -120,7 +120,7 @@ class Consumption:
         if doubt := self._fence.in_doubt:
             await asyncio.sleep(doubt)
         start = None if self._stop.is_set() else await self._read_checkpoint()
-        if start is None:
+        if start is None or self._stop.is_set():  # the order may come in the round of the loop that brings the answer
             return machine.PipelineStopped()
         kind = channel_type(self._progress.channel_id, start.token)
         self._progress.channel_type = kind

@@ -106,7 +106,7 @@ class Pipeline:
                 confirming = tasks.create_task(self._unconfirmed.run(), name=f"confirm {start.channel_id}")
                 end = await self._write_pages()
                 await self._sink.end(start.channel_id, abandoned=False)
-                self._unconfirmed.settle()
+                await self._unconfirmed.settle()
                 self._fence.confirm_writes()
                 ended_in_order = True
                 self._reading.cancel()

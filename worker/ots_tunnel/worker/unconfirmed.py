@@ -9,6 +9,10 @@ from collections.abc import Callable
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.worker.read_page import ReadPage
 
+#: Seconds that confirmations may take to pass through the middleware once the sink has ended the channel; it needs no
+#: more than a few rounds of the loop.
+SETTLE_SECONDS = 1.0
+
 
 class UnconfirmedPages:
     """The unconfirmed pages of one channel, without their records.
@@ -35,12 +39,14 @@ class UnconfirmedPages:
             SinkRejected, OwnershipLost: a confirmation failed.
         """
         self._waiting.append((page, confirmation))
+        if confirmation is not None:
+            confirmation.add_done_callback(self._ended)
         self._confirm_stored()
         if self._waiting:
             self._added.set()
 
     async def run(self) -> None:
-        """Confirm pages as their confirmations end; runs until it is cancelled.
+        """Watch the confirmations; runs until it is cancelled.
 
         Raises:
             SinkRejected, OwnershipLost: a confirmation failed.
@@ -55,12 +61,15 @@ class UnconfirmedPages:
                 await asyncio.wait((confirmation,))
             self._confirm_stored()
 
-    def settle(self) -> None:
+    async def settle(self) -> None:
         """Confirm the remaining pages after the sink has ended the channel.
 
         Raises:
             SinkRejected, OwnershipLost: a confirmation failed. RuntimeError: the sink left one open.
         """
+        unfinished = [each for _, each in self._waiting if each is not None and not each.done()]
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=SETTLE_SECONDS)
         self._confirm_stored()
         if self._waiting:
             raise RuntimeError(f"the sink ended the channel with {len(self._waiting)} pages unconfirmed")
@@ -70,16 +79,30 @@ class UnconfirmedPages:
         waiting, self._waiting = self._waiting, deque()
         for _, confirmation in waiting:
             if confirmation is not None:
+                confirmation.remove_done_callback(self._ended)
                 confirmation.cancel()
 
+    def _ended(self, _: Confirmation) -> None:
+        # In the round of the confirmation's own callbacks: a sink that learns of a checkpoint afterwards must not take
+        # an older one for a checkpoint behind these pages (`sinks.files.publisher`). `run` raises failures.
+        self._pop_stored()
+
     def _confirm_stored(self) -> None:
-        while self._waiting:
-            page, confirmation = self._waiting[0]
-            if confirmation is not None:
-                if not confirmation.done():
-                    return
-                if confirmation.cancelled():
-                    raise RuntimeError("the sink cancelled the confirmation of a page")
+        self._pop_stored()
+        if self._waiting:
+            _, confirmation = self._waiting[0]
+            assert confirmation is not None, "a page without a confirmation is stored"
+            if confirmation.cancelled():
+                raise RuntimeError("the sink cancelled the confirmation of a page")
+            if confirmation.done():
                 confirmation.result()
-            self._waiting.popleft()
-            self._on_confirmed(page)
+
+    def _pop_stored(self) -> None:
+        while self._waiting and _is_stored(self._waiting[0][1]):
+            self._on_confirmed(self._waiting.popleft()[0])
+
+
+def _is_stored(confirmation: Confirmation | None) -> bool:
+    if confirmation is None:
+        return True
+    return confirmation.done() and not confirmation.cancelled() and confirmation.exception() is None

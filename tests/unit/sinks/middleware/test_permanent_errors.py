@@ -14,7 +14,7 @@ from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, both_confirmed
+from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, all_confirmed
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
@@ -135,7 +135,8 @@ async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None:
     parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
-    whole = both_confirmed(*parts)
+    whole = all_confirmed(parts)
+    assert whole is not None
     parts[order[0]].set_result(None)
     await asyncio.sleep(0)
     assert not whole.done()
@@ -145,7 +146,8 @@ async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None
 
 async def test_the_first_failure_fails_the_whole() -> None:
     parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
-    whole = both_confirmed(*parts)
+    whole = all_confirmed(parts)
+    assert whole is not None
     parts[1].set_exception(SinkRejected("A", "first"))
     with pytest.raises(SinkRejected, match="first"):
         await asyncio.wait_for(whole, 1)

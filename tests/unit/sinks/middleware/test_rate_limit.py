@@ -82,3 +82,19 @@ async def test_a_page_in_slices_is_confirmed_when_every_slice_is() -> None:
         confirmation.set_result(None)
         await asyncio.sleep(0.01)
     assert whole.done()
+
+
+@pytest.mark.looptime
+async def test_a_page_is_confirmed_right_after_its_slices_in_whatever_order_they_are() -> None:
+    manual = Manual()
+    sink = RateLimitedSink(manual, 4)
+    await sink.open()
+    records = [numbered_record(number, number) for number in range(12)]
+    whole = await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
+    assert whole is not None
+
+    for confirmation in reversed(manual.confirmations):
+        confirmation.set_result(None)
+    await asyncio.sleep(0)
+
+    assert whole.done()

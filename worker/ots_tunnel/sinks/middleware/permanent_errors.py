@@ -14,7 +14,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Sink, both_confirmed
+from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Sink, all_confirmed
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.middleware.base import WrappingSink
 from ots_tunnel.sinks.tally import Tally
@@ -70,7 +70,7 @@ class ErrorTolerantSink(WrappingSink):
         if not letters:
             return stored
         lettered = await self._handle(batch, list(letters.values()), guard)
-        return stored if lettered is None else lettered if stored is None else both_confirmed(stored, lettered)
+        return all_confirmed([confirmation for confirmation in (stored, lettered) if confirmation is not None])
 
     def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
         """See `Sink.checkpointed`."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.sinks import Batch, Confirmation, Sink, both_confirmed
+from ots_tunnel.sinks import Batch, Confirmation, Sink, all_confirmed
 from ots_tunnel.sinks.middleware.base import WrappingSink
 
 #: Seconds' worth of rows in one slice: short, so that the destination sees no bursts.
@@ -40,7 +40,7 @@ class RateLimitedSink(WrappingSink):
     async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
         """See `Sink.write`; a batch is confirmed when all of its slices are."""
         assert self._rate is not None, "open() comes first"
-        whole: Confirmation | None = None
+        confirmations: list[Confirmation] = []
         head = batch.head or batch.records[0]
         for start in range(0, len(batch.records), self._slice_rows):
             records = batch.records[start : start + self._slice_rows]
@@ -48,5 +48,5 @@ class RateLimitedSink(WrappingSink):
             self._rate.spend(len(records), charged)
             confirmation = await self._sink.write(replace(batch, records=records, head=head), guard)
             if confirmation is not None:
-                whole = confirmation if whole is None else both_confirmed(whole, confirmation)
-        return whole
+                confirmations.append(confirmation)
+        return all_confirmed(confirmations)
