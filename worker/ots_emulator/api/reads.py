@@ -12,13 +12,13 @@ from ots_emulator.api.rows.range_page import Span, read_page
 from ots_emulator.api.rows.wide_rows import Cut, cut_row
 from ots_emulator.api.table_messages import key_schema_message
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
-from ots_emulator.tables.cells import HEADER
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope
 from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
+from ots_tunnel.protocol.plainbuffer.tags import HEADER
 
 #: Rows in one BatchGetRow (docs/data-plane.md 2.2).
 GET_ROWS: Final = 100

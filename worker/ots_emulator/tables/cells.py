@@ -18,12 +18,27 @@ from typing import NamedTuple
 from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan, scan_row
+from ots_tunnel.protocol.plainbuffer.tags import (
+    CELL,
+    CELL_CHECKSUM,
+    CELL_NAME,
+    CELL_START,
+    CELL_START_BYTES,
+    CELL_TIMESTAMP,
+    CELL_VALUE,
+    CHECKSUM_BYTES,
+    I64,
+    INTEGER,
+    TAG_BYTES,
+    TAG_LENGTH,
+    TAG_LENGTH_BYTES,
+    TIMESTAMP_END,
+)
 
-_U32 = struct.Struct("<I")
-_I64 = struct.Struct("<q")
+#: An integer as a cell's value: type byte and payload.
+_INTEGER_VALUE = struct.Struct("<Bq")
+_TIMESTAMP_TAG = bytes((CELL_TIMESTAMP,))
 _ZERO_STEP = bytes(crc8(bytes(8), start) for start in range(256))
-
-HEADER = b"\x75\x00\x00\x00"
 
 
 class Cell(NamedTuple):
@@ -49,14 +64,17 @@ class Stamp:
 
     def __init__(self, timestamp_ms: int) -> None:
         self.timestamp_ms = timestamp_ms
-        stamp = _I64.pack(timestamp_ms)
-        base = crc8(stamp)
+        base = crc8(I64.pack(timestamp_ms))
         self.checksums = bytes(base ^ step for step in _ZERO_STEP)
-        self.endings = [b"\x07" + stamp + b"\x0a" + bytes((checksum,)) for checksum in self.checksums]
+        self.endings = [
+            _TIMESTAMP_TAG + TIMESTAMP_END.pack(timestamp_ms, CELL_CHECKSUM, each) for each in self.checksums
+        ]
 
     def cell(self, name: bytes, raw: bytes, checksum: int, value: bytes) -> Cell:
         """Return the stamped cell; `raw` must be a put without version."""
-        return Cell(name, self.timestamp_ms, raw[:-2] + self.endings[checksum], self.checksums[checksum], value)
+        return Cell(
+            name, self.timestamp_ms, raw[:-CHECKSUM_BYTES] + self.endings[checksum], self.checksums[checksum], value
+        )
 
 
 @lru_cache(maxsize=4)
@@ -67,20 +85,26 @@ def stamp_at(timestamp_ms: int) -> Stamp:
 
 def make_cell(name: bytes, value: bytes, timestamp_ms: int) -> Cell:
     """Build a put cell from its value (type byte and payload)."""
-    stamp = _I64.pack(timestamp_ms)
-    checksum = crc8(stamp, crc8(value, crc8(name)))
-    parts = (b"\x03\x04", _U32.pack(len(name)), name, b"\x05", _U32.pack(len(value)), value, b"\x07", stamp)
-    return Cell(name, timestamp_ms, b"".join(parts) + b"\x0a" + bytes((checksum,)), checksum, value)
+    checksum = crc8(I64.pack(timestamp_ms), crc8(value, crc8(name)))
+    parts = (
+        CELL_START.pack(CELL, CELL_NAME, len(name)),
+        name,
+        TAG_LENGTH.pack(CELL_VALUE, len(value)),
+        value,
+        _TIMESTAMP_TAG,
+        TIMESTAMP_END.pack(timestamp_ms, CELL_CHECKSUM, checksum),
+    )
+    return Cell(name, timestamp_ms, b"".join(parts), checksum, value)
 
 
 def integer_value(value: int) -> bytes:
     """Encode an integer as type byte and payload."""
-    return b"\x00" + _I64.pack(value)
+    return _INTEGER_VALUE.pack(INTEGER, value)
 
 
 def integer_of(value: bytes) -> int | None:
     """Decode type byte and payload; None when the value is not an integer."""
-    return int(_I64.unpack_from(value, 1)[0]) if value[0] == 0 else None
+    return int(_INTEGER_VALUE.unpack_from(value)[1]) if value[0] == INTEGER else None
 
 
 def cells_of(span: RowSpan) -> list[Cell]:
@@ -101,11 +125,11 @@ def build_image(span: RowSpan, cells: Iterable[Cell], *, delete: bool = False) -
 
 def key_cells(image: bytes, columns: int) -> bytes:
     """Return the wire bytes of the key cells a stored row begins with; `columns` is how many it has."""
-    end = 1
+    end = TAG_BYTES
     for _ in range(columns):
-        value_at = end + 6 + _U32.unpack_from(image, end + 2)[0]
-        end = value_at + 7 + _U32.unpack_from(image, value_at + 1)[0]
-    return image[1:end]
+        value_at = end + CELL_START_BYTES + CELL_START.unpack_from(image, end)[2]
+        end = value_at + TAG_LENGTH_BYTES + TAG_LENGTH.unpack_from(image, value_at)[1] + CHECKSUM_BYTES
+    return image[TAG_BYTES:end]
 
 
 def key_image(span: RowSpan) -> bytes:

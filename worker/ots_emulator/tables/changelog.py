@@ -28,14 +28,12 @@ Source: docs/protocol.md 3.1, 3.3, 4.1, 4.7, 4.8.
 
 from __future__ import annotations
 
-import struct
 import uuid
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
-from ots_emulator.tables.cells import HEADER
 from ots_emulator.tables.keys import BOTTOM_KEY, Key
 from ots_emulator.tables.listener import SILENT, LogListener
 from ots_emulator.tables.partition import Partition
@@ -44,19 +42,24 @@ from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.tags import (
     CHECKSUM_BYTES,
     EXTENSION,
+    HEADER,
     SEQUENCE,
+    SEQUENCE_BODY,
     SEQUENCE_EPOCH,
+    SEQUENCE_LENGTH,
     SEQUENCE_ROW_INDEX,
     SEQUENCE_TIMESTAMP,
+    TAG_LENGTH,
+    TAG_LENGTH_BYTES,
 )
 
-#: The sequence of a record (docs/protocol.md 3.3): epoch, time and row index, each after its tag.
-_SEQUENCE: Final = struct.Struct("<BiBqBi")
-#: The extension before it (docs/protocol.md 3.1): its own tag and length, and those of the sequence.
-_EXTENSION_START: Final = struct.pack("<BiBi", EXTENSION, 5 + _SEQUENCE.size, SEQUENCE, _SEQUENCE.size)
+#: The beginning of a record's extension (docs/protocol.md 3.1): its own tag and length, and those of the sequence.
+_EXTENSION_START: Final = TAG_LENGTH.pack(EXTENSION, TAG_LENGTH_BYTES + SEQUENCE_LENGTH) + TAG_LENGTH.pack(
+    SEQUENCE, SEQUENCE_LENGTH
+)
 #: What a row gets as a record: header and extension.
-_ADDED_BYTES: Final = len(HEADER) + len(_EXTENSION_START) + _SEQUENCE.size
-_pack_sequence: Final = _SEQUENCE.pack
+_ADDED_BYTES: Final = len(HEADER) + len(_EXTENSION_START) + SEQUENCE_LENGTH
+_pack_sequence: Final = SEQUENCE_BODY.pack
 HOUR_US: Final = 3_600_000_000
 
 

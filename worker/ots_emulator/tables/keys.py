@@ -10,7 +10,6 @@ every element, like INF_MAX.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,15 +17,23 @@ from ots_emulator.refusal import Refusal, request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyColumn, KeyType, KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells, decode_primary_key, decode_value, encode_primary_key
+from ots_tunnel.protocol.plainbuffer.tags import (
+    BLOB,
+    CELL,
+    CELL_NAME,
+    CELL_START,
+    CELL_VALUE,
+    I64,
+    INTEGER,
+    STRING,
+    U32,
+)
 
-_U32 = struct.Struct("<I")
-_I64 = struct.Struct("<q")
 _INT_MAX: Final = (1 << 63) - 1
 KEY_VALUE_BYTES: Final = 1024
 
 #: PlainBuffer type byte of each key type, and how messages print it.
-TYPE_BYTE = {KeyType.INTEGER: 0x00, KeyType.STRING: 0x03, KeyType.BINARY: 0x07}
-_STRING: Final = TYPE_BYTE[KeyType.STRING]
+TYPE_BYTE = {KeyType.INTEGER: INTEGER, KeyType.STRING: STRING, KeyType.BINARY: BLOB}
 TYPE_NAME = {KeyType.INTEGER: "VT_INTEGER", KeyType.STRING: "VT_STRING", KeyType.BINARY: "VT_BLOB"}
 
 
@@ -84,18 +91,19 @@ class KeySchema:
             if not cells.startswith(start, position):
                 return self._refuse(cells)
             position += len(start)
-            end = position + 4 + _U32.unpack_from(cells, position)[0]
+            # Here: the value's length in four bytes, the type byte, then the payload; of a text its length comes first.
+            end = position + 4 + U32.unpack_from(cells, position)[0]
             if cells[position + 4] != type_byte:
                 return self._refuse(cells)
-            if type_byte == 0:
+            if type_byte == INTEGER:
                 if end != position + 13:
                     return self._refuse(cells)
-                key.append(_I64.unpack_from(cells, position + 5)[0])
+                key.append(I64.unpack_from(cells, position + 5)[0])
             else:
                 value = cells[position + 9 : end]
-                if cells[position + 5 : position + 9] != _U32.pack(len(value)) or len(value) > KEY_VALUE_BYTES:
+                if cells[position + 5 : position + 9] != U32.pack(len(value)) or len(value) > KEY_VALUE_BYTES:
                     return self._refuse(cells)
-                if type_byte == _STRING and not value.isascii() and not is_text(value):
+                if type_byte == STRING and not value.isascii() and not is_text(value):
                     return self._refuse(cells)
                 key.append(value)
             position = end + 2
@@ -231,7 +239,7 @@ def is_text(value: bytes) -> bool:
 
 def _cell_start(name: str) -> bytes:
     encoded = name.encode()
-    return b"\x03\x04" + _U32.pack(len(encoded)) + encoded + b"\x05"
+    return CELL_START.pack(CELL, CELL_NAME, len(encoded)) + encoded + bytes((CELL_VALUE,))
 
 
 def type_of(value: KeyValue) -> KeyType:

@@ -13,7 +13,6 @@ from typing import Final
 
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.cells import (
-    HEADER,
     Cell,
     Stamp,
     build_image,
@@ -29,7 +28,7 @@ from ots_tunnel.model import CellOp
 from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
 from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan
-from ots_tunnel.protocol.plainbuffer.tags import CELL_CHECKSUM, ROW_CHECKSUM, ROW_DATA, ROW_KEY
+from ots_tunnel.protocol.plainbuffer.tags import CELL_CHECKSUM, HEADER, ROW_CHECKSUM, ROW_DATA, ROW_KEY
 
 _name: Final = attrgetter("name")
 _U64: Final = 1 << 64

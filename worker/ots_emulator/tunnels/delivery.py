@@ -43,7 +43,6 @@ from itertools import pairwise
 from ots_emulator.pages import Body, PageCache
 from ots_emulator.refusal import parameter_invalid, tunnel_expired
 from ots_emulator.settings import Settings
-from ots_emulator.tables.cells import HEADER
 from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, Key
 from ots_emulator.tables.partition import Partition
@@ -60,6 +59,7 @@ from ots_emulator.tunnels.tokens import (
 from ots_emulator.tunnels.tunnel import Tunnel
 from ots_emulator.wire import page_tail, record_head
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelStatus, StreamConfig, Token, TunnelType
+from ots_tunnel.protocol.plainbuffer.tags import HEADER
 
 
 def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:

@@ -18,13 +18,14 @@ from ots_emulator.api.rows.change_check import read_change
 from ots_emulator.api.rows.filters import key_values, read_filter
 from ots_emulator.api.rows.projection import Projection
 from ots_emulator.refusal import Refusal, parameter_invalid, request_invalid
-from ots_emulator.tables.cells import HEADER, cells_of, key_image, scan_image
+from ots_emulator.tables.cells import cells_of, key_image, scan_image
 from ots_emulator.tables.keys import Key
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope
 from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan, scan_row
+from ots_tunnel.protocol.plainbuffer.tags import HEADER
 
 WriteRequest = pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowRequest | pb.DeleteRowRequest
 
