@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.page import batch_write_message
 from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
 from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_row
@@ -89,12 +90,7 @@ class TableDescription:
 
 def batch_write_request(table: str, rows: Sequence[RowChange]) -> pb.BatchWriteRowRequest:
     """Unconditional changes of one table, in order."""
-    request = pb.BatchWriteRowRequest()
-    in_table = request.tables.add(table_name=table)
-    for row in rows:
-        part = in_table.rows.add(type=WIRE_ACTIONS[row.action], row_change=row.body)
-        part.condition.row_existence = pb.IGNORE
-    return request
+    return batch_write_message(table, ((row.action, row.body) for row in rows))
 
 
 def batch_write_outcomes(response: pb.BatchWriteRowResponse, count: int) -> list[RowOutcome]:
@@ -211,6 +207,3 @@ def _complete(point: PrimaryKey, names: Sequence[str]) -> PrimaryKey:
 
 
 STORED = RowOutcome(None)
-
-#: BatchWriteRow and the tunnel number the actions alike (docs/data-plane.md 2.5).
-WIRE_ACTIONS = {Action.PUT: pb.PUT, Action.UPDATE: pb.UPDATE, Action.DELETE: pb.DELETE}

@@ -8,7 +8,7 @@ Source: docs/protocol.md 2.2, docs/data-plane.md 2.3.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -20,6 +20,7 @@ from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 
 _ACTIONS = {int(action): action for action in Action}
+#: BatchWriteRow and the tunnel number the actions alike (docs/data-plane.md 2.5).
 _WIRE_ACTIONS = {Action.PUT: table_pb2.PUT, Action.UPDATE: table_pb2.UPDATE, Action.DELETE: table_pb2.DELETE}
 
 
@@ -96,12 +97,18 @@ def encode_batch_write(table: str, records: Sequence[Record]) -> bytes:
 
 def encode_batch_write_in_python(table: str, records: Sequence[Record]) -> bytes:
     """Reference implementation of `encode_batch_write`."""
+    changes = ((record.action, record.write_body) for record in records)
+    return batch_write_message(table, changes).SerializeToString()
+
+
+def batch_write_message(table: str, changes: Iterable[tuple[Action, bytes]]) -> table_pb2.BatchWriteRowRequest:
+    """The message that makes unconditional changes of one table, in order; a change is its action and its row."""
     request = table_pb2.BatchWriteRowRequest()
     in_table = request.tables.add(table_name=table)
-    for record in records:
-        row = in_table.rows.add(type=_WIRE_ACTIONS[record.action], row_change=record.write_body)
+    for action, body in changes:
+        row = in_table.rows.add(type=_WIRE_ACTIONS[action], row_change=body)
         row.condition.row_existence = table_pb2.IGNORE
-    return request.SerializeToString()
+    return request
 
 
 def all_rows_stored(answer: bytes, count: int) -> bool:
