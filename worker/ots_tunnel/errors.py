@@ -187,13 +187,17 @@ class SinkError(TunnelError):
     retryable: ClassVar[bool] = True
 
 
+#: Keys that a refusal names at most: a page may hold thousands, and a log line has room for about ten.
+MAX_REFUSED_KEYS = 10
+
+
 class SinkRejected(SinkError):
     """The sink refuses records permanently.
 
     Args:
         code: the sink's reason code.
         message: the sink's text.
-        keys: primary keys of the refused records as text, ten at most.
+        keys: primary keys of the refused records as text, at most MAX_REFUSED_KEYS.
     """
 
     retryable: ClassVar[bool] = False

@@ -40,8 +40,8 @@ class ExitCode:
     errors: tuple[type[BaseException], ...] = ()
 
 
-#: Code of an error that no row names.
-_OTHER = 5
+#: Code of an error that no row names, and of a process that ends because a processor does not return.
+OTHER_ERROR = 5
 
 #: Shells report a process that a signal ended as 128 and the signal's number.
 _SIGNAL_BASE = 128
@@ -57,7 +57,7 @@ EXIT_CODES = (
     ExitCode(13, "the tunnel has expired: changes that it did not deliver are lost", (TunnelExpired,)),
     ExitCode(3, "another permanent error of the service", (ServiceError,)),
     ExitCode(4, "permanent error of the sink: it rejects its destination or records", (SinkRejected,)),
-    ExitCode(_OTHER, "any other error, such as a service that does not answer", (Exception,)),
+    ExitCode(OTHER_ERROR, "any other error, such as a service that does not answer", (Exception,)),
     ExitCode(130, "stopped by SIGINT; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
 )
 
@@ -65,7 +65,7 @@ EXIT_CODES = (
 def exit_code(error: BaseException) -> int:
     """The process's exit code for an error; the cause of an Explained error decides."""
     cause = error.__cause__ if isinstance(error, Explained) else error
-    return next((row.code for row in EXIT_CODES if isinstance(cause, row.errors)), _OTHER)
+    return next((row.code for row in EXIT_CODES if isinstance(cause, row.errors)), OTHER_ERROR)
 
 
 def signal_exit_code(number: int) -> int:

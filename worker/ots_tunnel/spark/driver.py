@@ -70,13 +70,13 @@ from ots_tunnel.spark import register
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.copying import RESULT_SCHEMA, CopySplits
 from ots_tunnel.spark.pending import write_pending
-from ots_tunnel.spark.progress import ProgressRecord
+from ots_tunnel.spark.progress import WRITE_PAUSE, ProgressRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Seconds between two looks at finished splits; the record allows one write a second.
-RECORD_SECONDS = 1.0
+#: Seconds between two looks at finished splits: as often as the record may be written.
+RECORD_SECONDS = WRITE_PAUSE
 
 #: Seconds between two progress lines in the log.
 LOG_SECONDS = 10.0

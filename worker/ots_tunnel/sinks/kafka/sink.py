@@ -11,7 +11,7 @@ from typing import Self
 from confluent_kafka import KafkaException
 
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
-from ots_tunnel.errors import SinkError, SinkRejected
+from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.sinks import Batch, Immediate, OnRefused
 from ots_tunnel.sinks.kafka.connections import Connections
@@ -22,9 +22,6 @@ from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.retries import log_retry, write_backoff
 from ots_tunnel.sinks.tally import Tally
-
-#: Keys that a refusal names: a line of a log has room for about ten.
-MAX_KEYS = 10
 
 #: Checks of the topic within the first pause between tries: the start of the sink waits for the answer.
 CHECKS_PER_PAUSE = 10
@@ -155,7 +152,7 @@ class KafkaSink(Immediate):
         if not shipment.refused:
             return
         failure = shipment.refused[0][1]
-        keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:MAX_KEYS])
+        keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:MAX_REFUSED_KEYS])
         raise SinkRejected(failure.name, f"{self._connections.where}: {failure.text}", keys)
 
     async def _recover(self, shipment: Shipment, attempt: int) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ots_tunnel.config import PythonSinkConfig, WorkerConfig
+from ots_tunnel.console.exit_codes import OTHER_ERROR
 from ots_tunnel.errors import OwnershipLost, ProcessorFailed
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
@@ -22,9 +23,6 @@ from ots_tunnel.sinks.tally import Tally
 
 logger = logging.getLogger(__name__)
 
-#: Exit code of a process that ended because a callback did not return.
-EXIT_HUNG = 5
-
 
 def end_process(channel_id: str) -> None:
     """End the process at once: a callback that hangs may still write, so its channel must not go to another worker."""
@@ -33,7 +31,7 @@ def end_process(channel_id: str) -> None:
         extra={"action": LogAction.PROCESSOR_HANGS, "channel_id": channel_id},
     )
     logging.shutdown()
-    os._exit(EXIT_HUNG)
+    os._exit(OTHER_ERROR)
 
 
 @dataclass(slots=True)

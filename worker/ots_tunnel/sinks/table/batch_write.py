@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from ots_tunnel.client.retry import REFUSED_CODES
 from ots_tunnel.client.table_calls import RowOutcome
 from ots_tunnel.errors import (
+    MAX_REFUSED_KEYS,
     CodecError,
     ConnectError,
     ParameterInvalid,
@@ -48,9 +49,8 @@ from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.table.row_change import Change
 
-#: Refused changes after which a write ends, and that its error names: a page may hold thousands, and a line of a log
-#: has room for about ten keys.
-MAX_REFUSALS = 10
+#: Refused changes after which a write ends: its error can name no more.
+MAX_REFUSALS = MAX_REFUSED_KEYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class BatchWrite:
 
 
 def refusal_error(refusals: Sequence[Refusal]) -> SinkRejected:
-    """The error that names the first refusal and the keys of at most `MAX_REFUSALS`."""
+    """The error that names the first refusal and the keys of at most `MAX_REFUSED_KEYS`."""
     first = refusals[0]
-    keys = tuple(key_text(refusal.change.key) for refusal in refusals[:MAX_REFUSALS])
+    keys = tuple(key_text(refusal.change.key) for refusal in refusals[:MAX_REFUSED_KEYS])
     return SinkRejected(first.code, first.message, keys)
