@@ -1,1 +1,1 @@
-// Functions of lower.go have their bodies elsewhere; a file of assembler is how the compiler is told.
+// Functions of lower.go have no bodies there; this file of assembler makes the compiler accept that.

@@ -22,7 +22,7 @@
 // -mark=N adds "marked" and "last": [records, seconds since the first callback, CPU seconds] after N records and in the
 // end.
 // -heartbeat, -timeout (whole seconds on the wire), -checkpoint, -delay (holds every batch back, or with -delay-rows
-// every so many rows of it), -idle, -reconnect and -duration are Go durations, such as 500ms.
+// each N rows of it), -idle, -reconnect and -duration are Go durations, such as 500ms.
 //
 // walk makes every call of the SDK against a fresh emulator, on its happy path and in each class of error, and prints
 // one JSON line per step: {"step": "section/what", "ok": true, "detail": "..."}, at last {"calls": [...]}, the

@@ -54,7 +54,7 @@ func (g *gathered) end(seen, mark int64) {
 	}
 }
 
-// pause is how long a batch of so many rows takes.
+// pause is the delay of a batch of this many rows.
 func (w *work) pause(rows int) time.Duration {
 	if w.delayRows == 0 {
 		return w.delay

@@ -55,7 +55,7 @@ func (t *countingTransport) RoundTrip(request *http.Request) (*http.Response, er
 func runWalk(arguments []string) {
 	flags, w := flag.NewFlagSet("walk", flag.ExitOnError), &walk{}
 	w.register(flags)
-	flags.StringVar(&w.admin, "admin", "", "admin URL of the emulator, for its levers")
+	flags.StringVar(&w.admin, "admin", "", "admin URL of the emulator, for its controls")
 	_ = flags.Parse(arguments) // ExitOnError
 	w.transport = &countingTransport{answered: map[string]int{}}
 	w.table = w.tableClient(w.account)
@@ -199,9 +199,9 @@ func until(run func() error) error {
 	}
 }
 
-// lever pulls one of the emulator's levers.
-func (w *walk) lever(name string, document map[string]interface{}) (map[string]interface{}, error) {
-	if name != "/faults" { // they befall every instance
+// control calls one of the emulator's controls.
+func (w *walk) control(name string, document map[string]interface{}) (map[string]interface{}, error) {
+	if name != "/faults" { // faults apply to every instance
 		document["instance"] = w.instance
 	}
 	body, err := json.Marshal(document)
@@ -218,7 +218,7 @@ func (w *walk) lever(name string, document map[string]interface{}) (map[string]i
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("lever %s: %d %s", path.Clean(name), response.StatusCode, text)
+		return nil, fmt.Errorf("control %s: %d %s", path.Clean(name), response.StatusCode, text)
 	}
 	answer := map[string]interface{}{}
 	return answer, json.Unmarshal(text, &answer)

@@ -302,7 +302,7 @@ func walkScaling(w *walk, table string, mine **client, stream *string) {
 		if err := w.put(table, key("z", 1)); err != nil {
 			return err
 		}
-		if _, err := w.lever("/split", map[string]interface{}{"table": table}); err != nil {
+		if _, err := w.control("/split", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
 		err := first(w.put(table, key("a", 1)), w.put(table, key("z", 1)), (*mine).gets("OPEN"),
@@ -339,7 +339,7 @@ func walkScaling(w *walk, table string, mine **client, stream *string) {
 	})
 	w.step("a merge: the child after both parents", func() error {
 		merge := map[string]interface{}{"table": table}
-		if _, err := w.lever("/merge", merge); err != nil {
+		if _, err := w.control("/merge", merge); err != nil {
 			return err
 		}
 		if err := w.put(table, key("b", 7), v("n", 1, 1)); err != nil {
@@ -405,7 +405,7 @@ func walkOffsets(w *walk) {
 
 func walkChannelRefusals(w *walk, table string, mine **client) {
 	w.step("a client that was forgotten", func() error {
-		if _, err := w.lever("/clients/expire", map[string]interface{}{"tunnel": (*mine).tunnelID}); err != nil {
+		if _, err := w.control("/clients/expire", map[string]interface{}{"tunnel": (*mine).tunnelID}); err != nil {
 			return err
 		}
 		return wantRefusal(only((*mine).beat()), "OTSResourceGone", "client not exist")
@@ -444,14 +444,14 @@ func walkChannelRefusals(w *walk, table string, mine **client) {
 	w.refused("read from no token", "OTSParameterInvalid", "", func() error { return read("none") })
 	w.refused("store no token", "OTSParameterInvalid", "", func() error { return w.tunnel.Checkpoint(id, "any", channel, "none", 1) })
 	w.step("trimmed data", func() error {
-		if _, err := w.lever("/streams/trim", map[string]interface{}{"table": table}); err != nil {
+		if _, err := w.control("/streams/trim", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
 		err := first(w.put(table, key("a", 1)), w.put(table, key("z", 1)))
 		if err != nil {
 			return err
 		}
-		if _, err = w.lever("/streams/trim", map[string]interface{}{"table": table}); err != nil {
+		if _, err = w.control("/streams/trim", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
 		err = read(token)
@@ -461,7 +461,7 @@ func walkChannelRefusals(w *walk, table string, mine **client) {
 		return wantRefusal(err, "OTSTunnelServerUnavailable", "OTSTrimmedDataAccess")
 	})
 	w.step("an expired tunnel", func() error {
-		if _, err := w.lever("/tunnels/expire", map[string]interface{}{"tunnel": id}); err != nil {
+		if _, err := w.control("/tunnels/expire", map[string]interface{}{"tunnel": id}); err != nil {
 			return err
 		}
 		got, err := w.describeTunnel(table, "u")

@@ -13,7 +13,7 @@ func walkFaults(w *walk) {
 	at := key("r")
 	fault := func(operation string, rule map[string]interface{}) error {
 		rule["operation"] = operation
-		return only(w.lever("/faults", rule))
+		return only(w.control("/faults", rule))
 	}
 	fails := func(operation, code string, count int) error {
 		return fault(operation, map[string]interface{}{"code": code, "count": count})
@@ -45,7 +45,7 @@ func walkFaults(w *walk) {
 			only(w.describe(table)))
 	})
 	w.step("out of service for a while", func() error {
-		return first(only(w.lever("/faults", map[string]interface{}{"unavailable": 0.2})),
+		return first(only(w.control("/faults", map[string]interface{}{"unavailable": 0.2})),
 			w.wants("[r] counted@now=2 counted@now=1 n@1=1", table, at))
 	})
 	w.step("the tunnel service too", func() error {
@@ -54,7 +54,7 @@ func walkFaults(w *walk) {
 			fails("ListTunnel", "OTSPermissionDenied", 1), wantRefusal(list(), "OTSPermissionDenied", "injected fault"))
 	})
 	w.step("no rule is left", func() error {
-		left, err := w.lever("/faults", map[string]interface{}{"clear": true})
+		left, err := w.control("/faults", map[string]interface{}{"clear": true})
 		return first(err, equal("rules", fmt.Sprint(left["rules"]), "0"))
 	})
 }

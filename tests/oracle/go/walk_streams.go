@@ -164,7 +164,7 @@ func walkStreams(w *walk) {
 		return first(err, equal("records", w.showRecords(records), "PutRow [r] a@1=1 b@1=x c@1=true; "+
 			"UpdateRow [r] a@2=2 -b@1 -c; UpdateRow [r] a@now=7; DeleteRow [r]"), equal("open", next != nil, true))
 	})
-	w.step("go on where it was caught up", func() error {
+	w.step("continue where it was caught up", func() error {
 		if err := w.put(table, key("s"), v("a", 1, 1)); err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func walkShards(w *walk) {
 		if err != nil {
 			return err
 		}
-		if _, err := w.lever("/split", map[string]interface{}{"table": table}); err != nil {
+		if _, err := w.control("/split", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
 		if err := first(write(3), find(3), counts(shards, "16 done, 4 open, 4 open")); err != nil {
@@ -275,7 +275,7 @@ func walkShards(w *walk) {
 	})
 	w.step("a merge", func() error {
 		children := []string{string(*shards[1].SelfShard), string(*shards[2].SelfShard)}
-		if _, err := w.lever("/merge", map[string]interface{}{"table": table}); err != nil {
+		if _, err := w.control("/merge", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
 		if err := first(write(4), find(4), counts(shards, "16 done, 4 done, 4 done, 8 open")); err != nil {
@@ -316,7 +316,7 @@ func walkShards(w *walk) {
 		if err != nil {
 			return err
 		}
-		if _, err := w.lever("/streams/trim", map[string]interface{}{"table": table}); err != nil {
+		if _, err := w.control("/streams/trim", map[string]interface{}{"table": table}); err != nil {
 			return err
 		}
 		_, _, err = w.drain(at)

@@ -9,7 +9,7 @@ import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Passes the worker's calls on and remembers what its callbacks are not told: who reads a channel, what was refused. */
+/** Passes the worker's calls on and records what its callbacks do not receive: readers of channels, refused calls. */
 final class Clients {
     private final TunnelClientInterface client;
     private final Map<String, String> readers = new ConcurrentHashMap<>();

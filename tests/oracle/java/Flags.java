@@ -62,7 +62,7 @@ final class Flags {
         return Duration.parse("PT" + value.toUpperCase());
     }
 
-    /** Refuses flags that nobody has asked for. */
+    /** Refuses unknown flags. */
     void finish() {
         Set<String> unknown = new HashSet<>(given.keySet());
         unknown.removeAll(known);

@@ -61,7 +61,7 @@ final class TunnelByHand {
         held.put(channel, new Channel(channel, held.get(channel).getVersion() + 1, status));
     }
 
-    /** Closes what it was told to close. */
+    /** Closes the channels in CLOSING. */
     void close() {
         for (Channel channel : new ArrayList<>(held.values())) {
             if (channel.getStatus() == ChannelStatus.CLOSING) {

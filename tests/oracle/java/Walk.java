@@ -215,10 +215,10 @@ final class Walk {
         }
     }
 
-    /** Pulls one of the emulator's levers; the document is given as names and values. */
-    Map<?, ?> lever(String name, Object... document) throws Exception {
+    /** Calls one of the emulator's controls; the document is given as names and values. */
+    Map<?, ?> control(String name, Object... document) throws Exception {
         Map<String, Object> body = new LinkedHashMap<>();
-        if (!name.equals("/faults")) { // they befall every instance
+        if (!name.equals("/faults")) { // faults apply to every instance
             body.put("instance", account.instance);
         }
         for (int index = 0; index < document.length; index += 2) {
@@ -230,7 +230,7 @@ final class Walk {
                         .build(),
                 HttpResponse.BodyHandlers.ofString());
         if (answer.statusCode() != 200) {
-            throw new Wrong("lever " + name + ": " + answer.statusCode() + " " + answer.body());
+            throw new Wrong("control " + name + ": " + answer.statusCode() + " " + answer.body());
         }
         return json.fromJson(answer.body(), Map.class);
     }

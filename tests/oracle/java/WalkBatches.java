@@ -121,7 +121,7 @@ final class WalkBatches extends Section {
         new WalkWriter(w).run();
     }
 
-    /** A transaction of somebody else lets some rows of a batch fail, until it ends. */
+    /** Another transaction makes some rows of a batch fail until it ends. */
     private void repetitions() {
         w.step("only failed rows are sent again", () -> {
             String id = w.table.startLocalTransaction(new StartLocalTransactionRequest("batch1", key("locked")))

@@ -132,7 +132,7 @@ final class WalkChannels extends Section {
         TunnelByHand[] other = new TunnelByHand[1];
         w.step("a split: children after the parent", () -> {
             put(TABLE, key("z", 1));
-            w.lever("/split", "table", TABLE);
+            w.control("/split", "table", TABLE);
             put(TABLE, key("a", 1));
             put(TABLE, key("z", 1));
             mine.gets("OPEN");
@@ -159,7 +159,7 @@ final class WalkChannels extends Section {
         });
         w.step("a merge: the child after both parents", () -> {
             List<String> children = mine.ids();
-            w.lever("/merge", "table", TABLE);
+            w.control("/merge", "table", TABLE);
             put(TABLE, key("b", 7), v("n", 1, 1));
             mine.gets("OPEN, OPEN");
             mine.finish(children.get(0), 1);
@@ -201,7 +201,7 @@ final class WalkChannels extends Section {
 
     private void refusals() {
         w.refused("a client that was forgotten", "OTSResourceGone", "client not exist", () -> {
-            w.lever("/clients/expire", "tunnel", mine.tunnelId);
+            w.control("/clients/expire", "tunnel", mine.tunnelId);
             mine.beat();
         });
         w.step("shutdown of a client that is gone", () -> {
@@ -220,7 +220,7 @@ final class WalkChannels extends Section {
             String channel = late.ids().get(0);
             String token = late.checkpoint(channel).getCheckpoint();
             put(TABLE, key("a", 1));
-            w.lever("/streams/trim", "table", TABLE);
+            w.control("/streams/trim", "table", TABLE);
             try {
                 late.page(channel, token);
                 throw new Walk.Wrong("read what was trimmed");
@@ -231,7 +231,7 @@ final class WalkChannels extends Section {
         });
         w.step("an expired tunnel", () -> {
             String id = WalkTunnels.create(w, TABLE, "v", TunnelType.Stream, null);
-            w.lever("/tunnels/expire", "tunnel", id);
+            w.control("/tunnels/expire", "tunnel", id);
             equal("expired", WalkTunnels.describe(w, TABLE, "v").getTunnelInfo().isExpired(), true);
             wantRefusal("OTSTunnelExpired", "",
                     () -> w.tunnel.connectTunnel(new ConnectTunnelRequest(id, new TunnelClientConfig(10, "tag"))));

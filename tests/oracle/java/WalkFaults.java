@@ -22,11 +22,11 @@ final class WalkFaults extends Section {
     }
 
     private void fails(String operation, String code, int count) throws Exception {
-        w.lever("/faults", "operation", operation, "code", code, "count", count);
+        w.control("/faults", "operation", operation, "code", code, "count", count);
     }
 
     private void loses(String operation) throws Exception {
-        w.lever("/faults", "operation", operation, "drop_response", true, "count", 1);
+        w.control("/faults", "operation", operation, "drop_response", true, "count", 1);
     }
 
     private void put() {
@@ -69,7 +69,7 @@ final class WalkFaults extends Section {
             describe(TABLE);
         });
         w.step("out of service for a while", () -> {
-            w.lever("/faults", "unavailable", 0.2);
+            w.control("/faults", "unavailable", 0.2);
             wants("[r] counted@now=1 n@1=1", TABLE, at);
         });
         w.step("the tunnel service too", () -> {
@@ -81,7 +81,7 @@ final class WalkFaults extends Section {
             fails("ListTunnel", "OTSPermissionDenied", 1);
             wantRefusal("OTSPermissionDenied", "injected fault", () -> w.tunnel.listTunnel(list));
         });
-        w.step("no rule is left", () -> equal("rules", w.lever("/faults", "clear", true).get("rules"), 0));
+        w.step("no rule is left", () -> equal("rules", w.control("/faults", "clear", true).get("rules"), 0));
         lifetimes();
     }
 

@@ -105,14 +105,14 @@ final class WalkSecurity extends Section {
         }));
         for (String region : new String[] {null, "cn-hangzhou"}) {
             w.step("a date that is off under " + (region == null ? "V2" : "V4"), () -> {
-                w.lever("/clock", "advance", 3600);
+                w.control("/clock", "advance", 3600);
                 try {
                     as(other -> other.region = region, (tables, tunnels) -> {
                         wantRefusal("OTSAuthFailed", STALE, tables::listTable);
                         wantRefusal("OTSAuthFailed", STALE, () -> tunnels.listTunnel(new ListTunnelRequest("tunnels")));
                     });
                 } finally {
-                    w.lever("/clock", "advance", -3600);
+                    w.control("/clock", "advance", -3600);
                 }
             });
         }

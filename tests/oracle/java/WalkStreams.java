@@ -125,7 +125,7 @@ final class WalkStreams extends Section {
             yes("open", drained.next != null);
         });
         w.step("every kind of change", this::changes);
-        w.step("go on where it was caught up", () -> {
+        w.step("continue where it was caught up", () -> {
             put(TABLE, key("s"), v("a", 1, 1));
             equal("records", Rows.show(drain(caughtUp).records), "PUT [s] a@1=1");
         });
@@ -192,7 +192,7 @@ final class WalkStreams extends Section {
         });
         w.step("a split", () -> {
             String parent = shards.get(0).getShardId();
-            w.lever("/split", "table", "sharded");
+            w.control("/split", "table", "sharded");
             write(3);
             counts(sharded[0], "16 done, 4 open, 4 open");
             for (StreamShard child : shards.subList(1, 3)) {
@@ -202,7 +202,7 @@ final class WalkStreams extends Section {
         });
         w.step("a merge", () -> {
             Set<String> parents = Set.of(shards.get(1).getShardId(), shards.get(2).getShardId());
-            w.lever("/merge", "table", "sharded");
+            w.control("/merge", "table", "sharded");
             write(4);
             counts(sharded[0], "16 done, 4 done, 4 done, 8 open");
             equal("parents", Set.of(shards.get(3).getParentId(), shards.get(3).getParentSiblingId()), parents);
@@ -223,7 +223,7 @@ final class WalkStreams extends Section {
         });
         w.refused("trimmed", "OTSTrimmedDataAccess", "Requested stream data is already trimmed or does not exist.", () -> {
             String at = iterator(sharded[0], shards.get(3).getShardId(), null);
-            w.lever("/streams/trim", "table", "sharded");
+            w.control("/streams/trim", "table", "sharded");
             drain(at);
         });
     }

@@ -110,7 +110,7 @@ final class Worker {
         }
     }
 
-    /** Waits for the end; false when the worker has halted, of which the vendor tells nobody. */
+    /** Waits for the end; false if the worker has halted, which the vendor does not report. */
     private boolean await(CountDownLatch end, TunnelWorker worker, long begin) throws Exception {
         Field field = TunnelWorker.class.getDeclaredField("workerStatus");
         field.setAccessible(true);

@@ -135,7 +135,7 @@ async def test_an_increment_starts_anew(expired: Driver) -> None:
     assert [(await expired.cells(key))[0][1] for key in (1, 2)] == [2, 3]
 
 
-async def test_conditions_do_not_see_it(expired: Driver) -> None:
+async def test_conditions_do_not_see_expired_cells(expired: Driver) -> None:
     single = pb.SingleColumnValueFilter(
         comparator="CT_EQUAL",
         column_name="n",
