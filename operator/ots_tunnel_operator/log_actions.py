@@ -78,7 +78,15 @@ class LogAction(enum.StrEnum):
         "reason",
         "error",
     )
-    WORKER_SILENT = "worker_silent", "A worker pod did not answer /channels.", "child", "kind", "error"
+    WORKER_SILENT = (
+        "worker_silent",
+        "A worker pod did not answer /channels.",
+        "namespace",
+        "object",
+        "kind",
+        "child",
+        "error",
+    )
 
 
 #: Value -> description, in the order of a process's life.

@@ -48,12 +48,13 @@ class Observer:
         world = World(resource, now, elder=elder, children=await self._children(resource))
         selector = names.selector_text(resource.name)
         items = await self._kube.list(POD, resource.namespace, selector)
-        pods = await scrape(self._session, [worker_pod(item) for item in items], timeout=self._settings.scrape_seconds)
+        found = [worker_pod(item) for item in items]
+        pods = await scrape(self._session, resource, found, timeout=self._settings.scrape_seconds)
         world = replace(world, pods=pods)
         if resource.spec.uses_spark:
             selector = f"sparkoperator.k8s.io/app-name={names.snapshot_name(resource.name)}"
-            found = await self._kube.list(POD, resource.namespace, selector)
-            world = replace(world, spark_pods=tuple(spark_pod(item) for item in found))
+            items = await self._kube.list(POD, resource.namespace, selector)
+            world = replace(world, spark_pods=tuple(spark_pod(item) for item in items))
         if elder is not None:
             return world
         return await self._tunnel.observe(await self._sides.observe(world, cache), cache)

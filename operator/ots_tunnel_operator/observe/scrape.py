@@ -13,7 +13,7 @@ import aiohttp
 from ots_tunnel_operator import names
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, WorkerChannel, WorkerReport
+from ots_tunnel_operator.world import Pod, Resource, WorkerChannel, WorkerReport
 
 logger = logging.getLogger(__name__)
 
@@ -21,18 +21,23 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 8 * 1024 * 1024
 
 
-async def scrape(session: aiohttp.ClientSession, pods: Sequence[Pod], *, timeout: float) -> tuple[Pod, ...]:
-    """The pods with their workers' reports; all are asked concurrently, within `timeout` seconds."""
+async def scrape(
+    session: aiohttp.ClientSession, resource: Resource, pods: Sequence[Pod], *, timeout: float
+) -> tuple[Pod, ...]:
+    """The pods of an object with their workers' reports; all are asked concurrently, within `timeout` seconds."""
+    place = {"namespace": resource.namespace, "object": resource.name}
 
     async def ask(pod: Pod) -> Pod:
         if pod.phase != "Running" or not pod.ip:
             return pod
-        return replace(pod, report=await _ask(session, pod, timeout))
+        return replace(pod, report=await _ask(session, pod, place, timeout))
 
     return tuple(await asyncio.gather(*(ask(pod) for pod in pods)))
 
 
-async def _ask(session: aiohttp.ClientSession, pod: Pod, timeout: float) -> WorkerReport | None:
+async def _ask(
+    session: aiohttp.ClientSession, pod: Pod, place: Mapping[str, str], timeout: float
+) -> WorkerReport | None:
     host = f"[{pod.ip}]" if ":" in pod.ip else pod.ip
     url = f"http://{host}:{names.WORKER_PORT}/channels"
     try:
@@ -43,7 +48,7 @@ async def _ask(session: aiohttp.ClientSession, pod: Pod, timeout: float) -> Work
                 return None
             return parse_report(await answer.json(content_type=None))
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        values = {"kind": "Pod", "child": pod.name, "error": type(error).__name__}
+        values = {**place, "kind": "Pod", "child": pod.name, "error": type(error).__name__}
         logger.debug("a worker did not answer", extra={"action": LogAction.WORKER_SILENT, **values})
         return None
 

@@ -53,6 +53,7 @@ def test_a_line_about_an_object_names_it_under_one_key() -> None:
     for action in LogAction:
         assert ("object" in action.keys) == ("namespace" in action.keys)
         assert ("child" in action.keys) == ("kind" in action.keys)
+        assert "child" not in action.keys or "namespace" in action.keys
         assert "resource" not in action.keys
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.observe import scrape as scrape_module
 from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.world import Pod
+from tests.support.worlds import recorded, resource
 
 REPORT = b"""{"clientId": "01234567-pod-1", "time": "2026-01-01T00:00:00Z", "rowsPerSecond": 12.5, "busyPercent": 40,
  "channels": [{"id": "c", "type": "Stream", "state": "OPEN", "rowsTotal": 7, "lagSeconds": 3}]}"""
@@ -49,7 +51,7 @@ def pod(phase: str = "Running", ip: str = "127.0.0.1") -> Pod:
 
 async def scraped(*pods: Pod) -> tuple[Pod, ...]:
     async with aiohttp.ClientSession() as session:
-        return await scrape(session, pods, timeout=5.0)
+        return await scrape(session, resource(recorded()), pods, timeout=5.0)
 
 
 async def test_a_running_worker_reports_its_channels(worker: Worker) -> None:
@@ -87,3 +89,12 @@ async def test_a_huge_answer_is_no_report(worker: Worker, monkeypatch: pytest.Mo
 
 async def test_a_worker_that_does_not_answer_has_no_report(worker: Worker) -> None:
     assert [each.report for each in await scraped(pod(ip="::1"))] == [None]
+
+
+async def test_a_silent_worker_is_logged_with_its_object(worker: Worker, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="ots_tunnel_operator"):
+        await scraped(pod(ip="::1"))
+
+    (line,) = (vars(record) for record in caplog.records)
+    assert (line["action"], line["namespace"], line["object"]) == ("worker_silent", "default", "flights-copy")
+    assert (line["kind"], line["child"]) == ("Pod", "pod-1")
