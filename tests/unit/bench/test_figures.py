@@ -62,7 +62,7 @@ def test_no_values_have_no_quantile() -> None:
         quantile([], 0.5)
 
 
-def test_windows_leave_out_what_was_sent_before_and_after_them() -> None:
+def test_windows_leave_out_earlier_and_later_rows() -> None:
     sent, delayed = [99, 100, 149, 150, 199, 200], [1, 2, 3, 4, 5, 6]
 
     assert windows(sent, delayed, begin=100, length=50, count=2) == [[2, 3], [4, 5]]

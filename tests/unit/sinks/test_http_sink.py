@@ -90,7 +90,7 @@ async def write(service: Service, *records: Record, guard: Guard | None = None, 
     return made
 
 
-async def test_an_event_says_everything(service: Service) -> None:
+async def test_an_event_has_every_field(service: Service) -> None:
     await write(service, numbered_record(7, 1))
 
     assert service.stored == [

@@ -122,7 +122,7 @@ async def test_tunnel_checklist_01_deflate_both_ways(driver: Driver) -> None:
     assert len(tunnel_pb2.ListTunnelResponse.FromString(body).tunnels) == 1
 
 
-async def test_tunnel_checklist_01_what_is_refused(driver: Driver) -> None:
+async def test_tunnel_checklist_01_refused_requests(driver: Driver) -> None:
     good = request_of(driver)
     tampered = replace(good, body=good.body + b"\x0a\x00")
     forged = replace(good, headers={**good.headers, "x-ots-signature": "AAAA"})
