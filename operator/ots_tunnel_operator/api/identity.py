@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+#: Port that an endpoint without one has.
+_DEFAULT_PORTS: Mapping[str, str] = {"http": ":80", "https": ":443"}
+
 
 class TunnelIdentity(NamedTuple):
-    """Location of a tunnel. Of the endpoint only the host counts, so that its scheme may change."""
+    """Location of a tunnel. Of the endpoint only host and port count, so that its scheme may change; a port that is the
+    default of the scheme is left out."""
 
     host: str
     instance: str
@@ -18,7 +22,9 @@ class TunnelIdentity(NamedTuple):
     @classmethod
     def at(cls, endpoint: str, instance: str, table: str, tunnel: str) -> TunnelIdentity:
         """Build the identity from an endpoint, an instance, a table and a tunnel name."""
-        return cls(urlsplit(endpoint).netloc.lower(), instance, table, tunnel)
+        url = urlsplit(endpoint)
+        host = url.netloc.lower().removesuffix(_DEFAULT_PORTS.get(url.scheme, ""))
+        return cls(host, instance, table, tunnel)
 
 
 def identity_of(spec: Mapping[str, Any]) -> TunnelIdentity | None:
