@@ -66,8 +66,8 @@ types: setup ## Types of the three packages
 	@$(RUN) mypy
 
 .PHONY: coverage
-coverage: setup ## Measure the fast tests; the gate per package, and pages in build/coverage/html
-	@$(RUN) python -m tests.suite --only fast reference coverage && status=0 || status=$$?; \
+coverage: setup ## Measure the tests without a cluster; the gate per package, and pages in build/coverage/html
+	@$(RUN) python -m tests.suite --only fast reference api coverage && status=0 || status=$$?; \
 		$(RUN) coverage html --quiet; exit $$status
 
 .PHONY: format

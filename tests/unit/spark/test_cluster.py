@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.spark import cluster
 from ots_tunnel.spark.cluster import in_cluster
 
 
@@ -13,3 +16,21 @@ def test_outside_a_pod_the_driver_has_no_access(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(ConfigError, match="runs in a pod"):
         in_cluster()
+
+
+@pytest.mark.parametrize(
+    ("host", "url"), [("10.0.0.1", "https://10.0.0.1:6443"), ("fd00::1", "https://[fd00::1]:6443")]
+)
+def test_in_a_pod_the_driver_uses_its_service_account(
+    host: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    monkeypatch.setattr(cluster, "SERVICE_ACCOUNT", tmp_path)
+    with pytest.raises(ConfigError, match="needs a service account"):
+        in_cluster()
+    (tmp_path / "token").write_text("hush")
+
+    access = in_cluster()
+
+    assert (access.url, access.token_file, access.ca_file) == (url, tmp_path / "token", tmp_path / "ca.crt")
