@@ -12,14 +12,15 @@ from pydantic import Field
 from ots_tunnel_operator.api.schema import ApiModel, Count, LargeCount, Time, list_map
 
 Phase = Literal["Pending", "Preparing", "BaseData", "Streaming", "Completed", "Suspended", "Failed"]
+#: All types, in the order of the status (docs/architecture.md 6.3).
 ConditionType = Literal[
     "Ready",
     "Progressing",
     "Degraded",
     "Stalled",
     "CredentialsValid",
-    "TunnelReady",
     "SinkReady",
+    "TunnelReady",
     "WorkersAvailable",
     "Rebalancing",
     "Suspended",
@@ -32,7 +33,7 @@ MAX_SLOWEST = 10
 #: Most pods listed in workers.
 MAX_WORKERS = 100
 #: Longest message of a condition in characters; with a longer one the API server refuses the whole status.
-MAX_MESSAGE = 4096
+MAX_CONDITION_MESSAGE = 4096
 
 Text = Annotated[str, Field(max_length=512)]
 
@@ -46,7 +47,7 @@ class Condition(ApiModel):
     """Whether the condition holds; Unknown while the operator cannot tell."""
     reason: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
     """Cause as one word, for programs."""
-    message: Annotated[str, Field(max_length=MAX_MESSAGE)] = ""
+    message: Annotated[str, Field(max_length=MAX_CONDITION_MESSAGE)] = ""
     """Cause in plain words: the field, its value and what to do."""
     observed_generation: LargeCount | None = None
     """Generation of the object that the condition describes."""

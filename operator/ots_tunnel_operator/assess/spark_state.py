@@ -11,7 +11,7 @@ from typing import Any
 from ots_tunnel_operator.times import parse_time
 
 #: Longest error text taken over; the Spark operator's own may be a stack trace of 10 kB.
-MAX_MESSAGE = 256
+MAX_CAUSE = 256
 #: Words that mark the line of a stack trace that names the cause.
 _CAUSE = re.compile(r"exception|error|denied|forbidden|failed|refused|not found", re.IGNORECASE)
 
@@ -79,7 +79,7 @@ def read_application(app: Mapping[str, Any]) -> Application:
 
 
 def shorten(message: str) -> str:
-    """The line of a stack trace that names the cause, at most MAX_MESSAGE characters."""
+    """The line of a stack trace that names the cause, at most MAX_CAUSE characters."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     cause = next((line for line in lines if _CAUSE.search(line)), lines[0] if lines else "")
-    return cause if len(cause) <= MAX_MESSAGE else cause[: MAX_MESSAGE - 3] + "..."
+    return cause if len(cause) <= MAX_CAUSE else cause[: MAX_CAUSE - 3] + "..."

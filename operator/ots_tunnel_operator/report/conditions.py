@@ -8,28 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
+from ots_tunnel_operator.api.status import ConditionType
 from ots_tunnel_operator.reasons import PASSING, Reason
 from ots_tunnel_operator.times import timestamp
 
-#: All types, in the order of the status (docs/architecture.md 6.3).
-TYPES = (
-    "Ready",
-    "Progressing",
-    "Degraded",
-    "Stalled",
-    "CredentialsValid",
-    "SinkReady",
-    "TunnelReady",
-    "WorkersAvailable",
-    "Rebalancing",
-    "Suspended",
-    "Completed",
-)
+#: All types, in the order of the status.
+TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
 
-#: Longest message, characters; foreign texts are cut.
-MAX_MESSAGE = 1024
+#: Longest message that is written, characters, below what the status allows: foreign texts are cut.
+MAX_WRITTEN_MESSAGE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +50,7 @@ def _condition(
         "type": kind,
         "status": status,
         "reason": str(value.reason),
-        "message": value.message[:MAX_MESSAGE],
+        "message": value.message[:MAX_WRITTEN_MESSAGE],
         "observedGeneration": generation,
         "lastTransitionTime": kept or timestamp(now),
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator.assess.spark_state import MAX_MESSAGE, Application, AppState, read_application, shorten
+from ots_tunnel_operator.assess.spark_state import MAX_CAUSE, Application, AppState, read_application, shorten
 
 
 def test_an_application_is_read_from_its_status() -> None:
@@ -49,7 +49,7 @@ def test_an_unknown_state_is_unknown() -> None:
 def test_messages_are_shortened_to_the_line_of_the_cause() -> None:
     stderr = "WARNING: Using incubator modules\n" + "x" * 600 + " KubernetesClientException: forbidden\n\tat a.b(C)\n"
 
-    assert len(shorten(stderr)) == MAX_MESSAGE
+    assert len(shorten(stderr)) == MAX_CAUSE
     assert shorten("first\nIOException: refused\n\tat x") == "IOException: refused"
     assert shorten("only this") == "only this"
     assert shorten("") == ""
