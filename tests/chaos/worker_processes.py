@@ -28,7 +28,7 @@ from ots_tunnel.config import (
 )
 from tests.chaos.judge import Strike
 from tests.chaos.ledger import COPY
-from tests.support.processes import ROOT, inherited_environment
+from tests.support.processes import ROOT, inherited_environment, unmeasured
 
 SOURCE: Final = "source"
 TABLE: Final = "events"
@@ -84,7 +84,7 @@ class WorkerProcesses:
                 str(path),
                 stderr=log,
                 stdout=log,
-                env=inherited_environment(ROOT),
+                env=unmeasured(inherited_environment(ROOT)),
             )
 
     async def kill(self, worker: int) -> None:

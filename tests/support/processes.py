@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import Process
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,11 @@ def bare_environment(*folders: Path, **variables: str) -> dict[str, str]:
 def inherited_environment(*folders: Path, **variables: str) -> dict[str, str]:
     """The caller's environment with the packages on its path."""
     return {**os.environ, "PYTHONPATH": python_path(*folders), **variables}
+
+
+def unmeasured(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without coverage: for processes whose memory is read, or whose data a kill would lose."""
+    return {name: value for name, value in environment.items() if not name.startswith("COVERAGE_")}
 
 
 async def output_of(process: Process, seconds: float = ENDING) -> tuple[int, str, str]:

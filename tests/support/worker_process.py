@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 
 from tests.support.emulator_scene import EmulatorScene
-from tests.support.processes import ROOT, bare_environment, kill_all
+from tests.support.processes import ROOT, bare_environment, kill_all, unmeasured
 
 PROGRAM = ROOT / "tests/support/worker_program.py"
 #: Seconds between two heartbeats, and until the service releases a silent client's channels.
@@ -40,7 +40,7 @@ async def worker_processes(scene: EmulatorScene, destination: str) -> AsyncItera
             destination,
             str(INTERVAL),
             str(TIMEOUT),
-            env=bare_environment(),
+            env=unmeasured(bare_environment()),
         )
         running.append(process)
         return process

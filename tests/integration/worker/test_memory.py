@@ -44,7 +44,7 @@ from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.budget import COPIES
 from tests.support.emulator_process import EmulatorProcess
 from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
-from tests.support.processes import inherited_environment, module
+from tests.support.processes import inherited_environment, module, unmeasured
 from tests.support.waiting import until
 
 MIB = 1 << 20
@@ -137,7 +137,9 @@ class Large:
         path.write_text(dump_config(config))
         with (self.folder / "worker.log").open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *module("ots_tunnel", "run", "--config", str(path)), env=inherited_environment(self.folder), stderr=log
+                *module("ots_tunnel", "run", "--config", str(path)),
+                env=unmeasured(inherited_environment(self.folder)),
+                stderr=log,
             )
 
     async def followed(self) -> None:
