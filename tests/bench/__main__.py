@@ -31,8 +31,8 @@ from tests.bench.hot_channel import HotChannel
 from tests.bench.idle import Idle
 from tests.bench.latency import Latency
 from tests.bench.throughput import WORKS, Throughput
-from tests.support.go_program import GoUnavailable
-from tests.support.java_program import JavaUnavailable
+from tests.support.programs.go_program import GoUnavailable
+from tests.support.programs.java_program import JavaUnavailable
 
 PROFILE_LINES = 25
 #: Divisor of all sizes under `--quick`.

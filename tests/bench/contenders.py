@@ -25,8 +25,8 @@ from ots_tunnel.config import (
     dump_config,
 )
 from tests.bench.bench_scene import Tunnel
-from tests.support.go_program import build_go_worker, go_command
-from tests.support.java_program import build_java_worker, quickest_command
+from tests.support.programs.go_program import build_go_worker, go_command
+from tests.support.programs.java_program import build_java_worker, quickest_command
 
 #: A heap that only ever grows while it has room: the collector hardly runs.
 QUICKEST_GO = ("GOGC=off", "GOMEMLIMIT=1GiB")

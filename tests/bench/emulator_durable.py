@@ -27,7 +27,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.transport.aio import AioTransport
 from tests.bench.figures import Figure
-from tests.support.emulator_process import EmulatorProcess
+from tests.support.programs.emulator_process import EmulatorProcess
 
 CREDENTIALS = static_credentials(Credentials("test-id", "test-secret"))
 CLIENTS = 4

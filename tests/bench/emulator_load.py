@@ -15,7 +15,7 @@ from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from tests.bench.emulator_rows import REQUEST_ROWS, ROW_BYTES, flights, row_of, write_requests
 from tests.bench.emulator_target import Goal, Target
 from tests.bench.raw_client import RawConnection, play, signed
-from tests.support.emulator_process import EmulatorProcess
+from tests.support.programs.emulator_process import EmulatorProcess
 
 WRITERS: Final = 4
 READERS: Final = 2

@@ -29,8 +29,8 @@ from tests.chaos.judge import Judge, Verdict
 from tests.chaos.ledger import COPY, parse
 from tests.chaos.schedule import WORKERS, Blow, Event
 from tests.chaos.worker_processes import SOURCE, STARTS, TABLE, TUNNEL, WorkerProcesses, name_of
-from tests.support.emulator_process import EmulatorProcess
-from tests.support.emulator_scene import create_table_request
+from tests.support.emulator.emulator_scene import create_table_request
+from tests.support.programs.emulator_process import EmulatorProcess
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]

@@ -28,7 +28,7 @@ from ots_tunnel.config import (
 )
 from tests.chaos.judge import Strike
 from tests.chaos.ledger import COPY
-from tests.support.processes import ROOT, inherited_environment, unmeasured
+from tests.support.programs.processes import ROOT, inherited_environment, unmeasured
 
 SOURCE: Final = "source"
 TABLE: Final = "events"

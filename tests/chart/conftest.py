@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
+from tests.support.kube.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
 
 CHART = ROOT / "charts" / "ots-tunnel-operator"
 

@@ -10,8 +10,8 @@ import pytest
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import spark_rights, worker_deployment, worker_document
 from tests.chart.conftest import CHART, Helm
-from tests.support.api_server import ApiServer
-from tests.support.objects import tunnel_object
+from tests.support.kube.api_server import ApiServer
+from tests.support.operator.objects import tunnel_object
 
 pytestmark = pytest.mark.api
 

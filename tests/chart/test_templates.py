@@ -14,7 +14,7 @@ from ots_tunnel_operator.__main__ import run
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import spark_rights
 from tests.chart.conftest import CHART, Helm
-from tests.support.objects import tunnel_object
+from tests.support.operator.objects import tunnel_object
 
 # Helm is built together with the local cluster's programs
 pytestmark = pytest.mark.api

@@ -30,7 +30,7 @@ from tests.fuzz.answers import WrongAnswer, check_answer
 from tests.fuzz.mutate import Case, Mutator
 from tests.fuzz.rows import INT_MAX, WireCell, WireRow
 from tests.fuzz.world import World
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 #: Requests before the world is rebuilt: they delete tables and end channels.
 ROUND = 250

@@ -21,7 +21,7 @@ from tests.fuzz.answers import SECRET
 from tests.fuzz.bytewise import mutate_bytes, mutate_fields
 from tests.fuzz.rows import INT_MAX, INT_MIN, ROW_FIELDS, WireRow, mutate_row
 from tests.fuzz.world import FILTERS, ROWS, World, composite, nested
-from tests.support.emulator_driver import CREDENTIALS
+from tests.support.emulator.emulator_driver import CREDENTIALS
 
 _NUMBERS = (0, 1, -1, 2, 5, 100, 168, 169, 2**31 - 1, -(2**31), 2**32 - 1, 10**12, INT_MAX, INT_MIN, 2**64 - 1)
 _TEXTS = ("", "a", "t", "w", "x" * 255, "x" * 256, "ключ", "a\0b", "a b", "#a", "-", "finished", "../t", "a\n", "%s{0}")

@@ -14,7 +14,7 @@ from ots_tunnel.protocol.http.rpc import error_body
 from tests.fuzz.answers import WrongAnswer, check_answer
 from tests.fuzz.campaign import ROUND, Campaign, Memory, Tally
 from tests.fuzz.world import World
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 #: Allowed growth of memory in one run: fewer small blocks than requests, and no bodies.
 BLOCKS_PER_REQUEST = 1.0

@@ -21,7 +21,7 @@ from tests.fuzz.bytewise import mutate_bytes
 from tests.fuzz.campaign import Campaign, Complaints
 from tests.fuzz.mutate import with_body
 from tests.fuzz.wire import Ended, Wire, connected, encode
-from tests.support.emulator_driver import CREDENTIALS, Driver
+from tests.support.emulator.emulator_driver import CREDENTIALS, Driver
 
 
 @pytest_asyncio.fixture

@@ -11,7 +11,7 @@ from ots_tunnel.protocol import table_pb2 as table
 from ots_tunnel.protocol import tunnel_pb2 as tunnel
 from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH, TABLE_OPERATIONS
 from tests.fuzz.rows import WireCell, WireRow, blob, double, integer, text
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 NOW_MS = 1_700_000_000_000
 KEYS = 12

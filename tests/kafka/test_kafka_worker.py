@@ -19,8 +19,8 @@ from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.message import Origin
 from tests.kafka.broker import Broker
 from tests.kafka.topic import Read, numbers_by_key, read_topic
-from tests.support.emulator_scene import FAST, TABLE, EmulatorScene
-from tests.support.processes import bare_environment, module
+from tests.support.emulator.emulator_scene import FAST, TABLE, EmulatorScene
+from tests.support.programs.processes import bare_environment, module
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300), pytest.mark.xdist_group("kafka")]
 

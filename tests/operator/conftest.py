@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.api_server import ROOT, ApiServer, missing_program, running_api_server
+from tests.support.kube.api_server import ROOT, ApiServer, missing_program, running_api_server
 
 
 @pytest.fixture(scope="session")

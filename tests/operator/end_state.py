@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from tests.operator.operator_scene import OperatorScene
-from tests.support.kube_api import KINDS
+from tests.support.kube.kube_api import KINDS
 
 Document = dict[str, Any]
 

@@ -21,7 +21,7 @@ import yaml
 
 from ots_tunnel_operator import names
 from tests.operator.operator_scene import OperatorScene
-from tests.support.processes import inherited_environment, module
+from tests.support.programs.processes import inherited_environment, module
 
 _STOP_SECONDS = 20.0
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from types import TracebackType
 
-from tests.support.processes import inherited_environment, module
+from tests.support.programs.processes import inherited_environment, module
 
 #: Seconds that an operator may take to end.
 _STOP_SECONDS = 20.0

@@ -17,8 +17,8 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from tests.operator.crash_proxy import CrashProxy, Moment, emulator, kubernetes
 from tests.operator.operator_process import OperatorProcess
-from tests.support.kube_api import KubeApi
-from tests.support.objects import tunnel_object
+from tests.support.kube.kube_api import KubeApi
+from tests.support.operator.objects import tunnel_object
 from tests.support.waiting import wait_until
 
 #: Longest time of every wait in seconds; generous, for a loaded machine.

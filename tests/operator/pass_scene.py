@@ -22,8 +22,8 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, competitor, eldest
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource
-from tests.support.api_server import ApiServer
-from tests.support.objects import tunnel_object
+from tests.support.kube.api_server import ApiServer
+from tests.support.operator.objects import tunnel_object
 
 KEYS = Credentials("test-id", "test-secret")
 SETTINGS = Settings(

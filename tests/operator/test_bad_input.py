@@ -16,8 +16,8 @@ from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.tables import TableSchema
 from tests.operator.end_state import Document, difference, end_state
 from tests.operator.operator_scene import OperatorScene, running_scene
-from tests.support.api_server import ApiServer
-from tests.support.kube_api import Refused
+from tests.support.kube.api_server import ApiServer
+from tests.support.kube.kube_api import Refused
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 

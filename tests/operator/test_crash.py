@@ -19,7 +19,7 @@ from tests.operator.crash_proxy import Moment
 from tests.operator.end_state import Document, difference, end_state
 from tests.operator.operator_scene import OperatorScene, running_scene
 from tests.operator.snapshot_driver import finish_snapshot
-from tests.support.api_server import ApiServer, cache
+from tests.support.kube.api_server import ApiServer, cache
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from tests.support.api_server import ROOT, ApiServer
-from tests.support.objects import EMULATOR, changed, tunnel_object
-from tests.support.statuses import complete_status
+from tests.support.kube.api_server import ROOT, ApiServer
+from tests.support.operator.objects import EMULATOR, changed, tunnel_object
+from tests.support.operator.statuses import complete_status
 
 pytestmark = pytest.mark.api
 

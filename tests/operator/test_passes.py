@@ -13,7 +13,7 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelType
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from tests.operator.pass_scene import KEYS, SETTINGS, PassScene, fill, open_scene, table_admin
-from tests.support.api_server import ApiServer
+from tests.support.kube.api_server import ApiServer
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.api

@@ -14,9 +14,9 @@ import pytest
 
 from ots_emulator import Emulator
 from tests.operator.pass_scene import fill
-from tests.support.api_server import ApiServer
-from tests.support.objects import tunnel_object
-from tests.support.processes import inherited_environment, module
+from tests.support.kube.api_server import ApiServer
+from tests.support.operator.objects import tunnel_object
+from tests.support.programs.processes import inherited_environment, module
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]

@@ -12,8 +12,8 @@ import pytest
 
 from tests.operator.loopback_node import AddressTaken, LoopbackNode
 from tests.operator.operator_scene import OperatorScene, running_scene
-from tests.support.api_server import ApiServer
 from tests.support.audit import AuditLog, others, patches_allowed, summary
+from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(1200)]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.operator.operator_process import OperatorProcess
-from tests.support.api_server import ApiServer
-from tests.support.kube_api import KubeApi
-from tests.support.objects import tunnel_object
+from tests.support.kube.api_server import ApiServer
+from tests.support.kube.kube_api import KubeApi
+from tests.support.operator.objects import tunnel_object
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(120)]
 

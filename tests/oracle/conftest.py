@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator, Settings
-from tests.support.emulator_scene import EmulatorScene
-from tests.support.go_program import GoUnavailable, build_go_worker
-from tests.support.java_program import JavaUnavailable, build_java_worker
+from tests.support.emulator.emulator_scene import EmulatorScene
+from tests.support.programs.go_program import GoUnavailable, build_go_worker
+from tests.support.programs.java_program import JavaUnavailable, build_java_worker
 
 
 @pytest.fixture(scope="session")

@@ -28,9 +28,9 @@ from ots_tunnel.config import (
     WorkerConfig,
     dump_config,
 )
-from tests.support.emulator_scene import TABLE, EmulatorScene
-from tests.support.go_program import go_command
-from tests.support.processes import inherited_environment, module
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.programs.go_program import go_command
+from tests.support.programs.processes import inherited_environment, module
 
 #: A page of records is one line of the Go worker.
 LINE_LIMIT = 1 << 26

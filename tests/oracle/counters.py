@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelType
 from tests.oracle.consumers import Consumers, check_monotonic
-from tests.support.emulator_scene import EmulatorScene
+from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]

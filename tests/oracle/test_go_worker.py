@@ -29,7 +29,7 @@ from tests.oracle.counters import (
     streaming,
     writing,
 )
-from tests.support.emulator_scene import TABLE, EmulatorScene
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it

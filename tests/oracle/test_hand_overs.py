@@ -28,7 +28,7 @@ from tests.oracle.counters import (
     writing,
 )
 from tests.oracle.test_java_worker import BEAT
-from tests.support.emulator_scene import EmulatorScene
+from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds the vendor's worker

@@ -31,8 +31,8 @@ from tests.oracle.counters import (
     streaming,
     writing,
 )
-from tests.support.emulator_scene import COPY, TABLE, EmulatorScene
-from tests.support.java_program import quickest_command
+from tests.support.emulator.emulator_scene import COPY, TABLE, EmulatorScene
+from tests.support.programs.java_program import quickest_command
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]  # the first test also builds it

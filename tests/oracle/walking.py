@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ots_emulator import Emulator, Settings
-from tests.support.go_program import walk_command
+from tests.support.programs.go_program import walk_command
 
 
 @dataclass(frozen=True)

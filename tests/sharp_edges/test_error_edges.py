@@ -21,8 +21,8 @@ from ots_tunnel.processor import SimpleProcessorFactory
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.transport.aio import translate
 from tests.sharp_edges.virtual import VirtualScene
-from tests.support.emulator_scene import CREDENTIALS, TABLE
-from tests.support.sinks import RecordingSink
+from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE
+from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(100)]

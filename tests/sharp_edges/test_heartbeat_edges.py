@@ -11,7 +11,7 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from tests.sharp_edges.virtual import KEYS, VirtualScene, now, streaming
-from tests.support.sinks import RecordingSink
+from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.looptime

@@ -23,8 +23,8 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Batch
 from tests.sharp_edges.virtual import VirtualScene
 from tests.support.channel_scene import CHANNEL, at, page
-from tests.support.emulator_scene import CREDENTIALS, TABLE
-from tests.support.sinks import RecordingSink
+from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE
+from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
 KEYS = [f"patient-{number:03}" for number in range(120)]

@@ -18,7 +18,7 @@ from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.pipeline import Pipeline
 from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES, ChannelStart, ReadAhead
 from tests.support.channel_scene import CHANNEL, ChannelScene, CursorOf, EventSink, ScriptedService, at, name_of, page
-from tests.support.emulator_scene import CREDENTIALS
+from tests.support.emulator.emulator_scene import CREDENTIALS
 from tests.support.guards import open_fence
 from tests.support.waiting import until
 

@@ -16,7 +16,7 @@ from ots_tunnel.model import TunnelId, TunnelType
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.worker.settings import WorkerSettings
 from tests.sharp_edges.virtual import VirtualScene
-from tests.support.sinks import RecordingSink
+from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
 NOTHING = SimpleProcessorFactory(lambda context, records: None)

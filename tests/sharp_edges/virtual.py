@@ -16,7 +16,7 @@ from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.channel_scene import SETTINGS
-from tests.support.emulator_scene import CREDENTIALS, TABLE, EmulatorScene, Handle
+from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE, EmulatorScene, Handle
 
 KEYS = [f"k{number:03}" for number in range(100)]
 

@@ -21,7 +21,7 @@ from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, Marker, Pr
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_rows, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
-from tests.support.config_maps import cluster_access, config_map_server
+from tests.support.kube.config_maps import cluster_access, config_map_server
 
 __all__ = ["cluster_access", "config_map_server"]
 

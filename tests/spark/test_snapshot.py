@@ -11,7 +11,7 @@ from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.record import read_progress
 from ots_tunnel.spark import driver as snapshot
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
-from tests.support.config_maps import ConfigMapServer
+from tests.support.kube.config_maps import ConfigMapServer
 
 from .conftest import Instance
 

@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ots_tunnel.errors import ResourceGone
 from ots_tunnel.model import Action, CellOp, Marker
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows, encode_primary_key
-from tests.support.emulator_driver import Driver, put
+from tests.support.emulator.emulator_driver import Driver, put
 
 TIMEOUT = 15
 KEYS = st.integers(0, 30)

@@ -17,7 +17,7 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows, encod
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.values import encode_value
 from tests.stateful.row_model import OK, Change, Rows, Test, Wanted
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 START_MS = 1_700_000_000_000
 INTEGERS = st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)])

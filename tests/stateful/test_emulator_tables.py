@@ -13,7 +13,7 @@ from ots_tunnel.model import Action, CellOp, Marker
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_primary_key
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 KEYS = st.integers(0, 7)
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from tests.support.emulator_scene import EmulatorScene
+from tests.support.emulator.emulator_scene import EmulatorScene
 
 
 @dataclass

@@ -21,7 +21,7 @@ from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
-from tests.support.processes import bare_environment, module
+from tests.support.programs.processes import bare_environment, module
 
 INSTANCE, SOURCE, COPY = "demo", "orders", "orders_copy"
 KEYS = static_credentials(Credentials("test-id", "test-secret"))

@@ -19,7 +19,7 @@ from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
 from ots_tunnel.errors import ConfigError, ConnectionLost, Explained, SinkRejected, WrongTable, WrongTunnel
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.worker.settings import WorkerSettings
-from tests.support.processes import bare_environment
+from tests.support.programs.processes import bare_environment
 
 WORKER = Path(__file__).parents[2] / "worker"
 

@@ -15,7 +15,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import worker_deployment, worker_document
-from tests.support.objects import tunnel_object
+from tests.support.operator.objects import tunnel_object
 
 FOLDER = Path(__file__).parent
 UID = "1c6f4d32-0b53-4a0e-9c7b-6f0f5f1f6a11"

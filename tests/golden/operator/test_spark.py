@@ -17,7 +17,7 @@ from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import snapshot_document, spark_application, spark_rights
-from tests.support.objects import tunnel_object
+from tests.support.operator.objects import tunnel_object
 
 FOLDER = Path(__file__).parent
 IMAGE = "kubeone.local/ots-tunnel-spark:1"

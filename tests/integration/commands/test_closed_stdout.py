@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import EmulatorScene, twenty_rows
-from tests.support.processes import bare_environment, module
-from tests.support.run_process import TERMINATION_LOG, document, ended, line_with
+from tests.support.emulator.emulator_scene import EmulatorScene, twenty_rows
+from tests.support.programs.processes import bare_environment, module
+from tests.support.programs.run_process import TERMINATION_LOG, document, ended, line_with
 
 
 @pytest.fixture

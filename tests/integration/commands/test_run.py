@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import EmulatorScene, twenty_rows
-from tests.support.run_process import document, ended, line_with, start
+from tests.support.emulator.emulator_scene import EmulatorScene, twenty_rows
+from tests.support.programs.run_process import document, ended, line_with, start
 from tests.support.waiting import until
 
 

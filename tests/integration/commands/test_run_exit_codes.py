@@ -12,9 +12,9 @@ import pytest
 from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import TABLE, EmulatorScene
-from tests.support.processes import bare_environment, output_of
-from tests.support.run_process import TERMINATION_LOG, Left, command, document, ended, start
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.programs.processes import bare_environment, output_of
+from tests.support.programs.run_process import TERMINATION_LOG, Left, command, document, ended, start
 from tests.support.waiting import until
 
 

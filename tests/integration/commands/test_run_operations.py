@@ -20,8 +20,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import EmulatorScene, twenty_rows
-from tests.support.run_process import Left, document, ended, line_with, start
+from tests.support.emulator.emulator_scene import EmulatorScene, twenty_rows
+from tests.support.programs.run_process import Left, document, ended, line_with, start
 from tests.support.waiting import until
 
 #: Every metric that the worker serves: its kind, and its labels beside `tunnel`.

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from ots_tunnel.cli import cli
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn, KeyType
-from tests.support.processes import bare_environment, module
+from tests.support.programs.processes import bare_environment, module
 from tests.support.verify_scene import COPY, SCHEMA, SOURCE, VerifyScene, row, verify_scene
 
 DOCUMENT = """

@@ -20,7 +20,7 @@ from ots_tunnel.demo.writer import ChangeWriter, flight_changes
 from ots_tunnel.errors import ObjectNotExist, SinkError, TunnelError
 from ots_tunnel.model import Action, Credentials
 from ots_tunnel.tables import TableAdmin
-from tests.support.processes import bare_environment, module
+from tests.support.programs.processes import bare_environment, module
 from tests.support.waiting import wait_until
 
 ROWS = 1_000

@@ -16,7 +16,7 @@ import pytest
 from ots_emulator import Emulator
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.http.message import HttpRequest
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 DEADLINE = aiohttp.ClientTimeout(total=10)
 

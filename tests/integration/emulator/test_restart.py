@@ -36,10 +36,10 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows, encod
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_process import EmulatorProcess
-from tests.support.emulator_scene import CREDENTIALS, FAST, TABLE
+from tests.support.emulator.emulator_scene import CREDENTIALS, FAST, TABLE
+from tests.support.programs.emulator_process import EmulatorProcess
+from tests.support.sinks.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 from tests.support.waiting import until
-from tests.support.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 
 KILLS = 20
 #: Changes of partitions before a kill.

@@ -18,8 +18,8 @@ from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp, StreamConfig, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_scene import TABLE, EmulatorScene
-from tests.support.run_process import ended, start
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.programs.run_process import ended, start
 
 #: Milliseconds; versions are explicit, so that the test knows all of them.
 VERSION = int(time.time() * 1000) - 60_000

@@ -13,9 +13,9 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import TABLE, EmulatorScene
-from tests.support.run_process import ended, start
-from tests.support.s3_store import BUCKET, S3Store, s3_store
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.programs.run_process import ended, start
+from tests.support.sinks.s3_store import BUCKET, S3Store, s3_store
 from tests.support.waiting import until
 
 BASE = [f"base{number:04}" for number in range(400)]

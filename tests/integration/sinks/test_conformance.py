@@ -11,8 +11,6 @@ import pytest
 
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
-from tests.support.destinations import Bucket, Folder, Printed, TableDestination, WebService
-from tests.support.s3_store import S3Store, s3_store
 from tests.support.sink_kit import (
     HangConformance,
     RefusalConformance,
@@ -22,6 +20,8 @@ from tests.support.sink_kit import (
     contents,
     page,
 )
+from tests.support.sinks.destinations import Bucket, Folder, Printed, TableDestination, WebService
+from tests.support.sinks.s3_store import S3Store, s3_store
 
 
 class TestTablestoreSink(SinkConformance, HangConformance, RetryConformance, RefusalConformance):

@@ -27,7 +27,7 @@ from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import ErrorTolerantSink
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
-from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, EmulatorScene, create_table_request
+from tests.support.emulator.emulator_scene import COPY, CREDENTIALS, TABLE, EmulatorScene, create_table_request
 from tests.support.waiting import until
 
 #: Versions older than a day are refused by the copy, which was created without a large deviation.

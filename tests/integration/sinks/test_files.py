@@ -13,9 +13,9 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
-from tests.support.emulator_scene import EmulatorScene
+from tests.support.emulator.emulator_scene import EmulatorScene
+from tests.support.programs.worker_process import KEYS, keep_writing, worker_processes
 from tests.support.waiting import until
-from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.python.sink import ProcessorSink
-from tests.support.emulator_scene import EmulatorScene
-from tests.support.sinks import check_order
+from tests.support.emulator.emulator_scene import EmulatorScene
+from tests.support.sinks.sinks import check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]

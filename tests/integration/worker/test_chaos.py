@@ -23,7 +23,7 @@ from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import COPY, CREDENTIALS, FAST, TABLE, EmulatorScene
+from tests.support.emulator.emulator_scene import COPY, CREDENTIALS, FAST, TABLE, EmulatorScene
 from tests.support.interceptor import Interceptor
 from tests.support.waiting import until
 

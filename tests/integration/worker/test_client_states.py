@@ -9,7 +9,7 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import InvalidTransition, TunnelNotFound
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.sinks.count import CountSink
-from tests.support.emulator_scene import TABLE, EmulatorScene
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
 from tests.support.waiting import until
 
 

@@ -12,9 +12,9 @@ from ots_emulator import Emulator
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.verify.compare import compare_tables
-from tests.support.emulator_scene import COPY, TABLE, EmulatorScene
-from tests.support.processes import bare_environment, output_of
-from tests.support.run_process import command, document, ended, line_with, start
+from tests.support.emulator.emulator_scene import COPY, TABLE, EmulatorScene
+from tests.support.programs.processes import bare_environment, output_of
+from tests.support.programs.run_process import command, document, ended, line_with, start
 
 
 @pytest.fixture

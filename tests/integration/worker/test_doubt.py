@@ -11,9 +11,9 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.model import ChannelStatus, TunnelType
-from tests.support.emulator_scene import EmulatorScene
+from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.interceptor import Interceptor
-from tests.support.sinks import RecordingSink, check_order
+from tests.support.sinks.sinks import RecordingSink, check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(100)]

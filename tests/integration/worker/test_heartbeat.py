@@ -12,9 +12,9 @@ from ots_emulator import Emulator, Settings
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import PermissionDenied, TunnelExpired
 from ots_tunnel.model import FINISHED, ChannelStatus, TunnelType
-from tests.support.emulator_scene import EmulatorScene
+from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.interceptor import Interceptor
-from tests.support.sinks import RecordingSink
+from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(100)]

@@ -14,8 +14,8 @@ from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.model import TunnelType
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator_scene import FAST, EmulatorScene
-from tests.support.sinks import RecordingSink
+from tests.support.emulator.emulator_scene import FAST, EmulatorScene
+from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
 PAIRS = {"test-id": "test-secret", "old": "stale", "new": "fresh"}

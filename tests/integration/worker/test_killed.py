@@ -16,9 +16,9 @@ from ots_emulator import Emulator, Settings
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import FINISHED, Token, TunnelId, TunnelType
 from ots_tunnel.verify.compare import compare_tables
-from tests.support.emulator_scene import COPY, TABLE, EmulatorScene
+from tests.support.emulator.emulator_scene import COPY, TABLE, EmulatorScene
+from tests.support.programs.worker_process import KEYS, keep_writing, worker_processes
 from tests.support.waiting import until
-from tests.support.worker_process import KEYS, keep_writing, worker_processes
 
 
 @pytest.fixture

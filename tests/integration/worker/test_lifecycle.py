@@ -11,8 +11,8 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ParameterInvalid, SinkRejected
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint, ClientId, TunnelType
 from ots_tunnel.sinks import Batch, Guard
-from tests.support.emulator_scene import TABLE, EmulatorScene
-from tests.support.sinks import RecordingSink, check_order
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.sinks.sinks import RecordingSink, check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]

@@ -42,9 +42,9 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.budget import COPIES
-from tests.support.emulator_process import EmulatorProcess
-from tests.support.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
-from tests.support.processes import inherited_environment, module, unmeasured
+from tests.support.emulator.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
+from tests.support.programs.emulator_process import EmulatorProcess
+from tests.support.programs.processes import inherited_environment, module, unmeasured
 from tests.support.waiting import until
 
 MIB = 1 << 20

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from ots_emulator.pages import Body, PageCache
 from ots_tunnel.errors import ServiceError, TunnelExpired
 from ots_tunnel.protocol.http.signing import content_md5
 from ots_tunnel.protocol.plainbuffer.codec import decode_row
-from tests.support.emulator_driver import Driver, delete_all, put
+from tests.support.emulator.emulator_driver import Driver, delete_all, put
 
 PAGE_ROWS = 3
 ROWS = 10

@@ -17,9 +17,9 @@ from ots_tunnel_operator.manifests.spark_application import snapshot_application
 from ots_tunnel_operator.manifests.spark_rights import service_account
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, RecordStatus, ScaleDown
 from ots_tunnel_operator.reasons import Reason
-from tests.support.kube_memory import KubeMemory
-from tests.support.spark_worlds import SPARK
-from tests.support.worlds import UID, recorded, resource
+from tests.support.kube.kube_memory import KubeMemory
+from tests.support.operator.spark_worlds import SPARK
+from tests.support.operator.worlds import UID, recorded, resource
 
 RESOURCE = resource(recorded(), **SPARK)
 ACCOUNT = service_account(RESOURCE.object)

@@ -18,9 +18,9 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from tests.support.kube_memory import KubeMemory
-from tests.support.objects import EMULATOR, tunnel_object
-from tests.support.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded
+from tests.support.kube.kube_memory import KubeMemory
+from tests.support.operator.objects import EMULATOR, tunnel_object
+from tests.support.operator.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded
 
 NAME = "flights-copy"
 #: The deletion's time is over after one attempt.

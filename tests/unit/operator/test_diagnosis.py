@@ -16,7 +16,7 @@ from ots_tunnel_operator.diagnosis import (
 )
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Reason
-from tests.support.worlds import resource
+from tests.support.operator.worlds import resource
 
 PLACE = Place.of_source(resource().spec.source)
 

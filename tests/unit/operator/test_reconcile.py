@@ -15,10 +15,10 @@ from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reconcile import Outcome, Reconciler
 from ots_tunnel_operator.world import Competitor, Failure, Resource, World
-from tests.support.kube_memory import KubeMemory
-from tests.support.objects import tunnel_object
-from tests.support.spark_worlds import spark_application, spark_world
-from tests.support.worlds import NOW, SETTINGS, TUNNEL_ID, UID, recorded, world
+from tests.support.kube.kube_memory import KubeMemory
+from tests.support.operator.objects import tunnel_object
+from tests.support.operator.spark_worlds import spark_application, spark_world
+from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, UID, recorded, world
 
 NAME = "flights-copy"
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))

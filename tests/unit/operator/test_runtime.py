@@ -10,7 +10,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, competitor, eldest
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor
-from tests.support.worlds import NOW, SETTINGS, UID, resource
+from tests.support.operator.worlds import NOW, SETTINGS, UID, resource
 
 OLDER = Competitor("older", "shop", NOW - 2000, "f")
 OLDEST = Competitor("oldest", "shop", NOW - 3000, "f")

@@ -12,7 +12,7 @@ from ots_tunnel.snapshot.record import PROGRESS_LABEL, SnapshotProgress, read_pr
 from ots_tunnel.snapshot.splits import SplitList, serialise
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.progress import ProgressRecord
-from tests.support.config_maps import ConfigMapServer
+from tests.support.kube.config_maps import ConfigMapServer
 
 SPLITS = SplitList(("k",), tuple(b"boundary %d" % i for i in range(9)))
 PATH = "/api/v1/namespaces/shop/configmaps/orders-snapshot"

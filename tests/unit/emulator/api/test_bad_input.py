@@ -21,7 +21,7 @@ from ots_tunnel.protocol.http.signing import sign_response
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
 from ots_tunnel.protocol.token import build_token, parse_token
-from tests.support.emulator_driver import CREDENTIALS, IGNORE, Driver
+from tests.support.emulator.emulator_driver import CREDENTIALS, IGNORE, Driver
 
 KEY = encode_primary_key((("k", 1),))
 

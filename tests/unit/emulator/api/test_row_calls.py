@@ -13,7 +13,7 @@ from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_driver import CREDENTIALS, IGNORE, Driver, delete_all, increment, put
+from tests.support.emulator.emulator_driver import CREDENTIALS, IGNORE, Driver, delete_all, increment, put
 
 KEY = encode_primary_key((("k", 1),))
 CREATED = {

@@ -9,7 +9,7 @@ import pytest
 from ots_emulator.refusal import Refusal
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row
-from tests.support.emulator_driver import Driver, put
+from tests.support.emulator.emulator_driver import Driver, put
 
 
 @pytest.fixture

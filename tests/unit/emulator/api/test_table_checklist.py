@@ -16,7 +16,7 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.signing import content_md5, sign_response
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_driver import IGNORE, Driver, delete_all, delete_one, increment, put
+from tests.support.emulator.emulator_driver import IGNORE, Driver, delete_all, delete_one, increment, put
 from tests.unit.emulator.tunnels.test_tunnel_checklist import answer_to, error_of, request_of, resigned
 
 MakeDriver = Callable[..., Driver]

@@ -10,7 +10,7 @@ import pytest
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_value
-from tests.support.emulator_driver import Driver
+from tests.support.emulator.emulator_driver import Driver
 
 
 async def create(driver: Driver, kind: str = "STRING", **fields: Any) -> None:

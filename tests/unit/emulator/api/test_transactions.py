@@ -10,7 +10,7 @@ from ots_tunnel.errors import ServiceError
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_driver import IGNORE, Driver
+from tests.support.emulator.emulator_driver import IGNORE, Driver
 
 
 async def start(driver: Driver, key: int = 1) -> str:

@@ -8,7 +8,7 @@ from ots_emulator.api.unsupported import HANDLERS, OPERATIONS_BY_PATH
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
 from ots_tunnel.protocol.http.rpc import build_request
-from tests.support.emulator_driver import CREDENTIALS, Driver
+from tests.support.emulator.emulator_driver import CREDENTIALS, Driver
 
 LISTS = ("ListSearchIndex", "ListDeliveryTask")
 SERIES = sorted(name for name in HANDLERS if "Timeseries" in name and name != "ListTimeseriesTable")

@@ -19,8 +19,8 @@ from ots_tunnel.errors import ServiceError, TunnelExpired
 from ots_tunnel.model import Action, Marker, TunnelId
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
-from tests.support.emulator_driver import Driver, delete_one, increment, put
-from tests.support.emulator_state import crashed, picture_of, reopened
+from tests.support.emulator.emulator_driver import Driver, delete_one, increment, put
+from tests.support.emulator.emulator_state import crashed, picture_of, reopened
 
 MakeDriver = Callable[..., Driver]
 

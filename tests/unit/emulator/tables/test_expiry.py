@@ -14,7 +14,7 @@ from ots_emulator.tables.keys import TOP_KEY
 from ots_emulator.tables.rows import Rows
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_driver import Driver, delete_all, put
+from tests.support.emulator.emulator_driver import Driver, delete_all, put
 
 DAY = 86_400
 

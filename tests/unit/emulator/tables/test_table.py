@@ -6,7 +6,7 @@ from ots_tunnel.errors import ObjectAlreadyExist, ObjectNotExist, ParameterInval
 from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key, encode_row
-from tests.support.emulator_driver import IGNORE, Driver, delete_all, delete_one, increment, put
+from tests.support.emulator.emulator_driver import IGNORE, Driver, delete_all, delete_one, increment, put
 
 LOW = (("k", Marker.INF_MIN),)
 HIGH = (("k", Marker.INF_MAX),)

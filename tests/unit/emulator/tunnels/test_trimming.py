@@ -11,7 +11,7 @@ from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows, encode_primary_key, encode_row, encode_value
-from tests.support.emulator_driver import IGNORE, Driver, delete_one, increment, put
+from tests.support.emulator.emulator_driver import IGNORE, Driver, delete_one, increment, put
 
 Cells = list[tuple[str, Any]]
 MakeDriver = Callable[..., Driver]

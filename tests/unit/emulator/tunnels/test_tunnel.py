@@ -18,7 +18,7 @@ from ots_tunnel.errors import (
 )
 from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol import tunnel_pb2
-from tests.support.emulator_driver import Driver, delete_all, delete_one, increment, put
+from tests.support.emulator.emulator_driver import Driver, delete_all, delete_one, increment, put
 
 MakeDriver = Callable[..., Driver]
 

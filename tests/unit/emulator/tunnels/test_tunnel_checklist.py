@@ -21,7 +21,7 @@ from ots_tunnel.protocol.http.rpc import build_request
 from ots_tunnel.protocol.http.signing import content_md5, sign_response, sign_v2, sign_v4
 from ots_tunnel.protocol.plainbuffer.codec import decode_row
 from ots_tunnel.protocol.token import TokenContent, parse_token
-from tests.support.emulator_driver import CREDENTIALS, Driver, put
+from tests.support.emulator.emulator_driver import CREDENTIALS, Driver, put
 
 MakeDriver = Callable[..., Driver]
 

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from tests.support.objects import tunnel_object
+from tests.support.operator.objects import tunnel_object
 
 OURS = TunnelIdentity("ots-emulator:8080", "demo", "flights", "flights-copy")
 

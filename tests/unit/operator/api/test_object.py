@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from ots_tunnel_operator.api.object import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
-from tests.support.objects import tunnel_object
-from tests.support.statuses import complete_status
+from tests.support.operator.objects import tunnel_object
+from tests.support.operator.statuses import complete_status
 
 SPARK = {"engine__baseData": "Spark"}
 

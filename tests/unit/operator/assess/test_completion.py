@@ -12,7 +12,7 @@ from ots_tunnel_operator.assess.completion import is_completed
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Failure, Pod, Tunnel, WorkerChannel, World
-from tests.support.worlds import (
+from tests.support.operator.worlds import (
     NOW,
     base,
     channel,

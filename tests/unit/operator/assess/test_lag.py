@@ -16,7 +16,7 @@ from ots_tunnel_operator.assess.lag import (
     round_figure,
     round_lag,
 )
-from tests.support.worlds import NOW, base, channel, description, pod, report_channel
+from tests.support.operator.worlds import NOW, base, channel, description, pod, report_channel
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel
-from tests.support.worlds import (
+from tests.support.operator.worlds import (
     COPY,
     FRESH,
     NOW,

@@ -12,8 +12,8 @@ from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world import SparkPod, Unread, World
-from tests.support.spark_worlds import DRIVER, NAME, progress_record, spark_application, spark_world
-from tests.support.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, world
+from tests.support.operator.spark_worlds import DRIVER, NAME, progress_record, spark_application, spark_world
+from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, world
 
 STARTED = recorded(snapshot={"tunnelId": TUNNEL_ID})
 NONE: dict[tuple[str, str], Any] = {}

@@ -21,8 +21,20 @@ from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Failure, Pod, Resource, Table, Tunnel, Unread, World
-from tests.support.objects import EMULATOR
-from tests.support.worlds import COPY, KEYS, NOW, SCHEMA, SETTINGS, channel, description, pod, recorded, resource, world
+from tests.support.operator.objects import EMULATOR
+from tests.support.operator.worlds import (
+    COPY,
+    KEYS,
+    NOW,
+    SCHEMA,
+    SETTINGS,
+    channel,
+    description,
+    pod,
+    recorded,
+    resource,
+    world,
+)
 
 RUNNING = description(channel("c1", consumed=NOW - 5))
 

@@ -21,7 +21,7 @@ from ots_tunnel_operator.plan.actions import (
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, Unread, World
-from tests.support.spark_worlds import (
+from tests.support.operator.spark_worlds import (
     DRIVER,
     READABLE,
     SPARK,
@@ -29,7 +29,7 @@ from tests.support.spark_worlds import (
     spark_application,
     spark_world,
 )
-from tests.support.worlds import (
+from tests.support.operator.worlds import (
     COPY,
     FRESH,
     NOW,

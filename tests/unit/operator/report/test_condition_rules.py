@@ -14,8 +14,8 @@ from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Failure, Missing, Pod, SparkPod, Tunnel, Unread, World
-from tests.support.spark_worlds import READABLE, SPARK, spark_application
-from tests.support.worlds import (
+from tests.support.operator.spark_worlds import READABLE, SPARK, spark_application
+from tests.support.operator.worlds import (
     NOW,
     assessed,
     base,

@@ -7,7 +7,7 @@ import pytest
 from ots_tunnel_operator.api.status import Condition
 from ots_tunnel_operator.reasons import STALLED, STOPS_WORKERS, Reason
 from ots_tunnel_operator.report.conditions import TYPES, ConditionValue, Notice, build, notices
-from tests.support.worlds import NOW
+from tests.support.operator.worlds import NOW
 
 READY = {"Ready": ConditionValue(True, Reason.CONSUMING)}
 LATE = {

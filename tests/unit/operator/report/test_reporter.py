@@ -15,7 +15,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import EVENT_SECONDS, MAX_POSTED, Reporter, event
 from ots_tunnel_operator.world import World
-from tests.support.worlds import (
+from tests.support.operator.worlds import (
     NOW,
     SETTINGS,
     assessed,

@@ -13,8 +13,8 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, Unread, World
-from tests.support.spark_worlds import progress_record, spark_application, spark_world
-from tests.support.worlds import (
+from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
+from tests.support.operator.worlds import (
     FRESH,
     NOW,
     SCHEMA,

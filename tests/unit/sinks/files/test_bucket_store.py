@@ -19,7 +19,7 @@ from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.store import FileSpoiled
 from ots_tunnel.sinks.json_record import json_form
 from tests.support.guards import ClosedGuard, OpenGuard
-from tests.support.s3_store import S3Store, s3_store
+from tests.support.sinks.s3_store import S3Store, s3_store
 
 
 @pytest.fixture(scope="module")

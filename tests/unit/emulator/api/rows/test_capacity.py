@@ -13,7 +13,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import scan_row
-from tests.support.emulator_driver import IGNORE, Driver, put
+from tests.support.emulator.emulator_driver import IGNORE, Driver, put
 
 LOW, HIGH = encode_primary_key((("k", Marker.INF_MIN),)), encode_primary_key((("k", Marker.INF_MAX),))
 KEY = encode_primary_key((("k", 1),))

@@ -11,7 +11,7 @@ from ots_tunnel.model import Marker, Value
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_row, encode_value
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_driver import Driver, put
+from tests.support.emulator.emulator_driver import Driver, put
 
 T = 1_700_000_000_000
 LOW, HIGH = (("k", Marker.INF_MIN),), (("k", Marker.INF_MAX),)

@@ -10,7 +10,7 @@ from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Marker
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows, encode_primary_key
-from tests.support.emulator_driver import Driver, put
+from tests.support.emulator.emulator_driver import Driver, put
 
 LOW, HIGH = (("k", Marker.INF_MIN),), (("k", Marker.INF_MAX),)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.support.go_program import go_command
+from tests.support.programs.go_program import go_command
 
-BUILD = Path(__file__).parents[1] / "oracle" / "build_java.sh"
+BUILD = Path(__file__).parents[2] / "oracle" / "build_java.sh"
 #: Exit code of the script when the machine cannot build the program.
 UNAVAILABLE = 1
 

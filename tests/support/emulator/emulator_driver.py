@@ -14,7 +14,7 @@ from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATI
 from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator_state import crashed, picture_of, reopened, unkept
+from tests.support.emulator.emulator_state import crashed, picture_of, reopened, unkept
 
 CREDENTIALS = Credentials("test-id", "test-secret")
 IGNORE = table_pb2.Condition(row_existence="IGNORE")

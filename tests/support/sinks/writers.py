@@ -16,7 +16,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Guard, Immediate
-from tests.support.emulator_scene import TABLE
+from tests.support.emulator.emulator_scene import TABLE
 
 ACCOUNTS = "accounts"
 COLUMNS = ("a", "b", "c")

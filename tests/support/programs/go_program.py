@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-BUILD = Path(__file__).parents[1] / "oracle" / "build_go_worker.sh"
+BUILD = Path(__file__).parents[2] / "oracle" / "build_go_worker.sh"
 #: Exit code of the script when the machine cannot build the program.
 UNAVAILABLE = 1
 #: Flags with the AccessKey of the programs.

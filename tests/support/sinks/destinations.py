@@ -24,8 +24,8 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport.inprocess import InProcessTransport
-from tests.support.s3_store import S3Store
 from tests.support.sink_kit import Stored, change, stored_in_json
+from tests.support.sinks.s3_store import S3Store
 
 #: Retries of one call inside obstore, set by the sink; the sink sees only later failures.
 RETRIES_OF_OBSTORE = 3

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.support.processes import end, module
+from tests.support.programs.processes import end, module
 
 STARTING = 30.0
 _URL = re.compile(r"^\s*(endpoint|admin)\s+http://127\.0\.0\.1:(\d+)", re.MULTILINE)

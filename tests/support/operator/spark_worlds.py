@@ -10,7 +10,7 @@ from ots_tunnel.model import ChannelId, TunnelType
 from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import SparkPod, Tunnel, World
-from tests.support.worlds import FRESH, NOW, TUNNEL_ID, channel, description, recorded, resource, world
+from tests.support.operator.worlds import FRESH, NOW, TUNNEL_ID, channel, description, recorded, resource, world
 
 NAME = "flights-copy-snapshot"
 SPARK = {"engine__baseData": "Spark"}

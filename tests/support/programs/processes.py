@@ -10,7 +10,7 @@ from asyncio.subprocess import Process
 from collections.abc import Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 #: Folders of the packages.
 SOURCES = (ROOT / "operator", ROOT / "worker")
 #: Seconds within which a process ends after a signal.

@@ -9,10 +9,10 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 
-from tests.support.emulator_scene import EmulatorScene
-from tests.support.processes import ROOT, bare_environment, kill_all, unmeasured
+from tests.support.emulator.emulator_scene import EmulatorScene
+from tests.support.programs.processes import ROOT, bare_environment, kill_all, unmeasured
 
-PROGRAM = ROOT / "tests/support/worker_program.py"
+PROGRAM = ROOT / "tests/support/programs/worker_program.py"
 #: Seconds between two heartbeats, and until the service releases a silent client's channels.
 INTERVAL, TIMEOUT = 0.5, 3.0
 KEYS = [f"k{number:03}" for number in range(100)]

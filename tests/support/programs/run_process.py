@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from tests.support.emulator_scene import TABLE, EmulatorScene
-from tests.support.processes import bare_environment, module, output_of
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.programs.processes import bare_environment, module, output_of
 
 #: Name of the file for the termination message.
 TERMINATION_LOG = "termination-log"

@@ -32,7 +32,7 @@ from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Pod, Resource, Table, Tunnel, WorkerChannel, WorkerReport, World
-from tests.support.objects import tunnel_object
+from tests.support.operator.objects import tunnel_object
 
 NOW = 1_800_000_000.0
 UID = "0123456789abcdef"
