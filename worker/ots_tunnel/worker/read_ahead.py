@@ -18,7 +18,8 @@ from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
 from ots_tunnel.worker.budget import Reservation
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.read_page import ReadPage, cut_page
+from ots_tunnel.worker.end_time import cut_page
+from ots_tunnel.worker.read_page import ReadPage
 
 #: Pages read ahead of the one being written; the byte budget is the real limit, this one keeps it fair.
 READ_AHEAD_PAGES = 2

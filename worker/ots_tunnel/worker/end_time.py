@@ -1,0 +1,48 @@
+"""The end time of a stream channel: which records of a page lie before it, and when the channel is done.
+
+The service bounds a tunnel only by a time in the past; for any other end time the worker stops by itself. A stream
+channel is done when it has seen a later record, or an empty read that was answered after the end. The page with the
+boundary is written up to it and its token is never stored, so every resume reads it again (docs/architecture.md 3.4).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+
+from ots_tunnel.client.tunnel import Page
+from ots_tunnel.protocol.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class CutPage:
+    """A page up to the end time.
+
+    Args:
+        page: without later records.
+        done: whether the channel needs no further read.
+        whole: whether no record was cut off: only then may the token behind it be stored.
+    """
+
+    page: Page
+    done: bool
+    whole: bool
+
+
+def cut_page(page: Page, end_us: int) -> CutPage:
+    """Leave out records committed after `end_us` (Unix microseconds).
+
+    Raises:
+        CodecError: a record of a stream channel has no position.
+    """
+    if not page.records:
+        return CutPage(page, page.service_time is not None and page.service_time * 1e6 > end_us, True)
+    if _commit_time_us(page.records[-1]) <= end_us:
+        return CutPage(page, False, True)
+    kept = bisect_right(page.records, end_us, key=_commit_time_us)
+    return CutPage(replace(page, records=page.records[:kept]), True, False)
+
+
+def _commit_time_us(record: Record) -> int:
+    sequence = record.sequence
+    return 0 if sequence is None else sequence.timestamp_us
