@@ -35,8 +35,10 @@ def test_every_change_is_taken_once_and_in_order_per_key(
     in_flight: list[list[Row]] = []
     waiting = list(rows)
     while waiting or grouping.held_rows:
-        for row in waiting[: chance.randint(0, 5)]:
-            grouping.add(waiting.pop(0)) if row else None
+        added = chance.randint(0, 5)
+        for row in waiting[:added]:
+            grouping.add(row)
+        del waiting[:added]
         request = list(grouping.take())
         if request:
             keys_under_way = {row.key for group in in_flight for row in group}
