@@ -54,7 +54,7 @@ class Scan:
         return self.offset >= len(self.page) and self._start is None
 
     @property
-    def hungry(self) -> bool:
+    def needs_page(self) -> bool:
         """Whether the next page must be read before the next row is known."""
         return self.offset >= len(self.page) and self._start is not None
 
@@ -66,7 +66,7 @@ class Scan:
 
     async def fill(self) -> None:
         """Take pages until there is a row or the slice ends; a page may be empty (docs/data-plane.md 2.6)."""
-        while self.hungry:
+        while self.needs_page:
             self.ask()
             assert self._ahead is not None
             answer = await self._ahead
@@ -140,7 +140,7 @@ class ScanPair:
 
     def _merge(self) -> None:
         a, b = self._a, self._b
-        while not (a.hungry or b.hungry or (a.exhausted and b.exhausted)):
+        while not (a.needs_page or b.needs_page or (a.exhausted and b.exhausted)):
             if a.exhausted:
                 self._take_extra(b.row())
                 continue

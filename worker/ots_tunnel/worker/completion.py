@@ -31,8 +31,8 @@ class Completion(enum.Enum):
     """How far a tunnel is, as seen by one of its clients."""
 
     OPEN = "there is something to read"
-    MINE = "every channel of this client, and every channel without a client, is done"
-    THEIRS = "as MINE, and a client whose id sorts first is there to take over the channels"
+    OWN_SHARE_DONE = "every channel of this client, and every channel without a client, is done"
+    OTHERS_FINISH = "as OWN_SHARE_DONE, and a client whose id sorts first is there to take over the channels"
     ALL = "every channel is done"
 
 
@@ -68,7 +68,7 @@ def completion(
     # Clients keep the channels they have read to the end time. If each waited for the channels of the others, none
     # would ever end; so all but the one whose id sorts first leave.
     leaves = client_id is not None and done and min(others) < client_id
-    return Completion.THEIRS if leaves else Completion.MINE
+    return Completion.OTHERS_FINISH if leaves else Completion.OWN_SHARE_DONE
 
 
 class CompletionWatch:
@@ -139,5 +139,5 @@ class CompletionWatch:
         if found is Completion.ALL and not before:
             fields = {"tunnel_id": context.settings.tunnel_id, "client_id": context.client_id}
             logger.info("every channel is done", extra={"action": LogAction.COMPLETED, **fields})
-        if found in (Completion.ALL, Completion.THEIRS):
+        if found in (Completion.ALL, Completion.OTHERS_FINISH):
             self._on_complete()
