@@ -71,3 +71,15 @@ def test_the_emulator_offers_the_controls_of_its_service() -> None:
 
     assert emulator.instances["demo"].partition_aims == {"t": 3}
     assert emulator.settings.page_rows == 9
+
+
+def test_the_emulator_offers_every_control_of_its_service() -> None:
+    emulator = Emulator()
+    controls = {name for name, value in vars(Service).items() if callable(value) and not name.startswith("_")}
+
+    assert "split" in controls
+    # `instance` finds the parts that a control changes; it changes nothing.
+    missing = {
+        name for name in controls - {"instance"} if getattr(emulator, name, None) != getattr(emulator.service, name)
+    }
+    assert missing == set()
