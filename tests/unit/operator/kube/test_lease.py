@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.kube import lease as lease_module
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import Kind
@@ -103,3 +104,29 @@ def test_a_lease_that_is_held_by_another_is_not_taken_while_it_is_renewed(server
         with candidate("second") as second:
             assert not second.leading.wait(1.3 * lease_module.LEASE_SECONDS)
             assert not first.lost.is_set()
+
+
+def test_without_access_to_the_cluster_there_is_no_leader(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def connect() -> OneLease:
+        raise ConfigError("no kubeconfig")
+
+    monkeypatch.setattr(lease_module.Kube, "connect", connect)
+    with candidate("first") as first:
+        assert first.lost.wait(10)
+        late: list[bool] = []
+        first.when_lost(lambda: late.append(True))  # the lease is lost already: called at once
+
+        assert late == [True]
+        assert not first.leading.is_set()
+    assert "no kubeconfig" in [entry.__dict__.get("error") for entry in caplog.records]
+
+
+def test_a_lease_that_cannot_be_released_is_logged(server: OneLease, caplog: pytest.LogCaptureFixture) -> None:
+    with candidate("first") as first:
+        assert first.leading.wait(10)
+        server.answers = False
+        first.stop()
+
+    assert "the lease could not be released" in caplog.messages
