@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 
 from ots_tunnel.errors import CodecError
@@ -113,12 +116,67 @@ def test_when_another_request_may_follow(line: bytes, version: bytes, reuse: boo
         HEAD + CHUNKED + b"1\r\nabc",
         HEAD + CHUNKED + b"0\r\n\r\nmore",
         HEAD + CHUNKED + b"1" * 2000,
+        HEAD + CHUNKED + b"1\na\r\n",
+        HEAD + CHUNKED + b"1\r\na\rb",
         b"HTTP/1.1 200 OK\r\n" + b"a" * HEAD_LIMIT,
     ],
 )
 def test_a_malformed_answer_is_refused(message: bytes) -> None:
     with pytest.raises(CodecError):
         read(message)
+
+
+@pytest.mark.parametrize(
+    ("begin", "line"),
+    [(HEAD + CHUNKED + b"0\r\n", b"a: b\r\n"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n")],
+    ids=["trailers", "heads before the answer's own"],
+)
+def test_lines_around_an_answer_do_not_go_on_without_end(begin: bytes, line: bytes) -> None:
+    with pytest.raises(CodecError, match="longer than 65536 bytes"):
+        read(begin + line * (HEAD_LIMIT // len(line) + 1))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        HEAD + b"Content-Length: 101\r\n\r\n",
+        HEAD + b"\r\n" + b"a" * 101,
+        HEAD + CHUNKED + b"65\r\n",
+        HEAD + CHUNKED + b"64\r\n" + b"a" * 100 + b"\r\n1\r\n",
+    ],
+    ids=["announced", "until the end of the connection", "one chunk", "several chunks"],
+)
+def test_an_answer_has_a_maximum_size(message: bytes) -> None:
+    with pytest.raises(CodecError, match=r"an answer of 101 bytes or more; allowed are 100"):
+        AnswerReader(limit=100).feed(message)
+
+
+def test_an_answer_may_be_as_large_as_the_limit() -> None:
+    assert AnswerReader(limit=100).feed(HEAD + CHUNKED + b"64\r\n" + b"a" * 100 + b"\r\n0\r\n\r\n") is not None
+    assert AnswerReader(limit=100).feed(HEAD + b"Content-Length: 100\r\n\r\n" + b"a" * 100) is not None
+
+
+def one_large_chunk(units: int) -> list[bytes]:
+    return [b"%x\r\n" % (units << 20), *[bytes(1 << 14)] * (units << 6)]
+
+
+def many_small_chunks(units: int) -> list[bytes]:
+    return [b"1\r\nx\r\n" * (units << 12)]
+
+
+@pytest.mark.parametrize("pieces", [one_large_chunk, many_small_chunks])
+def test_the_time_for_chunks_grows_with_their_bytes_alone(pieces: Callable[[int], list[bytes]]) -> None:
+    def seconds(units: int) -> float:
+        answer, reader = pieces(units), AnswerReader()
+        reader.feed(HEAD + CHUNKED)
+        began = time.process_time()
+        for piece in answer:
+            reader.feed(piece)
+        return time.process_time() - began
+
+    single, eightfold = (min(seconds(units) for _ in range(3)) for units in (2, 16))
+
+    assert eightfold < 32 * single, "eight times the bytes take eight times the time, not sixty-four times"
 
 
 def test_headers_that_repeat_are_one() -> None:

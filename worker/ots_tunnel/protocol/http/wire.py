@@ -1,6 +1,7 @@
 """HTTP/1.1 as bytes, as far as a client of one endpoint needs it; without input or output.
 
-A request has a body of known length. An answer has a Content-Length, is chunked, or ends with the connection.
+A request has a body of known length. An answer has a Content-Length, is chunked, or ends with the connection. Every
+byte of an answer is looked at once, however it is cut into pieces, and an answer has a maximum size.
 Source: RFC 9112, sections 4 to 7 and 9.
 """
 
@@ -16,6 +17,9 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 #: Most bytes of a status line with all headers, and of the line with one chunk's size; own choice.
 HEAD_LIMIT = 64 << 10
 CHUNK_LINE_LIMIT = 1 << 10
+#: Most bytes of the body of an answer; own choice. The service keeps pages at 4 MiB; a page of existing rows may be
+#: larger, because it holds at least one row. More than this is no answer of the service, and would take the memory.
+ANSWER_LIMIT = 64 << 20
 _END = b"\r\n\r\n"
 #: Line breaks in the head of a request besides those of the caller's headers: request line, Host, Accept, Content-Type,
 #: Content-Length and the empty line.
@@ -49,12 +53,31 @@ class AnswerReader:
     """Reads one answer from pieces of bytes.
 
     `may_reuse` is valid once the answer is complete: whether the connection can carry another request.
+
+    Args:
+        limit: most bytes of the answer's body.
     """
 
-    __slots__ = ("_chunks", "_head", "_headers", "_left", "_pieces", "_status", "may_reuse")
+    __slots__ = (
+        "_chunks",
+        "_early",
+        "_head",
+        "_headers",
+        "_left",
+        "_limit",
+        "_pieces",
+        "_size",
+        "_status",
+        "may_reuse",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = ANSWER_LIMIT) -> None:
+        self._limit = limit
         self._head = b""
+        #: Bytes of the heads that precede the answer's own, with status 1xx.
+        self._early = 0
+        #: Bytes of a body that ends with the connection.
+        self._size = 0
         self._status = 0
         self._headers: Mapping[str, str] = {}
         self._pieces: list[bytes] = []
@@ -67,7 +90,7 @@ class AnswerReader:
         """The answer once it is complete; None before.
 
         Raises:
-            CodecError: the bytes are not an HTTP answer, or more bytes follow it.
+            CodecError: the bytes are not an HTTP answer, the answer is too large, or more bytes follow it.
         """
         if not self._status:
             data = self._head + data if self._head else data
@@ -76,10 +99,12 @@ class AnswerReader:
                 return None
             data = rest
         if self._chunks is not None:
-            return self._answer(b"".join(self._chunks.pieces)) if self._chunks.feed(data) else None
+            return self._answer(bytes(self._chunks.body)) if self._chunks.feed(data) else None
         if data:
             self._pieces.append(data)
         if self._left is None:
+            self._size += len(data)
+            check_size(self._size, self._limit)
             return None
         self._left -= len(data)
         if self._left > 0:
@@ -97,20 +122,22 @@ class AnswerReader:
 
     def _read_head(self, data: bytes) -> bytes | None:
         """The bytes after the head; None while the head is incomplete."""
+        begin = 0
         while True:
-            end = data.find(_END)
+            end = data.find(_END, begin)
+            if (len(data) if end < 0 else end) - begin + self._early > HEAD_LIMIT:
+                raise CodecError(f"the head of an answer is longer than {HEAD_LIMIT} bytes")
             if end < 0:
-                if len(data) > HEAD_LIMIT:
-                    raise CodecError(f"the head of an answer is longer than {HEAD_LIMIT} bytes")
-                self._head = data
+                self._head = data[begin:]
                 return None
-            version, status, headers = parse_head(data[:end])
-            data = data[end + len(_END) :]
+            version, status, headers = parse_head(data[begin:end])
+            begin, size = end + len(_END), end + len(_END) - begin
             if status >= 200:
-                break  # 1xx precede the answer
+                break
+            self._early += size  # 1xx precede the answer
         self._status, self._headers = status, headers
         self._begin_body(version)
-        return data
+        return data[begin:]
 
     def _begin_body(self, version: bytes) -> None:
         connection = self._headers.get("connection")
@@ -122,59 +149,96 @@ class AnswerReader:
         if coding is not None:
             if coding.lower() != "chunked":
                 raise CodecError(f"transfer-encoding {coding[:40]!r}: chunked is allowed")
-            self._chunks = _Chunks()
+            self._chunks = _Chunks(self._limit)
         elif length is not None:
             if not (length.isascii() and length.isdigit()):
                 raise CodecError(f"content-length {length[:40]!r} is not a number")
             self._left = int(length)
+            check_size(self._left, self._limit)
         else:
             self._left = None
             self.may_reuse = False
 
 
 class _Chunks:
-    """A chunked body; its trailers are ignored."""
+    """A chunked body; its trailers are ignored.
 
-    __slots__ = ("_data", "_in_trailers", "pieces")
+    Every call takes the bytes apart in this order: the rest of a chunk, the line break behind it, then the line with
+    the size of the next chunk. A line that is not complete is kept for the next call.
+    """
 
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self._data = b""
+    __slots__ = ("_in_trailers", "_left", "_limit", "_line", "_trailers", "body")
+
+    def __init__(self, limit: int) -> None:
+        self.body = bytearray()
+        self._limit = limit
+        #: Missing bytes of the present chunk with its line break; 0 between chunks.
+        self._left = 0
+        self._line = b""
         self._in_trailers = False
+        self._trailers = 0
 
     def feed(self, data: bytes) -> bool:
         """Whether the body is complete."""
-        self._data += data
+        at = 0
         while True:
-            end = self._data.find(b"\r\n")
+            if self._left:
+                at += self._take(data, at)
+                if self._left:
+                    return False
+            end = data.find(b"\n", at)
+            line = self._line + (data[at:] if end < 0 else data[at : end + 1])
+            if len(line) > CHUNK_LINE_LIMIT:
+                raise CodecError(
+                    f"the size of a chunk is missing, or a trailer is longer than {CHUNK_LINE_LIMIT} bytes"
+                )
             if end < 0:
-                if len(self._data) > CHUNK_LINE_LIMIT:
-                    raise CodecError("the size of a chunk is missing")
+                self._line = line
                 return False
-            if self._in_trailers:
-                self._data = self._data[end + 2 :]
-                if end == 0:
-                    if self._data:
-                        raise CodecError(f"an answer is followed by {len(self._data)} bytes")
-                    return True
-                continue
-            size = _chunk_size(self._data[:end])
-            if size == 0:
-                self._in_trailers = True
-                self._data = self._data[end + 2 :]
-                continue
-            begin = end + 2
-            if len(self._data) < begin + size + 2:
-                return False
-            if self._data[begin + size : begin + size + 2] != b"\r\n":
-                raise CodecError("a chunk is longer than its size")
-            self.pieces.append(self._data[begin : begin + size])
-            self._data = self._data[begin + size + 2 :]
+            at, self._line = end + 1, b""
+            if self._read_line(line):
+                if at < len(data):
+                    raise CodecError(f"an answer is followed by {len(data) - at} bytes")
+                return True
+
+    def _take(self, data: bytes, at: int) -> int:
+        """Take bytes of the present chunk and of the line break behind it; returns how many."""
+        count = min(self._left, len(data) - at)
+        of_chunk = min(count, max(0, self._left - 2))
+        self.body += memoryview(data)[at : at + of_chunk]
+        line_break, expected = data[at + of_chunk : at + count], b"\r\n"[max(0, 2 - self._left) :]
+        if not expected.startswith(line_break):
+            raise CodecError("a chunk is longer than its size")
+        self._left -= count
+        return count
+
+    def _read_line(self, line: bytes) -> bool:
+        """Read the line before a chunk, or a trailer; whether it is the last line of the body."""
+        if self._in_trailers:
+            self._trailers += len(line)
+            if self._trailers > HEAD_LIMIT:
+                raise CodecError(f"the trailers of an answer are longer than {HEAD_LIMIT} bytes")
+            return line == b"\r\n"
+        size = _chunk_size(line[:-2] if line.endswith(b"\r\n") else line)
+        check_size(len(self.body) + size, self._limit)
+        self._in_trailers = size == 0
+        self._left = size + 2 if size else 0
+        return False
+
+
+def check_size(size: int, limit: int = ANSWER_LIMIT) -> None:
+    """Check the size of an answer's body, bytes.
+
+    Raises:
+        CodecError: it is above the limit.
+    """
+    if size > limit:
+        raise CodecError(f"an answer of {size} bytes or more; allowed are {limit}")
 
 
 def _chunk_size(line: bytes) -> int:
     digits = line.partition(b";")[0].strip()
-    if not _HEX.fullmatch(digits):
+    if not _HEX.fullmatch(digits) or line.endswith(b"\n"):
         raise CodecError(f"{line[:40]!r} is not the size of a chunk")
     return int(digits, 16)
 
