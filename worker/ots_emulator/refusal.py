@@ -102,3 +102,8 @@ def tunnel_missing() -> Refusal:
 def tunnel_expired() -> Refusal:
     """Build the refusal of a tunnel whose log is gone."""
     return Refusal("OTSTunnelExpired", "[tunnelservice] tunnel expired: the incremental log is beyond its retention")
+
+
+def records_trimmed() -> Refusal:
+    """Build the refusal of a read whose records are gone, in the words of docs/protocol.md 1.10."""
+    return Refusal("OTSTunnelServerUnavailable", "OTSTrimmedDataAccess: the requested stream data is trimmed", 400)

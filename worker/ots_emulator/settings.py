@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,6 +11,19 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ots_emulator.refusal import parameter_invalid
+
+
+class AfterRetention(enum.StrEnum):
+    """What a stream channel does whose next records are beyond the retention; each may be what the service does."""
+
+    EXPIRE = "Expire"
+    """The tunnel expires: every call that needs the log is refused."""
+    OLDEST = "Oldest"
+    """A read goes on from the oldest record left, without an error."""
+    LATEST = "Latest"
+    """A read goes on from the log's end, without an error; records that are left are passed over as well."""
+    LATEST_AT_OPEN = "LatestAtOpen"
+    """A read is refused as trimmed; GetCheckpoint answers with a cursor at the log's end, without an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,9 @@ class Settings:
 
     idle_advance: bool = True
     """Whether a read that reaches the log's end moves the consume point to the time of the read."""
+
+    after_retention: AfterRetention = AfterRetention.EXPIRE
+    """What a channel does whose next records are beyond the retention: Expire, Oldest, Latest or LatestAtOpen."""
 
     tunnel_retention_hours: int = 168
     """Retention of a stream that CreateTunnel enables (docs/protocol.md 4.1)."""

@@ -99,6 +99,10 @@ class Tunnel(ApiModel):
     the tunnel must exist."""
     stream: StreamWindow | None = None
     """Part of the stream to deliver; absent means changes after the tunnel's creation, without end. Immutable."""
+    on_possible_gap: Literal["Stop", "Continue"] = "Stop"
+    """What the workers do where changes may be missing because they were not read within the stream's retention. Stop:
+    they read nothing more. Continue: they warn and go on. Only a copy from the beginning brings the missing changes
+    back."""
 
 
 class Source(ApiModel):

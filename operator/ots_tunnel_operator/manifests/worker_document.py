@@ -35,6 +35,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
             "tunnel_name": source.tunnel.name,
             "tunnel_id": tunnel_id,
             "end_time": stream.end_time if stream else None,
+            "on_possible_gap": source.tunnel.on_possible_gap,
         },
         "sink": {"stdout": {}},
         "client": {

@@ -11,7 +11,7 @@ from ots_emulator.pages import Body
 from ots_emulator.refusal import client_gone
 from ots_emulator.tables.table import Table
 from ots_emulator.tunnels.channel import TunnelChannel
-from ots_emulator.tunnels.delivery import PageReader, expire_by_clock, record_checkpoint
+from ots_emulator.tunnels.delivery import PageReader, expire_by_clock, opening_token, record_checkpoint
 from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId, StreamConfig, Token, TunnelType
 from ots_tunnel.protocol import tunnel_pb2 as pb
@@ -58,7 +58,7 @@ def describe_tunnel(call: Call, request: pb.DescribeTunnelRequest) -> bytes:
 def _info(call: Call, tunnel: Tunnel) -> pb.TunnelInfo:
     table = call.instance.tables.get(tunnel.table_name)
     if table is not None:
-        expire_by_clock(tunnel, table, call.now_us)
+        expire_by_clock(tunnel, table, call.settings, call.now_us)
     config = tunnel.config
     log = table.log if table is not None else None
     return pb.TunnelInfo(
@@ -98,7 +98,7 @@ def connect(call: Call, request: pb.ConnectRequest) -> bytes:
     config = request.client_config
     timeout = float(config.timeout) if config.timeout > 0 else call.settings.client_timeout
     tunnel = call.instance.tunnel(request.tunnel_id)
-    expire_by_clock(tunnel, _table(call, tunnel), call.now_us)
+    expire_by_clock(tunnel, _table(call, tunnel), call.settings, call.now_us)
     client = tunnel.connect(config.client_tag, timeout, call.now)
     return pb.ConnectResponse(client_id=client.id).SerializeToString()
 
@@ -131,8 +131,9 @@ def shutdown(call: Call, request: pb.ShutdownRequest) -> bytes:
 
 def get_checkpoint(call: Call, request: pb.GetCheckpointRequest) -> bytes:
     """Return the cursor of a channel."""
-    _, channel = _channel(call, request)
-    return pb.GetCheckpointResponse(checkpoint=channel.token, sequence_number=channel.sequence).SerializeToString()
+    tunnel, channel = _channel(call, request)
+    token = opening_token(channel, _table(call, tunnel), call.settings, call.now_us)
+    return pb.GetCheckpointResponse(checkpoint=token, sequence_number=channel.sequence).SerializeToString()
 
 
 def read_records(call: Call, request: pb.ReadRecordsRequest) -> Body:

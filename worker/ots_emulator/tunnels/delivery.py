@@ -3,8 +3,9 @@
 Theory of operation
 -------------------
 Parts. `base_channels` and `stream_channels` make the channels of a new tunnel. `PageReader` reads one page for one
-call. `record_checkpoint` moves rows and consume point of a channel. `expire_by_clock` expires a tunnel whose log is
-gone. Reading changes nothing, so a client may read the same token again and gets the same records.
+call. `record_checkpoint` moves rows and consume point of a channel. `opening_token` answers GetCheckpoint.
+`expire_by_clock` expires a tunnel whose log is gone. Reading changes nothing, so a client may read the same token again
+and gets the same records.
 
 Base channels. The table is cut at quantiles of its keys into slices of `Settings.base_split_bytes`, at least as many as
 it has partitions. A page holds the rows that exist at the time of the read, not of the tunnel's creation. The next
@@ -24,6 +25,9 @@ last record, or the time of the read where the page reached the log's end (case 
 checkpoint moves the consume point to the time in its token. A checkpoint of ``finished`` moves it to the time at which
 the partition was closed, or to the end time.
 
+Records beyond the retention. What happens to a channel whose next record is gone is a setting, because the service's
+documents name several ways (`settings.AfterRetention`, docs/protocol.md 4.8).
+
 Finished pages are cached under everything they depend on: the table's revision for base pages, the positions in the
 log for stream pages, which never change.
 
@@ -37,12 +41,12 @@ Source: docs/protocol.md 2.4, 4.1, 4.6, 4.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ots_emulator.pages import Body, PageCache
-from ots_emulator.refusal import parameter_invalid, tunnel_expired
-from ots_emulator.settings import Settings
+from ots_emulator.refusal import parameter_invalid, records_trimmed, tunnel_expired
+from ots_emulator.settings import AfterRetention, Settings
 from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, Key
 from ots_emulator.tables.partition import Partition
@@ -154,14 +158,11 @@ class PageReader:
     def _stream_page(self, partition: Partition, token: Token) -> Body:
         tunnel, settings, now_us = self.tunnel, self.settings, self.now_us
         cursor = _stream_cursor(token, partition)
-        log = self.table.log
-        if log is None or partition.id not in log.partitions:
-            raise tunnel_expired()
-        log.expire(now_us)
+        log = self._log_of(partition)
+        if log is None:
+            return _page([], FINISHED, may_more=False)
         if cursor.position < log.first_position(partition, now_us):
-            # The entries are beyond the retention, so the tunnel can never continue (docs/protocol.md 4.8).
-            tunnel.expired = True
-            raise tunnel_expired()
+            cursor = self._after_retention(cursor, partition, log)
         end_us = _end_us(tunnel)
         # Entries between two positions never change, and partition ids are unique.
         name = (partition.id, cursor.position, cursor.rows, end_us, settings.page_rows, settings.page_bytes)
@@ -185,28 +186,75 @@ class PageReader:
             self.pages.put(name, body, settings.page_cache_bytes)
         return body
 
+    def _log_of(self, partition: Partition) -> ChangeLog | None:
+        """The log of a partition; None where it ended beyond the retention and the setting goes on without it."""
+        log = self.table.log
+        if log is not None:
+            log.expire(self.now_us)
+        if log is not None and partition.id in log.partitions:
+            return log
+        if log is not None and partition.closed_us is not None:
+            match self.settings.after_retention:
+                case AfterRetention.OLDEST | AfterRetention.LATEST:
+                    return None
+                case AfterRetention.LATEST_AT_OPEN:
+                    raise records_trimmed()
+        raise tunnel_expired()
+
+    def _after_retention(self, cursor: StreamCursor, partition: Partition, log: ChangeLog) -> StreamCursor:
+        """Where a read goes on whose next records are beyond the retention."""
+        match self.settings.after_retention:
+            case AfterRetention.OLDEST:
+                return replace(cursor, position=log.first_position(partition, self.now_us))
+            case AfterRetention.LATEST:
+                return replace(cursor, position=partition.end)
+            case AfterRetention.LATEST_AT_OPEN:
+                raise records_trimmed()
+        # The tunnel can never continue (docs/protocol.md 4.8).
+        self.tunnel.expired = True
+        raise tunnel_expired()
+
 
 def _page(records: list[bytes], next_token: Token, *, may_more: bool) -> Body:
     """Join encoded records to an answer."""
     return Body(b"".join((*records, page_tail(next_token, may_more=may_more))))
 
 
-def expire_by_clock(tunnel: Tunnel, table: Table, now_us: int) -> None:
-    """Expire a tunnel that has a checkpoint before the first retained entry (docs/protocol.md 4.8)."""
+def expire_by_clock(tunnel: Tunnel, table: Table, settings: Settings, now_us: int) -> None:
+    """Expire a tunnel that has a checkpoint before the first retained entry, if the setting says so."""
     log = table.log
-    if tunnel.expired or log is None:
+    if tunnel.expired or log is None or settings.after_retention is not AfterRetention.EXPIRE:
         return
     log.expire(now_us)
-    for channel in tunnel.channels.values():
-        if isinstance(channel.source, BaseSlice) or channel.token == FINISHED:
-            continue
-        if channel.status is ChannelStatus.TERMINATED:
-            continue
-        if channel.source.id not in log.partitions:
-            tunnel.expired = True
-        elif channel.source.entries or channel.source.base:
-            position = read_stream_token(channel.token, channel.source.id).position
-            tunnel.expired = tunnel.expired or position < log.first_position(channel.source, now_us)
+    tunnel.expired = any(
+        _is_trimmed(channel, log, now_us)
+        for channel in tunnel.channels.values()
+        if channel.status is not ChannelStatus.TERMINATED
+    )
+
+
+def opening_token(channel: TunnelChannel, table: Table, settings: Settings, now_us: int) -> Token:
+    """Return the cursor for GetCheckpoint; the stored one, unless the setting moves a trimmed one to the log's end."""
+    log, source = table.log, channel.source
+    if log is None or isinstance(source, BaseSlice) or settings.after_retention is not AfterRetention.LATEST_AT_OPEN:
+        return channel.token
+    log.expire(now_us)
+    if not _is_trimmed(channel, log, now_us):
+        return channel.token
+    if source.id not in log.partitions:
+        return FINISHED
+    rows = read_stream_token(channel.token, source.id).rows
+    return stream_token(source.id, StreamCursor(source.end, rows, now_us * 1000))
+
+
+def _is_trimmed(channel: TunnelChannel, log: ChangeLog, now_us: int) -> bool:
+    """Whether the next records of a channel's checkpoint are beyond the retention."""
+    if isinstance(channel.source, BaseSlice) or channel.token == FINISHED:
+        return False
+    if channel.source.id not in log.partitions:
+        return True
+    position = read_stream_token(channel.token, channel.source.id).position
+    return position < log.first_position(channel.source, now_us)
 
 
 def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table) -> None:

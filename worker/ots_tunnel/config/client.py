@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -28,6 +28,9 @@ class TunnelConfig(InstanceConfig):
     """Tunnel id; a worker never creates a tunnel."""
     end_time: datetime | None = None
     """The worker stops at this time and writes no later records; with a time zone. None: it never stops."""
+    on_possible_gap: Literal["Stop", "Continue"] = "Stop"
+    """What to do where changes may be missing, because they were not read within the stream's retention. Stop: end with
+    exit code 14. Continue: warn, count it, and go on."""
 
     @field_validator("end_time", mode="before")
     @classmethod
