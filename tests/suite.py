@@ -37,6 +37,8 @@ class Stage:
     folders: tuple[str, ...] = ()
     workers: int = 0
     timeout: int = 60
+    #: Whether an interrupted run goes on where it was.
+    is_resumed: bool = False
     #: Whether its tests measure coverage, their child processes included.
     is_measured: bool = False
     #: Additional environment variables of its commands.
@@ -111,7 +113,7 @@ API = Stage(
     is_measured=True,
 )
 E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="cluster and not long", timeout=600)
-LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600)
+LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600, is_resumed=True)
 
 #: The cluster comes before the tests, because some of them use its programs.
 SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, API, COVERAGE, E2E)
@@ -178,8 +180,13 @@ def _environment(stage: Stage) -> dict[str, str]:
 def _pytest(stage: Stage, report: Path) -> tuple[str, ...]:
     python = (sys.executable, "-m", "coverage", "run") if stage.is_measured else (sys.executable,)
     command = (*python, "-m", "pytest", "-q", "-m", stage.marks or "", "--junitxml", str(report))
+    resumed = ("-p", "tests.resume", "--resume", str(_record(stage))) if stage.is_resumed else ()
     parallel = ("-n", str(stage.workers), "--dist", "loadgroup") if stage.workers else ()
-    return (*command, "-o", f"timeout={stage.timeout}", *parallel, *stage.folders)
+    return (*command, "-o", f"timeout={stage.timeout}", *resumed, *parallel, *stage.folders)
+
+
+def _record(stage: Stage) -> Path:
+    return REPORTS / f"{stage.name}.passed"
 
 
 def _count(outcome: Outcome, report: Path) -> None:
@@ -196,6 +203,11 @@ def _count(outcome: Outcome, report: Path) -> None:
             outcome.skipped[skip.get("message", "no reason given")] += 1
         else:
             outcome.counts["passed"] += 1
+    if outcome.stage.is_resumed:
+        # what passed before the interruption counts as well
+        outcome.counts["passed"] = len(_record(outcome.stage).read_text().splitlines()) - 1
+        if outcome.status == 5 and outcome.counts["passed"]:
+            outcome.status = 0
     if not outcome.counts:  # a stage that selects nothing has lost its tests
         outcome.status = outcome.status or 5
 

@@ -1,0 +1,54 @@
+"""An interrupted run goes on; a changed file starts it again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.resume import ROOT, fingerprint
+
+TESTS = """
+import os
+def test_one(): pass
+def test_two(): assert os.environ["TWO"] == "passes"
+"""
+
+
+def run(folder: Path, two: str) -> str:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-p",
+        "tests.resume",
+        "--resume",
+        "passed",
+        "-p",
+        "no:cacheprovider",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TWO": two}
+    arguments = [*command, "--rootdir", str(folder), str(folder)]
+    return subprocess.run(
+        arguments, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    ).stdout
+
+
+def test_a_failed_test_runs_again_and_a_passed_one_does_not(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").write_text(TESTS)
+    assert "1 failed, 1 passed" in run(tmp_path, "fails")
+    again = run(tmp_path, "passes")
+    assert "resumed: 1 tests have passed before" in again
+    assert "1 passed, 1 deselected" in again
+
+
+def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "one.txt").write_text("1")
+    before = fingerprint(tmp_path)
+    (tmp_path / "one.txt").write_text("2")
+    changed = fingerprint(tmp_path)
+    (tmp_path / "two.txt").write_text("")
+    assert len({before, changed, fingerprint(tmp_path)}) == 3
