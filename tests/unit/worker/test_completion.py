@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -75,25 +75,29 @@ def test_before_the_stream_nothing_is_complete() -> None:
 
 @dataclass
 class Client:
-    """A client whose tunnel has one channel; it belongs to another client."""
+    """A client whose tunnel has one channel; it belongs to another client until it is terminated."""
 
     held: dict[ChannelId, Any] = field(default_factory=dict)
     calls: int = 0
     on_call: Any = None
+    status: ChannelStatus = S.OPEN
 
     async def describe_tunnel(self, *place: object) -> TunnelDescription:
         self.calls += 1
         if self.on_call is not None:
             self.on_call()
-        return tunnel(("a", S.OPEN, "other"))
+        return tunnel(("a", self.status, "other"))
 
     @asynccontextmanager
-    async def watched(self) -> AsyncIterator[tuple[Any, CompletionWatch]]:
+    async def watched(
+        self, *, exits: bool = False, on_complete: Callable[[], None] = lambda: None
+    ) -> AsyncIterator[tuple[Any, CompletionWatch]]:
         """The status of a worker without an end time, and its running watch."""
         status = SimpleNamespace(completed=False, is_ready=True)
-        settings = SimpleNamespace(interval=0.001, end_us=None, table="t", tunnel_name="t", tunnel_id="t")
+        names = {"table": "t", "tunnel_name": "t", "tunnel_id": "t"}
+        settings = SimpleNamespace(interval=0.001, end_us=None, exit_when_complete=exits, **names)
         context = SimpleNamespace(client=self, client_id=ClientId("me"), settings=settings, status=status)
-        watch = CompletionWatch(cast(Any, context), lambda: self.held, lambda: None)
+        watch = CompletionWatch(cast(Any, context), lambda: self.held, on_complete)
         task = asyncio.create_task(watch.run())
         try:
             yield status, watch
@@ -127,3 +131,12 @@ async def test_a_complete_tunnel_without_an_end_time_is_described_once() -> None
         await until(lambda: status.completed)
         await asyncio.sleep(0.02)
         assert client.calls == 1
+
+
+async def test_an_idle_worker_that_ends_with_the_tunnel_waits_for_the_channels_of_the_others() -> None:
+    client, ended = Client(), asyncio.Event()
+    async with client.watched(exits=True, on_complete=ended.set) as (status, _):
+        await until(lambda: status.completed)
+        assert not ended.is_set()
+        client.status = S.TERMINATED
+        await until(ended.is_set)

@@ -100,16 +100,17 @@ class CompletionWatch:
     async def run(self) -> None:
         """Check until the task is cancelled; a new client knows nothing.
 
-        A complete tunnel without an end time is not described any more. With an end time it is, because a channel of
-        another client may end without a worker.
+        A worker whose own share is done describes the tunnel further in two cases. With an end time a channel of
+        another client may end without a worker. A worker that is to end with the tunnel waits for the others.
         """
         settings, status = self._context.settings, self._context.status
+        goes_on = settings.end_us is not None or settings.exit_when_complete
         self.channel_gained()
         while True:
             await asyncio.sleep(settings.interval)
             if self._done() is None:
                 self.channel_gained()
-            elif settings.tunnel_name and status.is_ready and (settings.end_us is not None or not status.completed):
+            elif settings.tunnel_name and status.is_ready and (goes_on or not status.completed):
                 await self._check()
 
     async def _check(self) -> None:
