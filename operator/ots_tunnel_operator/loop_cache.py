@@ -54,6 +54,10 @@ class LoopCache:
     tunnel: Tunnel | None = None
     """The last description; None after a failure."""
     tunnel_time: float = 0.0
+    picture: frozenset[tuple[str, str, str]] = frozenset()
+    """Channels of the last description, with their states and owners."""
+    picture_time: float = 0.0
+    """Time of the first of the looks in a row that found this picture."""
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
     """Time of the last status write."""

@@ -120,6 +120,9 @@ class Tunnel:
 
     description: TunnelDescription
     checkpoints: Mapping[ChannelId, Checkpoint] | None = None
+    same_since: float | None = None
+    """Time of the first of the looks in a row that found the same channels with the same states and owners, by the
+    operator's clock; None is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,10 @@ class WorkerReport:
 
     client_id: str
     time: float
-    rows_per_second: float
-    busy_percent: int
+    rows_per_second: float | None
+    """None in the worker's first second."""
+    busy_percent: int | None
+    """None in the worker's first second."""
     hand_overs: int
     error: str | None
     completed: bool

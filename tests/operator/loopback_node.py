@@ -63,14 +63,28 @@ class LoopbackNode:
         """
         (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
         address = _free_address()
+        self._start(address)
+        status = {"status": _running(address)}
+        self._scene.kube.patch("Pod", self._scene.namespace, pod["metadata"]["name"], status, "status")
+
+    def restart(self) -> None:
+        """Kill the worker by SIGKILL and start its container again, as a kubelet does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(_STOP_SECONDS)
+        (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
+        address = pod["status"]["podIP"]
+        self._start(address)
+        status = {"status": _running(address, restarts=1)}
+        self._scene.kube.patch("Pod", self._scene.namespace, pod["metadata"]["name"], status, "status")
+
+    def _start(self, address: str) -> None:
         command = module("ots_tunnel", "run", "--config", str(self._document(address)))
-        with self._log.open("wb") as log:
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, env=inherited_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         self._scene.until(lambda: self._is_ready(address), "the worker is ready")
-        status = {"status": _running(address)}
-        self._scene.kube.patch("Pod", self._scene.namespace, pod["metadata"]["name"], status, "status")
 
     def _document(self, address: str) -> Path:
         config_map = self._scene.kube.get("ConfigMap", self._scene.namespace, names.config_name(self._name))
@@ -113,9 +127,9 @@ def _free_address() -> str:
     raise AddressTaken(f"port {names.WORKER_PORT} is not free on any loopback address")
 
 
-def _running(address: str) -> dict[str, Any]:
+def _running(address: str, restarts: int = 0) -> dict[str, Any]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    container = {"name": names.WORKER_CONTAINER, "image": "worker:test", "imageID": "", "restartCount": 0}
+    container = {"name": names.WORKER_CONTAINER, "image": "worker:test", "imageID": "", "restartCount": restarts}
     return {
         "phase": "Running",
         "podIP": address,

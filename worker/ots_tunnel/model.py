@@ -157,11 +157,15 @@ class ChannelInfo:
 
 @dataclass(frozen=True, slots=True)
 class TunnelDescription:
-    """A tunnel with its channels; `consume_point_ns` is that of the slowest stream channel."""
+    """A tunnel with its channels; `consume_point_ns` is that of the slowest stream channel.
+
+    `service_time` is the service's clock at the answer, Unix seconds; None if unknown.
+    """
 
     tunnel: TunnelInfo
     channels: tuple[ChannelInfo, ...]
     consume_point_ns: int
+    service_time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,18 @@ Completed is final: it takes the workers to 0, so it needs a proof. `is_complete
 
     1. the tunnel is unknown, or lists no channel yet   as recorded: what was completed stays so
     2. BaseData                                         every channel is TERMINATED
-    3. no end time, or a stage before ProcessStream     no
-    4. every channel is TERMINATED, or it is recorded   yes
-    5. the end time has passed                          the workers are settled and every channel is proven
+    3. no end time                                      no
+    4. completion is recorded                           yes
+    5. the end time has not passed, by service time;    no
+       or a stage before ProcessStream;
+       or no Stream channel is listed
+    6. every channel is TERMINATED                      yes
+    7. otherwise                                        the workers are settled and every channel is proven
 
-A stream with an end time stays open on the service: its workers stop reading and keep their channels. Case 5 therefore
+The end time is compared with the service's clock in the answer that brought the description. The operator's own clock
+decides nothing.
+
+A stream with an end time stays open on the service: its workers stop reading and keep their channels. Case 7 therefore
 compares one description with the reports of the workers.
 
 The workers are settled when no pod is missing, new or leaving:
@@ -26,17 +33,20 @@ have looked before a channel moved.
 A channel is proven in one of three ways:
 
     - It is TERMINATED.
-    - It has an owner, and that worker reports the channel with `endReached`. A consume point in this report is at the
-      end time or later. The consume point of the description is not compared: the page with the boundary is never
-      checkpointed, so that one may stay before the end time.
-    - It is WAIT without an owner, and at least one channel has been proven by its owner: it is the child of a channel
-      that stopped at the end time. The workers' `completed` includes that it still waits two heartbeats after their own
-      channels were done, so that the child of a TERMINATED channel, which the service opens, is not taken for one.
+    - It has an owner, and that worker holds the channel and reports it with `endReached`. No figure of this report
+      contradicts it: its consume point is at the end time or later, its lag is 0, where they are known. The consume
+      point of the description is not compared: the page with the boundary is never checkpointed, so that one may stay
+      before the end time.
+    - It is WAIT without an owner, at least one channel has been proven by its owner, and all looks of the last two
+      heartbeat intervals found the same channels with the same states and owners (`Tunnel.same_since`). It is then the
+      child of a channel that stopped at the end time. The child of a TERMINATED channel is given to a worker within a
+      heartbeat, which ends the sameness. The workers' own wait is no proof: a worker that did not hold the parent may
+      have looked often enough before the parent ended.
 
 Every other channel without an owner is moving, and refutes completion.
 
-The description is taken after the reports (`reports_completion` keeps the observer from reusing an older one), so
-that no channel moves to a new owner unnoticed. If one did, the new owner's report does not list it as done.
+The description is taken after the reports (`awaits_proof` keeps the observer from reusing an older one), so that no
+channel moves to a new owner unnoticed. If one did, the new owner's report does not list it as done.
 
 Example: pod-1 and pod-2 have both reached the end time. pod-2 is replaced by pod-3, which connects as a new client.
 The description lists c1 (pod-1) and c2 (pod-2): pod-2 reports no more, so the answer is no. A minute later the service
@@ -48,39 +58,36 @@ from __future__ import annotations
 
 import math
 
-from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, TunnelDescription
-from ots_tunnel_operator.assess.lag import is_initialised
+from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
+from ots_tunnel_operator.assess.lag import HELD, is_initialised
 from ots_tunnel_operator.world import Pod, Tunnel, WorkerChannel, World
 
 #: Seconds by which a time in a report may be early: workers cut their times to milliseconds.
 REPORT_PRECISION = 0.001
+#: Heartbeat intervals within which the service gives out a channel that can be read.
+SETTLING_HEARTBEATS = 2
 
 
 def is_completed(world: World) -> bool:
     """Whether a tunnel with an end has delivered everything; the cases are those of the module's description."""
-    spec = world.resource.spec
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return was_completed(world)
     description = world.tunnel.description
     ended = all(channel.status is ChannelStatus.TERMINATED for channel in description.channels)
-    if spec.wire_type == "BaseData":
+    if world.resource.spec.wire_type == "BaseData":
         return ended
-    if math.isinf(_end_time(world)) or description.tunnel.stage != Stage.STREAM:
+    if not _has_end(world):
         return False
-    if ended or was_completed(world):
+    if was_completed(world):
         return True
-    return end_has_passed(world) and _is_settled(world) and _is_proven(world, description)
+    if not _end_has_passed(world, description) or not _is_streaming(description):
+        return False
+    return ended or (_is_settled(world) and _is_proven(world, world.tunnel))
 
 
-def end_has_passed(world: World) -> bool:
-    """Whether the object has an end time, and it has passed."""
-    return world.now > _end_time(world)
-
-
-def _end_time(world: World) -> float:
-    """The end time, seconds since 1970; infinite without one."""
-    window = world.resource.spec.source.tunnel.stream
-    return math.inf if window is None or window.end_time is None else window.end_time.timestamp()
+def awaits_proof(world: World) -> bool:
+    """Whether a description taken now could prove completion: there is an end, and every worker reports completed."""
+    return _has_end(world) and not was_completed(world) and _all_report_completed(world)
 
 
 def was_completed(world: World) -> bool:
@@ -89,7 +96,27 @@ def was_completed(world: World) -> bool:
     return any(item.get("type") == "Completed" and item.get("status") == "True" for item in conditions)
 
 
-def reports_completion(world: World) -> bool:
+def _end_time(world: World) -> float:
+    """The end time, seconds since 1970; infinite without one."""
+    window = world.resource.spec.source.tunnel.stream
+    return math.inf if window is None or window.end_time is None else window.end_time.timestamp()
+
+
+def _has_end(world: World) -> bool:
+    return math.isfinite(_end_time(world))
+
+
+def _end_has_passed(world: World, description: TunnelDescription) -> bool:
+    return description.service_time is not None and description.service_time > _end_time(world)
+
+
+def _is_streaming(description: TunnelDescription) -> bool:
+    """Whether the base phase is over and the channels of the stream are listed."""
+    found = any(channel.channel_type == ChannelType.STREAM for channel in description.channels)
+    return found and description.tunnel.stage == Stage.STREAM
+
+
+def _all_report_completed(world: World) -> bool:
     """Whether there are workers and each of them reports completed."""
     pods = _alive(world)
     return bool(pods) and all(pod.report is not None and pod.report.completed for pod in pods)
@@ -102,7 +129,7 @@ def _alive(world: World) -> tuple[Pod, ...]:
 def _is_settled(world: World) -> bool:
     """Whether exactly the wanted workers exist, and each reports completed."""
     pods, found = _alive(world), world.deployment
-    if found is None or any(pod.deleting for pod in pods) or not reports_completion(world):
+    if found is None or any(pod.deleting for pod in pods) or not _all_report_completed(world):
         return False
     spec, status = found.get("spec") or {}, found.get("status") or {}
     if int(status.get("observedGeneration") or 0) < int(found["metadata"].get("generation") or 0):
@@ -111,11 +138,11 @@ def _is_settled(world: World) -> bool:
     return counts == {world.resource.spec.replicas} == {len(pods)}
 
 
-def _is_proven(world: World, description: TunnelDescription) -> bool:
-    """Whether every channel is TERMINATED, done by its owner, or the child of one that is."""
+def _is_proven(world: World, tunnel: Tunnel) -> bool:
+    """Whether every channel is TERMINATED, done by its owner, or the child of one that stopped."""
     reports = {pod.report.client_id: pod.report for pod in _alive(world) if pod.report is not None}
     done, children = 0, 0
-    for channel in description.channels:
+    for channel in tunnel.description.channels:
         if channel.status is ChannelStatus.TERMINATED:
             continue
         if channel.status is ChannelStatus.WAIT and not channel.client_id:
@@ -125,12 +152,18 @@ def _is_proven(world: World, description: TunnelDescription) -> bool:
         if report is None or not _is_done(channel, report.channels, _end_time(world)):
             return False
         done += 1
-    return done > 0 or not children
+    return done > 0 and (not children or _has_settled(world, tunnel))
+
+
+def _has_settled(world: World, tunnel: Tunnel) -> bool:
+    interval = world.resource.spec.worker_settings.heartbeat_interval_seconds
+    return tunnel.same_since is not None and world.now - tunnel.same_since >= SETTLING_HEARTBEATS * interval
 
 
 def _is_done(channel: ChannelInfo, reported: tuple[WorkerChannel, ...], end: float) -> bool:
     for found in reported:
         if found.channel_id == channel.channel_id:
             point = found.consumed_up_to
-            return found.end_reached and (point is None or point >= end - REPORT_PRECISION)
+            is_late = (point is not None and point < end - REPORT_PRECISION) or bool(found.lag_seconds)
+            return found.end_reached and found.state in HELD and not is_late
     return False

@@ -62,8 +62,8 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
     return WorkerReport(
         client_id=str(document.get("clientId") or ""),
         time=parse_time(document.get("time")) or 0.0,
-        rows_per_second=float(document["rowsPerSecond"]),
-        busy_percent=int(document["busyPercent"]),
+        rows_per_second=None if (rate := document["rowsPerSecond"]) is None else float(rate),
+        busy_percent=None if (busy := document["busyPercent"]) is None else int(busy),
         hand_overs=int(document.get("handOvers") or 0),
         error=document.get("error") or None,
         completed=bool(document.get("completed")),

@@ -9,7 +9,7 @@ from typing import TypeVar
 from ots_tunnel.errors import ParameterInvalid, ResourceGone
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel_operator import names
-from ots_tunnel_operator.assess.completion import end_has_passed, reports_completion, was_completed
+from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, service_problem
@@ -41,6 +41,8 @@ class TunnelObserver:
             foreign = {owner: since + unseen for owner, since in cache.foreign_since.items()}
             return replace(world, tunnel=kept, foreign_since=foreign)
         cache.tunnel = None
+        # a look that fails ends the row: nobody knows what happened meanwhile
+        last_picture, cache.picture = cache.picture, frozenset()
         try:
             description = await self._description(world, instance)
         except CALL_ERRORS as error:
@@ -63,7 +65,8 @@ class TunnelObserver:
         except CALL_ERRORS as error:
             cache.source.forget()
             return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
-        cache.tunnel, cache.tunnel_time = Tunnel(description, checkpoints), world.now
+        cache.tunnel = Tunnel(description, checkpoints, _same_since(description, last_picture, world, cache))
+        cache.tunnel_time = world.now
         return replace(world, tunnel=cache.tunnel)
 
     def _kept_tunnel(self, world: World, cache: LoopCache) -> Tunnel | None:
@@ -80,7 +83,7 @@ class TunnelObserver:
             world.resource.undecided
             or kept.description.tunnel.tunnel_id != recorded
             or not is_initialised(kept.description)
-            or (end_has_passed(world) and reports_completion(world) and not was_completed(world))
+            or awaits_proof(world)
         ):
             return None
         starting = _needs_checkpoints(world) and resource.recorded_snapshot.get("tunnelId") != recorded
@@ -120,6 +123,18 @@ def _needs_checkpoints(world: World) -> bool:
     if world.resource.undecided:
         return True
     return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
+
+
+def _same_since(
+    description: TunnelDescription, last: frozenset[tuple[str, str, str]], world: World, cache: LoopCache
+) -> float:
+    """Time of the first of the looks in a row that found the channels as they are now; `last` is the last look's."""
+    cache.picture = frozenset(
+        (str(channel.channel_id), channel.status.name, str(channel.client_id)) for channel in description.channels
+    )
+    if cache.picture != last:
+        cache.picture_time = world.now
+    return cache.picture_time
 
 
 def _foreign(description: TunnelDescription, world: World, cache: LoopCache) -> dict[str, float]:

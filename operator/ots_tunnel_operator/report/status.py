@@ -40,10 +40,10 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "selector": names.selector_text(world.resource.name),
         "tunnel": _tunnel(world),
         "destination": dict(world.resource.recorded_destination) or None,
-        "channels": _channels(world, pods),
+        "channels": _channels(world, plan, pods),
         "base": _base(world, assessment),
-        "lag": _lag(world, assessment),
-        "throughput": _throughput(world, pods),
+        "lag": None if plan.completed else _lag(world, assessment),
+        "throughput": _throughput(world, assessment, pods),
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "snapshot": _snapshot(world, assessment),
         "conditions": build(
@@ -85,7 +85,7 @@ def _tunnel(world: World) -> Status | None:
     return recorded or None
 
 
-def _channels(world: World, pods: tuple[Pod, ...]) -> Status | None:
+def _channels(world: World, plan: Plan, pods: tuple[Pod, ...]) -> Status | None:
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return None
     counts = count_channels(world.tunnel.description)
@@ -97,7 +97,8 @@ def _channels(world: World, pods: tuple[Pod, ...]) -> Status | None:
         "open": counts.open,
         "closing": counts.closing,
         "terminated": counts.terminated,
-        "unowned": counts.unowned,
+        # with everything delivered no channel waits to be read, whatever its state
+        "unowned": 0 if plan.completed else counts.unowned,
     }
     if owned:
         status |= {"minPerWorker": min(owned), "maxPerWorker": max(owned)}
@@ -154,13 +155,18 @@ def _lag(world: World, assessment: Assessment) -> Status | None:
     return status
 
 
-def _throughput(world: World, pods: tuple[Pod, ...]) -> Status | None:
-    """Rate of all workers, only if every ready one answered; rows as counted by the service."""
+def _throughput(world: World, assessment: Assessment, pods: tuple[Pod, ...]) -> Status | None:
+    """Rate of all workers, only if every one that could move rows has told its own; rows as counted by the service.
+
+    While Spark copies, nobody knows the rate: 0 would be the rate of workers that are not there.
+    """
     status: Status = {}
     reports = [pod.report for pod in pods if pod.ready]
-    if all(report is not None for report in reports) and (reports or not pods):
-        rate = sum(report.rows_per_second for report in reports if report is not None)
-        status["rowsPerSecond"] = round_figure(rate)
+    rates = [report.rows_per_second for report in reports if report is not None]
+    known = [rate for rate in rates if rate is not None]
+    is_known = len(known) == len(reports) and (bool(reports) or not pods)
+    if is_known and assessment.snapshot.state is SnapshotState.NOT_NEEDED:
+        status["rowsPerSecond"] = round_figure(sum(known))
     if isinstance(world.tunnel, Tunnel) and is_initialised(world.tunnel.description):
         status["rowsTotal"] = sum(channel.rows for channel in world.tunnel.description.channels)
     return status or None
@@ -179,7 +185,8 @@ def _worker(pod: Pod) -> Status:
     if report.client_id:
         status["clientId"] = report.client_id
     status["channels"] = _held(pod)
-    status["busyPercent"] = min(100, round(report.busy_percent, -1))
+    if report.busy_percent is not None:
+        status["busyPercent"] = min(100, round(report.busy_percent, -1))
     if lags:
         status["lagSeconds"] = round_lag(max(seconds or 0 for seconds in lags))
     return status

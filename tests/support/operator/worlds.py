@@ -86,6 +86,7 @@ def description(
     stage: str = Stage.STREAM,
     kind: TunnelType = TunnelType.BaseAndStream,
     stream: StreamConfig | None = None,
+    service_time: float | None = NOW,
     **changes: Any,
 ) -> TunnelDescription:
     info = TunnelInfo(
@@ -100,7 +101,7 @@ def description(
         create_time_ns=int((NOW - 900) * 1e9),
         stream_config=stream,
     )
-    return TunnelDescription(replace(info, **changes), channels, 0)
+    return TunnelDescription(replace(info, **changes), channels, 0, service_time)
 
 
 def report_channel(name: str, **changes: Any) -> WorkerChannel:

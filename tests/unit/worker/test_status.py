@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import time
 
 from prometheus_client import generate_latest
@@ -13,8 +14,11 @@ from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.status import ChannelView, Rate, StatusCollector, WorkerStatus
 
 
-def status() -> WorkerStatus:
-    made = WorkerStatus("tid", "uid-pod", WorkerMetrics("orders", "count"), wall=lambda: 1_700_000_100.0)
+def status(age: float = 0.0) -> WorkerStatus:
+    """The status of a worker that started `age` seconds ago."""
+    times = itertools.chain((0.0, 0.0), itertools.repeat(age))
+    metrics = WorkerMetrics("orders", "count")
+    made = WorkerStatus("tid", "uid-pod", metrics, wall=lambda: 1_700_000_100.0, clock=lambda: next(times))
     stream = ChannelProgress(
         ChannelId("s"),
         ChannelType.STREAM,
@@ -42,8 +46,8 @@ def test_the_document_is_what_the_operator_reads() -> None:
         "time": "2023-11-14T22:15:00.000Z",
         "rowsTotal": 0,
         "bytesTotal": 0,
-        "rowsPerSecond": 0.0,
-        "busyPercent": 0,
+        "rowsPerSecond": None,
+        "busyPercent": None,
         "handOvers": 0,
         "lastHeartbeatTime": None,
         "draining": False,
@@ -92,7 +96,7 @@ def test_rates_are_of_the_last_seconds_also_without_readers() -> None:
 
 
 def test_metric_names_and_labels_are_an_interface() -> None:
-    made = status()
+    made = status(age=10.0)
     metrics = made.metrics
     metrics.registry.register(StatusCollector(made))
     metrics.confirmed(ChannelType.STREAM, {Action.PUT: 1}, 10)
@@ -137,7 +141,7 @@ def test_metric_names_and_labels_are_an_interface() -> None:
 def test_a_rate_is_the_mean_over_its_window() -> None:
     now, rows = [0.0], [0.0]
     rate = Rate(lambda: rows[0], lambda: now[0])
-    assert rate.sample() == 0.0
+    assert rate.sample() is None
 
     for _ in range(100):
         now[0] += 1

@@ -142,8 +142,8 @@ class TunnelClient:
             ParameterInvalid: the tunnel does not exist.
         """
         message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
-        answer, _ = await self._call("DescribeTunnel", message)
-        return messages.description_from_wire(answer)
+        answer, response = await self._call("DescribeTunnel", message)
+        return messages.description_from_wire(answer, service_time(response))
 
     async def connect(self, tunnel_id: TunnelId, timeout_s: int, tag: str) -> ClientId:
         """Register a client, which the service forgets after `timeout_s` seconds without a heartbeat."""
@@ -268,7 +268,8 @@ class SyncTunnelClient:
     def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
         """See `TunnelClient.describe_tunnel`."""
         message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
-        return messages.description_from_wire(self._call("DescribeTunnel", message))
+        answer, response = self._caller.call(TUNNEL_OPERATIONS["DescribeTunnel"], message, retry=CALL_RETRY)
+        return messages.description_from_wire(answer, service_time(response))
 
     def close(self) -> None:
         """Close the transport."""

@@ -113,8 +113,10 @@ def _channel_status(text: str) -> ChannelStatus:
         raise CodecError(f"channel status {text!r}, known are {', '.join(ChannelStatus.__members__)}") from None
 
 
-def description_from_wire(message: tunnel_pb2.DescribeTunnelResponse) -> TunnelDescription:
-    """A tunnel with its channels.
+def description_from_wire(
+    message: tunnel_pb2.DescribeTunnelResponse, service_time: float | None = None
+) -> TunnelDescription:
+    """A tunnel with its channels; `service_time` is that of the answer.
 
     Raises:
         CodecError: an unknown type or status.
@@ -123,6 +125,7 @@ def description_from_wire(message: tunnel_pb2.DescribeTunnelResponse) -> TunnelD
         tunnel=tunnel_info_from_wire(message.tunnel),
         channels=tuple(channel_info_from_wire(channel) for channel in message.channels),
         consume_point_ns=message.tunnel_rpo,
+        service_time=service_time,
     )
 
 

@@ -226,7 +226,7 @@ class ReplicationJob:
 
     def _read_status(self, meter: ReplicationMeter, worker: TunnelWorker) -> None:
         document = worker.status.document()
-        meter.rows, meter.rows_per_second = document["rowsTotal"], document["rowsPerSecond"]
+        meter.rows, meter.rows_per_second = document["rowsTotal"], document["rowsPerSecond"] or 0.0
         lags = [
             lag
             for view in worker.status.channels.values()

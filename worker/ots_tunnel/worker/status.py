@@ -43,15 +43,15 @@ class Rate:
         self._clock = clock
         self._samples: deque[tuple[float, float]] = deque([(clock(), read())])
 
-    def sample(self) -> float:
-        """Take a sample and return the rate; 0 in the first second."""
+    def sample(self) -> float | None:
+        """Take a sample and return the rate; None in the first second, when it is unknown."""
         now, value = self._clock(), self._read()
         if now - self._samples[-1][0] >= 1:
             self._samples.append((now, value))
         while len(self._samples) > 2 and now - self._samples[1][0] >= WINDOW:
             self._samples.popleft()
         since, base = self._samples[0]
-        return (value - base) / (now - since) if now - since >= 1 else 0.0
+        return (value - base) / (now - since) if now - since >= 1 else None
 
 
 class WorkerStatus:
@@ -102,13 +102,14 @@ class WorkerStatus:
         self._rows.sample()
         self._busy.sample()
 
-    def busy_ratio(self) -> float:
-        """Share of the last seconds in which a sink was writing, 0 to 1."""
-        return min(1.0, self._busy.sample())
+    def busy_ratio(self) -> float | None:
+        """Share of the last seconds in which a sink was writing, 0 to 1; None while unknown."""
+        share = self._busy.sample()
+        return None if share is None else min(1.0, share)
 
     def document(self) -> dict[str, Any]:
         """The answer of `/channels`."""
-        now = self.wall()
+        now, rate, busy = self.wall(), self._rows.sample(), self.busy_ratio()
         return {
             "tunnelId": self.tunnel_id,
             "state": self.state.value,
@@ -117,8 +118,8 @@ class WorkerStatus:
             "time": iso_time(now),
             "rowsTotal": self.metrics.rows_total,
             "bytesTotal": self.metrics.bytes_total,
-            "rowsPerSecond": round(self._rows.sample(), 1),
-            "busyPercent": round(100 * self.busy_ratio()),
+            "rowsPerSecond": None if rate is None else round(rate, 1),
+            "busyPercent": None if busy is None else round(100 * busy),
             "handOvers": self.hand_overs,
             "lastHeartbeatTime": iso_time(self.last_heartbeat),
             "draining": self.draining,
@@ -163,7 +164,9 @@ class StatusCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """All gauges of the worker."""
         status, tunnel = self._status, self._status.metrics.tunnel
-        yield _gauge("busy_ratio", "Share of time in which the sink was writing.", {(): status.busy_ratio()}, tunnel)
+        busy = status.busy_ratio()
+        shares: dict[tuple[str, ...], float] = {} if busy is None else {(): busy}
+        yield _gauge("busy_ratio", "Share of time in which the sink was writing.", shares, tunnel)
         held = status.budget.used_bytes if status.budget else 0
         yield _gauge("inflight_bytes", "Bytes reserved for reads or held until written.", {(): held}, tunnel)
         states: dict[tuple[str, ...], float] = {(state.name,): 0.0 for state in ChannelStatus}

@@ -37,7 +37,7 @@ def bounded(*channels: ChannelInfo, pods: tuple[Pod, ...] = (), end: float = END
     count = sum(found.is_alive for found in pods) or 1
     stream = {"source__tunnel__type": "Stream", "source__tunnel__stream": window}
     of = resource(recorded(**status), replicas=count, **stream)
-    tunnel = Tunnel(description(*channels, kind=TunnelType.Stream))
+    tunnel = Tunnel(description(*channels, kind=TunnelType.Stream), same_since=NOW - 20)
     return world(of, tunnel=tunnel, pods=pods, children=deployment(count))
 
 
@@ -79,6 +79,8 @@ def test_a_channel_of_a_client_that_does_not_report_is_not_done(owner: str) -> N
         (done("c2", end_reached=False),),
         (done("c2", consumed_up_to=END - 1),),
         (done("c3"),),
+        (done("c2", lag_seconds=65),),
+        (done("c2", state="CLOSE"),),
     ],
 )
 def test_each_channel_has_to_be_reported_done_by_its_owner(reported: tuple[WorkerChannel, ...]) -> None:
@@ -97,10 +99,14 @@ def test_a_channel_without_an_owner_is_moving(status: ChannelStatus) -> None:
     assert not is_completed(bounded(FIRST, channel("c2", status, client=""), pods=(ONE,)))
 
 
-def test_a_child_that_waits_needs_no_owner() -> None:
+def test_a_child_that_waits_for_two_heartbeats_needs_no_owner() -> None:
     waiting = channel("c3", ChannelStatus.WAIT, client="")
+    found = bounded(FIRST, waiting, pods=(ONE,))
+    assert isinstance(found.tunnel, Tunnel)
 
-    assert is_completed(bounded(FIRST, waiting, pods=(ONE,)))
+    assert is_completed(found)
+    assert not is_completed(replace(found, tunnel=replace(found.tunnel, same_since=NOW - 19)))
+    assert not is_completed(replace(found, tunnel=replace(found.tunnel, same_since=None)))
 
 
 def test_a_child_of_a_terminated_channel_is_opened_and_not_done() -> None:
@@ -136,6 +142,21 @@ def test_a_pod_that_has_ended_counts_neither_way() -> None:
 def test_nothing_is_completed_before_the_end_time_or_without_one() -> None:
     assert not is_completed(bounded(FIRST, pods=(ONE,), end=NOW + 60))
     assert not is_completed(world())
+
+
+@pytest.mark.parametrize("service_time", [None, END, END - 60])
+def test_the_end_time_is_compared_with_the_service_s_clock(service_time: float | None) -> None:
+    found = description(FIRST, kind=TunnelType.Stream, service_time=service_time)
+
+    assert not is_completed(replace(bounded(FIRST, pods=(ONE,)), tunnel=Tunnel(found)))
+    # the operator's clock, an hour behind, decides nothing
+    assert is_completed(replace(bounded(FIRST, pods=(ONE,)), now=NOW - 3600))
+
+
+def test_a_stream_that_is_not_listed_yet_is_not_completed() -> None:
+    ended = base("b1", ChannelStatus.TERMINATED, client="")
+
+    assert not is_completed(bounded(ended, pods=(worker("pod-1"),)))
 
 
 def test_a_stream_whose_channels_are_all_terminated_is_completed() -> None:

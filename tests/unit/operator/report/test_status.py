@@ -76,6 +76,32 @@ def test_an_unknown_figure_is_absent_and_never_zero() -> None:
     assert condition(status, "TunnelReady")[0] == "False"
 
 
+def test_a_worker_in_its_first_second_has_no_rate() -> None:
+    fresh = pod("pod-1")
+    assert fresh.report is not None
+    young = replace(fresh, report=replace(fresh.report, rows_per_second=None, busy_percent=None))
+    status = status_of(world(resource(recorded(), replicas=2), pods=(young, pod("pod-2")), children=deployment(2)))
+
+    assert "rowsPerSecond" not in status["throughput"]
+    assert [worker.get("busyPercent") for worker in status["workers"]] == [None, 30]
+
+
+def test_nobody_knows_the_rate_while_spark_copies() -> None:
+    assert "rowsPerSecond" not in (status_of(spark_world(spark_application("RUNNING"))).get("throughput") or {})
+
+
+def test_a_completed_object_has_no_lag_and_no_unowned_channel() -> None:
+    window = {"startFrom": "Latest", "endTime": timestamp(NOW - 60)}
+    of = resource(
+        recorded(conditions=[{"type": "Completed", "status": "True"}]), source__tunnel__stream=window, replicas=2
+    )
+    left = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 65)))
+    status = status_of(world(of, tunnel=left, pods=(), children=deployment(0)))
+
+    assert condition(status, "Ready") == ("True", "Completed")
+    assert (status["channels"]["unowned"], "lag" in status) == (0, False)
+
+
 def test_a_ready_worker_that_does_not_answer_makes_the_rate_unknown() -> None:
     deaf = replace(pod("pod-1"), report=None)
 
