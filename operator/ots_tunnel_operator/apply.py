@@ -16,7 +16,7 @@ from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.diagnosis import Place, destination_incompatible, kube_problem, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import Kube, KubeError, NameConflict
-from ots_tunnel_operator.kube.drift import digest, is_current, version
+from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Kind, Manifest, kind_of
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -142,20 +142,21 @@ class Applier:
             raise ActionFailed(service_problem(error, place)) from error
 
     async def _apply_object(self, manifest: Manifest) -> bool:
-        kind, metadata = kind_of(manifest), manifest["metadata"]
+        kind, metadata, manifest = kind_of(manifest), manifest["metadata"], stamped(manifest)
         existing = await self._kube.get(kind, metadata["namespace"], metadata["name"])
-        key, wanted = (kind.kind, metadata["name"]), digest(manifest)
+        key = (kind.kind, metadata["name"])
         if existing is not None:
             self._refuse_foreign(existing, kind, metadata["labels"])
-            if self._cache.applied.get(key) == (wanted, version(existing)) or is_current(existing, manifest):
+            applied, accepted = self._cache.applied.get(key, ("", {}))
+            if is_current(existing, manifest, accepted if applied == stamp(manifest) else None):
                 return False
         try:
-            applied = await self._kube.apply(manifest)
+            stored = await self._kube.apply(manifest)
         except KubeError as error:
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
-        self._cache.applied[key] = (wanted, version(applied))
+        self._cache.applied[key] = (stamp(manifest), owned_fields(stored))
         self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
 

@@ -6,7 +6,9 @@ All of it may be lost at any moment: a restarted operator reaches the same state
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.instance import Instance
@@ -65,8 +67,8 @@ class LoopCache:
     """Consecutive passes that ended with a problem or an error."""
     posted: dict[tuple[str, str], float] = field(default_factory=dict)
     """Posted events: (reason, message) -> time."""
-    applied: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
-    """Applied children: (kind, name) -> (digest of the manifest, version right after applying it)."""
+    applied: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """Applied children: (kind, name) -> (hash of the manifest, fields that were ours right after applying it)."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held during a pass and during a step of the deletion: the two exclude each other."""

@@ -26,7 +26,7 @@ LABEL_NAME = f"{GROUP}/name"
 LABEL_ROLE = f"{GROUP}/role"
 #: Hash of the worker's document in the pod template: a changed document restarts the pods one by one.
 ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
-#: Hash of the rendered spec, for children whose spec another controller completes with defaults.
+#: Hash of the manifest that was applied (`kube.drift`).
 ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"

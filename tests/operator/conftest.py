@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.kube.api_server import ROOT, ApiServer, missing_program, running_api_server
+from tests.support.kube.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +17,18 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with running_api_server(tmp_path_factory.mktemp("api") / "server") as server:
         server.install_definitions(ROOT / "crds")
         yield server
+
+
+@pytest.fixture(scope="module")
+def spark_api_server(api_server: ApiServer) -> Iterator[ApiServer]:
+    """The API server with the kind SparkApplication."""
+    definition = cache() / "spark-operator-chart" / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
+    if not definition.exists():
+        pytest.skip(f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
+    api_server.install_definitions(definition)
+    yield api_server
+    # other tests need a cluster without a Spark operator
+    api_server.must("delete", "-f", str(definition), "--timeout=60s")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -30,7 +30,7 @@ def finish_snapshot(scene: OperatorScene, kubeconfig: Path, folder: Path, name: 
     config = SnapshotConfig.model_validate(yaml.safe_load(document))
     ended = time.time() - ENDED_SECONDS_AGO
     record = ProgressRecord(
-        ConfigMaps(_access(kubeconfig, folder), scene.namespace),
+        ConfigMaps(driver_access(kubeconfig, folder), scene.namespace),
         config.progress,
         now=lambda: ended,
         sleep=lambda seconds: None,
@@ -67,7 +67,8 @@ def _finish_application(scene: OperatorScene, name: str, ended: float) -> None:
     scene.kube.patch("SparkApplication", scene.namespace, name, {"status": application}, "status")
 
 
-def _access(kubeconfig: Path, folder: Path) -> ClusterAccess:
+def driver_access(kubeconfig: Path, folder: Path) -> ClusterAccess:
+    """Return the access of a driver; its token goes to a file in the folder."""
     document = yaml.safe_load(kubeconfig.read_text())
     cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
     token = folder / "token"

@@ -19,7 +19,7 @@ from tests.operator.crash_proxy import Moment
 from tests.operator.end_state import Document, difference, end_state
 from tests.operator.operator_scene import OperatorScene, running_scene
 from tests.operator.snapshot_driver import finish_snapshot
-from tests.support.kube.api_server import ApiServer, cache
+from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 
@@ -142,15 +142,8 @@ def _is_past(scene: OperatorScene, story: Story) -> bool:
 
 
 @pytest.fixture(scope="module")
-def player(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoryPlayer]:
-    folder = cache() / "spark-operator-chart" / "crds"
-    definition = folder / "sparkoperator.k8s.io_sparkapplications.yaml"
-    if not definition.exists():
-        pytest.skip(f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
-    api_server.install_definitions(definition)
-    yield StoryPlayer(api_server, tmp_path_factory.mktemp("crash"))
-    # other tests need a cluster without a Spark operator
-    api_server.must("delete", "-f", str(definition), "--timeout=60s")
+def player(spark_api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> StoryPlayer:
+    return StoryPlayer(spark_api_server, tmp_path_factory.mktemp("crash"))
 
 
 @pytest.mark.parametrize(

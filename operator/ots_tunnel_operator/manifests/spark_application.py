@@ -6,8 +6,6 @@ pod templates (docs/architecture.md 6.4). `assess.spark_state` interprets the ap
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Final
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
@@ -15,7 +13,6 @@ from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
 from ots_tunnel_operator.manifests.snapshot_document import SNAPSHOT_FILE
 from ots_tunnel_operator.names import (
-    ANNOTATION_RENDERED_HASH,
     ROLE_SNAPSHOT,
     SECRETS_DIRECTORY,
     labels,
@@ -68,7 +65,7 @@ def snapshot_application(obj: TablestoreTunnel, *, image: str, pull_policy: str 
     """Build the SparkApplication `<name>-snapshot`.
 
     Its spec depends only on spec.spark, the names of the Secrets and the image: an edit of any other field does not
-    restart a running snapshot. An annotation holds the hash of the spec, by which `kube.drift` detects a change.
+    restart a running snapshot.
 
     Args:
         obj: the object.
@@ -108,8 +105,6 @@ def snapshot_application(obj: TablestoreTunnel, *, image: str, pull_policy: str 
         },
     }
     manifest = child(obj, "sparkoperator.k8s.io/v1beta2", "SparkApplication", snapshot_name(obj.name), ROLE_SNAPSHOT)
-    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:16]
-    manifest["metadata"]["annotations"] = {ANNOTATION_RENDERED_HASH: digest}
     return manifest | {"spec": spec}
 
 

@@ -90,5 +90,4 @@ def suspend_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> tu
 
 
 def _suspended(manifest: dict[str, Any]) -> dict[str, Any]:
-    metadata = manifest["metadata"] | {"annotations": {names.ANNOTATION_RENDERED_HASH: "suspended"}}
-    return manifest | {"metadata": metadata, "spec": manifest["spec"] | {"suspend": True}}
+    return manifest | {"spec": manifest["spec"] | {"suspend": True}}

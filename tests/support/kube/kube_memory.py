@@ -9,6 +9,7 @@ from typing import Any
 
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
+from ots_tunnel_operator.names import FIELD_MANAGER
 
 Change = Mapping[str, Any]
 
@@ -32,7 +33,24 @@ class KubeMemory:
         return [copy.deepcopy(found) for (name, _), found in self.objects.items() if name == kind.kind]
 
     async def apply(self, manifest: Manifest) -> Manifest:
-        return self._store("apply", kind_of(manifest).kind, manifest["metadata"]["name"], manifest)
+        entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": _fields(_tracked(manifest))}
+        applied = manifest | {"metadata": manifest["metadata"] | {"managedFields": [entry]}}
+        return self._store("apply", kind_of(manifest).kind, manifest["metadata"]["name"], applied)
+
+    def edit(self, kind: str, name: str, *path: str, value: Any = None) -> None:
+        """Change a field as another client does, which takes it from the operator; None removes it."""
+        self._version += 1
+        found = self.objects[kind, name]
+        found["metadata"]["resourceVersion"] = str(self._version)
+        owned = found["metadata"]["managedFields"][0]["fieldsV1"]
+        *parents, last = path
+        for parent in parents:
+            found, owned = found[parent], owned[f"f:{parent}"]
+        owned.pop(f"f:{last}", None)
+        if value is None:
+            del found[last]
+        else:
+            found[last] = value
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         return self._store("create", kind.kind, manifest["metadata"]["name"], manifest)
@@ -59,6 +77,16 @@ class KubeMemory:
         if self.refusal is not None:
             raise self.refusal
         self.writes.append((verb, kind, name))
+
+
+def _tracked(manifest: Change) -> dict[str, Any]:
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in {"name", "namespace"}}
+    return {key: value for key, value in manifest.items() if key not in {"apiVersion", "kind"}} | {"metadata": metadata}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """FieldsV1 of a value; every list is owned as a whole."""
+    return {f"f:{key}": _fields(below) for key, below in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _merged(target: Mapping[str, Any], change: Change) -> dict[str, Any]:

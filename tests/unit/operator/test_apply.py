@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from typing import Any, cast
 
@@ -48,15 +47,28 @@ async def test_a_second_apply_writes_nothing(kube: KubeMemory) -> None:
     assert kube.writes == [("apply", "ServiceAccount", NAME)]
 
 
-async def test_a_child_that_was_changed_is_applied_again(kube: KubeMemory) -> None:
+@pytest.mark.parametrize("value", ["x", None], ids=["changed", "removed"])
+@pytest.mark.parametrize("remembers", [True, False], ids=["same process", "restarted"])
+async def test_a_child_that_was_changed_is_applied_again(kube: KubeMemory, value: str | None, remembers: bool) -> None:
     cache = LoopCache()
     await carry_out(kube, ApplyObject(ACCOUNT), cache=cache)
-    changed = copy.deepcopy(kube.objects["ServiceAccount", NAME])
-    changed["metadata"]["labels"] = dict.fromkeys(changed["metadata"]["labels"], "x")
-    changed["metadata"]["resourceVersion"] = "99"
-    kube.objects["ServiceAccount", NAME] = changed
+    kube.edit("ServiceAccount", NAME, "metadata", "labels", names.LABEL_ROLE, value=value)
+    cache = cache if remembers else LoopCache()
 
-    assert await carry_out(kube, ApplyObject(ACCOUNT), cache=cache) == [True]
+    assert await carry_out(kube, ApplyObject(ACCOUNT), ApplyObject(ACCOUNT), cache=cache) == [True, False]
+    assert kube.objects["ServiceAccount", NAME]["metadata"]["labels"] == ACCOUNT["metadata"]["labels"]
+
+
+async def test_a_field_that_the_api_server_does_not_keep_causes_one_write_only(kube: KubeMemory) -> None:
+    class Dropping(KubeMemory):
+        async def apply(self, manifest: Manifest) -> Manifest:
+            await super().apply(manifest)
+            self.edit("ServiceAccount", NAME, "metadata", "labels", names.LABEL_ROLE)
+            return self.objects["ServiceAccount", NAME]
+
+    kube, cache = Dropping(), LoopCache()
+
+    assert await carry_out(kube, ApplyObject(ACCOUNT), ApplyObject(ACCOUNT), cache=cache) == [True, False]
 
 
 async def test_an_object_of_the_name_that_is_not_ours_is_spared(kube: KubeMemory) -> None:
