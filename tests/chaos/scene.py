@@ -27,7 +27,7 @@ from ots_tunnel.verify.compare import Comparison, compare_tables
 from tests.chaos.changes import VERSIONS, change_of
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.ledger import COPY, parse
-from tests.chaos.schedule import WORKERS, Blow, Event
+from tests.chaos.schedule import RECOVERY, WORKERS, Blow, Event
 from tests.chaos.worker_processes import SOURCE, STARTS, TABLE, TUNNEL, WorkerProcesses, name_of
 from tests.support.emulator.emulator_scene import create_table_request
 from tests.support.programs.emulator_process import EmulatorProcess
@@ -53,6 +53,8 @@ MAX_LOST_HEARTBEATS = 2
 SPREADING = 40.0
 #: Seconds until everything is copied once the writers have stopped.
 CATCHING_UP = 60.0
+#: Workers killed in addition to the schedule, at most.
+MORE_STRIKES = 8
 WRITER = "writer"
 
 
@@ -84,9 +86,9 @@ class Writer:
         self._chance = chance
         self.numbers = dict.fromkeys(keys, 1)
 
-    async def run(self, until: float) -> None:
-        """Write until a time of the monotonic clock; the batch under way is finished."""
-        while time.monotonic() < until:
+    async def run(self, done: asyncio.Event) -> None:
+        """Write until told to end; the batch under way is finished."""
+        while not done.is_set():
             await self._write(self._chance.sample(sorted(self.numbers), BATCH))
             await asyncio.sleep(self._chance.uniform(0.5, 1.5) * PACE)
 
@@ -118,6 +120,8 @@ class Run:
         self._callers = [ServiceCaller(AioTransport(emulator.endpoint), name, credentials) for name in (SOURCE, COPY)]
         self._base_ms = int(time.time() * 1000)
         self._writers: list[Writer] = []
+        #: Channels taken over by another process so far, as the emulator's state shows them.
+        self.hand_overs = 0
         self.processes: WorkerProcesses | None = None
 
     async def prepare(self, command: tuple[str, ...] = ()) -> None:
@@ -143,18 +147,46 @@ class Run:
     async def _has_channels(self) -> bool:
         return (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage != Stage.INIT
 
-    async def endure(self, events: tuple[Event, ...], length: float) -> None:
-        """Run workers and writers while the events of a schedule happen."""
+    async def endure(self, events: tuple[Event, ...], length: float, hand_overs: int = 0) -> None:
+        """Run workers and writers while the events of a schedule happen, and until enough has been tried.
+
+        Args:
+            events: the schedule.
+            length: seconds at least.
+            hand_overs: channels that another worker process takes over, at least; on a busy machine the schedule alone
+                may bring fewer of them, and further workers are killed until they are reached.
+        """
         assert self.processes is not None
         await asyncio.gather(*(self.processes.start(worker) for worker in range(WORKERS)))
         await self._until_every_worker_has_channels()
-        began = time.monotonic()
+        began, done = time.monotonic(), asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             for writer in self._writers:
-                tasks.create_task(writer.run(began + length))
-            for event in events:
-                await asyncio.sleep(max(0.0, began + event.at - time.monotonic()))
-                tasks.create_task(self._happen(event), name=str(event))
+                tasks.create_task(writer.run(done))
+            counting = tasks.create_task(self._count_hand_overs())
+            async with asyncio.TaskGroup() as blows:
+                for event in events:
+                    await asyncio.sleep(max(0.0, began + event.at - time.monotonic()))
+                    blows.create_task(self._happen(event), name=str(event))
+            await asyncio.sleep(max(0.0, began + length - time.monotonic()))
+            for worker in range(MORE_STRIKES):
+                if self.hand_overs >= hand_overs:
+                    break
+                await self._happen(Event(time.monotonic() - began, Blow.KILL, worker=worker % WORKERS))
+                await asyncio.sleep(RECOVERY)
+            counting.cancel()
+            done.set()
+
+    async def _count_hand_overs(self) -> None:
+        """Count the channels that appear with another process as owner; some may be missed, none is counted twice."""
+        owners: dict[str, str] = {}
+        while True:
+            for channel in (await self.tunnel())["channels"]:
+                # a client's id begins with the name of the process: worker and start
+                owner = "-".join(str(channel["owner"] or "").split("-")[:2])
+                self.hand_overs += bool(owner) and owners.get(channel["id"], owner) != owner
+                owners[channel["id"]] = owner or owners.get(channel["id"], "")
+            await asyncio.sleep(0.5)
 
     async def catch_up(self) -> None:
         """Wait until the workers have consumed everything; all faults are over by then."""

@@ -12,7 +12,7 @@ from tests.chaos.scene import CHANNELS, ROWS, chaos
 from tests.chaos.schedule import LENGTH, WORKERS, Blow, plan
 
 #: Generous, because the machine may be busy.
-TIMEOUT = 400
+TIMEOUT = 500
 
 
 @pytest.mark.timeout(TIMEOUT)
@@ -26,7 +26,8 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     async with chaos(tmp_path, seed) as run:
         await run.prepare()
         assert len((await run.tunnel())["channels"]) >= 2 * CHANNELS
-        await run.endure(events, LENGTH)
+        # a channel may have no records left when it is taken over, and is then not counted by the judge
+        await run.endure(events, LENGTH, hand_overs=CHANNELS * 3 // 2)
         assert run.processes is not None
         stopped = time.monotonic()
         await run.catch_up()
@@ -46,7 +47,7 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
     assert codes == [0] * WORKERS
     # The schedule struck workers that held channels.
     counts = verdict.counts
-    assert len(run.processes.strikes) == blows[Blow.KILL] + blows[Blow.PAUSE]
+    assert len(run.processes.strikes) >= blows[Blow.KILL] + blows[Blow.PAUSE]
     assert counts["rows written"] > ROWS + counts["changes acknowledged to writers"]
     assert counts["rows repeated after a strike"] > 0
     assert counts["strikes with entries read and not written"] > 2

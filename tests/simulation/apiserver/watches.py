@@ -12,17 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 
 from tests.simulation.apiserver.refusal import Refusal
-from tests.simulation.apiserver.store import Event, Store
+from tests.simulation.apiserver.store import Event, Key, Manifest, Store
 
-
-@dataclass(frozen=True, slots=True)
-class Bookmark:
-    """A version that the watch has reached without an event of its kind."""
-
-    version: int
+#: Type of an event that only says which version the watch has reached.
+BOOKMARK = "BOOKMARK"
 
 
 class Watches:
@@ -54,28 +49,55 @@ class Watches:
                 queue.get_nowait()
             queue.put_nowait(None)
 
-    async def events(self, kind: str, version: int) -> AsyncIterator[Event | Bookmark]:
-        """Events of a kind after a version, until the watch ends.
+    async def events(self, selects: Callable[[Key, Manifest], bool], version: int | None) -> AsyncIterator[Event]:
+        """Selected events after a version, until the watch ends; the first one is a bookmark of that version.
+
+        Args:
+            selects: whether an object is watched.
+            version: None begins with an ADDED for every selected object that exists.
 
         Raises:
             Refusal: 410, the version is too old.
         """
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        try:
-            for known in self._store.after(version):
-                queue.put_nowait(known)
-        except LookupError as error:
-            raise Refusal(410, "Expired", str(error)) from error
+        began = self._store.version if version is None else version
+        for known in self._existing(selects) if version is None else self._since(version):
+            queue.put_nowait(known)
         self._queues.append(queue)
         try:
-            async with asyncio.timeout(self._seconds()):
-                while (event := await queue.get()) is not None:
-                    await asyncio.sleep(self._delay())
-                    if event.key[0] == kind:
-                        yield event
-                    elif queue.empty():
-                        yield Bookmark(event.version)
-        except TimeoutError:
-            return
+            ends = asyncio.get_running_loop().time() + self._seconds()
+            yield _bookmark(began)
+            while (event := await _next(queue, ends)) is not None:
+                await asyncio.sleep(self._delay())
+                if selects(event.key, event.object):
+                    yield event
+                elif queue.empty():
+                    yield _bookmark(event.version)
         finally:
             self._queues.remove(queue)
+
+    def _since(self, version: int) -> list[Event]:
+        try:
+            return self._store.after(version)
+        except LookupError as error:
+            raise Refusal(410, "Expired", str(error)) from error
+
+    def _existing(self, selects: Callable[[Key, Manifest], bool]) -> list[Event]:
+        return [
+            Event(int(manifest["metadata"]["resourceVersion"]), "ADDED", key, manifest)
+            for key, manifest in sorted(self._store.objects.items())
+            if selects(key, manifest)
+        ]
+
+
+async def _next(queue: asyncio.Queue[Event | None], ends: float) -> Event | None:
+    """The next event; None at the end of the watch. The limit must not reach into the code of the reader."""
+    try:
+        async with asyncio.timeout_at(ends):
+            return await queue.get()
+    except TimeoutError:
+        return None
+
+
+def _bookmark(version: int) -> Event:
+    return Event(version, BOOKMARK, ("", "", ""), {"metadata": {"resourceVersion": str(version)}})
