@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ots_tunnel.model import Credentials
+from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.world import Table, Tunnel
 
@@ -23,6 +24,8 @@ class Side:
     credentials_time: float = 0.0
     instance: Instance | None = None
     table: Table | None = None
+    table_name: str = ""
+    """Name of the table that `table` describes, in the instance of `instance`."""
     table_time: float = 0.0
 
     def forget(self) -> None:
@@ -55,6 +58,8 @@ class LoopCache:
     sink: Side = field(default_factory=Side)
     tunnel: Tunnel | None = None
     """The last description; None after a failure."""
+    tunnel_of: TunnelIdentity | None = None
+    """The place that `tunnel` describes."""
     tunnel_time: float = 0.0
     picture: frozenset[tuple[str, str, str]] = frozenset()
     """Channels of the last description, with their states and owners."""

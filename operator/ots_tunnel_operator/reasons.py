@@ -39,6 +39,7 @@ class Reason(enum.StrEnum):
         "The destination's keys, versions, TTL or deviation rule out an equal copy.",
     )
     DESTINATION_NOT_EMPTY = "DestinationNotEmpty", "The destination has rows and onExisting is Refuse."
+    DESTINATION_CHANGED = "DestinationChanged", "The sink is no longer the table that this object has copied to."
     DESTINATION_BEHIND_TUNNEL = (
         "DestinationBehindTunnel",
         "The tunnel was consumed before, but the destination is missing or empty.",
@@ -112,6 +113,7 @@ STALLED = frozenset(
         Reason.DESTINATION_INCOMPATIBLE,
         Reason.DESTINATION_NOT_EMPTY,
         Reason.DESTINATION_BEHIND_TUNNEL,
+        Reason.DESTINATION_CHANGED,
         Reason.NAME_CONFLICT,
         Reason.TUNNEL_IN_USE,
         Reason.TUNNEL_NOT_FOUND,
@@ -138,7 +140,14 @@ PASSING = frozenset(
 
 #: Reasons with which workers could only fail or do harm: they are scaled to 0.
 STOPS_WORKERS = frozenset(
-    {Reason.TUNNEL_IN_USE, Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED}
+    {
+        Reason.TUNNEL_IN_USE,
+        Reason.TUNNEL_NOT_FOUND,
+        Reason.TUNNEL_REPLACED,
+        Reason.TUNNEL_EXPIRED,
+        Reason.DESTINATION_BEHIND_TUNNEL,
+        Reason.DESTINATION_CHANGED,
+    }
 )
 
 

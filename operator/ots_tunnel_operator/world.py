@@ -81,11 +81,22 @@ class Resource:
         return self.status.get("snapshot") or {}
 
     @property
+    def is_destination_recorded(self) -> bool:
+        """Whether status.destination says that the sink's table was found or created where the spec has it now.
+
+        A record without a place, of an earlier release, and one of another endpoint say nothing about this table.
+        """
+        sink, record = self.spec.sink.tablestore, self.recorded_destination
+        if sink is None:
+            return True
+        place = (record.get("endpoint"), record.get("instance"), record.get("table"))
+        return bool(record.get("ensuredTime")) and place == (sink.endpoint, sink.instance, sink.table)
+
+    @property
     def undecided(self) -> bool:
         """Whether the destination or the tunnel still has to be created or adopted."""
         needs_tunnel = self.spec.wire_type is not None and not self.recorded_tunnel.get("id")
-        has_destination = self.spec.sink.tablestore is not None
-        return needs_tunnel or (has_destination and not self.recorded_destination.get("ensuredTime"))
+        return needs_tunnel or not self.is_destination_recorded
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,25 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "tunnel name": ({}, {"source__tunnel__name": "other"}, "spec.source.tunnel.name", "tunnel.name is immutable"),
     "tunnel type": ({}, {"source__tunnel__type": "Stream"}, "spec.source.tunnel.type", "tunnel.type is immutable"),
     "engine": ({}, SPARK, "spec.engine", "engine is immutable"),
+    "instance of the destination": (
+        {},
+        {"sink__tablestore__instance": "other"},
+        "spec.sink.tablestore.instance",
+        "sink.tablestore.instance is immutable",
+    ),
+    "table of the destination": (
+        {},
+        {"sink__tablestore__table": "other"},
+        "spec.sink.tablestore.table",
+        "sink.tablestore.table is immutable",
+    ),
+    "a table that becomes another sink": ({}, STDOUT, "spec.sink", "sink is immutable in kind"),
+    "another sink that becomes a table": (
+        STDOUT,
+        {"sink": tunnel_object()["spec"]["sink"]},
+        "spec.sink",
+        "sink is immutable in kind",
+    ),
     "a stream block that appears": (
         {},
         {"source__tunnel__stream": {"endTime": END}},
@@ -232,6 +251,8 @@ def test_change_of_an_immutable_field_is_refused(api_server: ApiServer, case: st
     ("change", "values"),
     [
         ({"source__table": "other"}, "it is flights, found other"),
+        ({"sink__tablestore__table": "other"}, "it is flights_copy, found other"),
+        (STDOUT, "it is tablestore, found stdout"),
         (SPARK, "it is baseData Workers, stream Workers; found baseData Spark, stream Workers"),
     ],
 )
@@ -252,7 +273,9 @@ def test_mutable_fields_change(api_server: ApiServer) -> None:
         after = changed(
             before,
             source__endpoint="https://shop.cn-hangzhou.ots.aliyuncs.com",
-            sink__tablestore__table="elsewhere",
+            sink__tablestore__endpoint="https://shop-dr.cn-beijing.ots.aliyuncs.com",
+            sink__tablestore__credentials={"secretRef": {"name": "others"}},
+            sink__tablestore__onExisting="Merge",
             deletionPolicy="Delete",
             suspend=True,
             workers__lanesPerChannel=1,

@@ -298,6 +298,43 @@ async def test_a_moved_tunnel_without_its_destination_is_not_resumed(scene: Pass
     assert scene.stored()["tables"] == ["flights"]
 
 
+async def test_a_record_of_another_destination_is_not_believed(scene: PassScene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    before = scene.read("configmap", "flights-copy-config")["data"]
+    # as if the table had been edited before the API server refused that
+    another = {"status": {"destination": {"table": "flights_other"}}}
+    await scene.kube.patch(TUNNEL, scene.namespace, "flights-copy", another, "status")
+
+    for _ in range(2):
+        await scene.step()
+
+    assert scene.condition("Stalled")[:2] == ("True", "DestinationChanged")
+    assert "'flights_other'" in scene.condition("SinkReady")[2]
+    assert scene.condition("Ready")[:2] == scene.condition("SinkReady")[:2] == ("False", "DestinationChanged")
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 0
+    assert scene.read("configmap", "flights-copy-config")["data"] == before
+    assert scene.status()["destination"]["table"] == "flights_other"
+
+
+async def test_a_record_without_a_place_is_completed(scene: PassScene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    place = scene.status()["destination"]
+    without = {"status": {"destination": {"endpoint": None, "instance": None, "table": None}}}
+    await scene.kube.patch(TUNNEL, scene.namespace, "flights-copy", without, "status")
+
+    await scene.step()
+
+    found = scene.status()["destination"]
+    assert {key: found[key] for key in ("endpoint", "instance", "table", "createdByOperator")} == {
+        key: place[key] for key in ("endpoint", "instance", "table", "createdByOperator")
+    }
+    assert scene.condition("SinkReady")[0] == "True"
+
+
 async def test_a_vanished_tunnel_is_never_created_again(scene: PassScene) -> None:
     scene.secret()
     scene.apply()

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from ots_tunnel_operator.api.schema import ApiModel, rule, rules
+from ots_tunnel_operator.api.schema import ApiModel, immutable, rule, rules
 from ots_tunnel_operator.api.source import Credentials, Endpoint, InstanceName, TableName
 
 
@@ -14,11 +14,13 @@ class TablestoreSink(ApiModel):
     """A destination table that is kept equal to the source table."""
 
     endpoint: Endpoint
-    """Endpoint of the destination instance without a path, such as https://shop-dr.cn-beijing.ots.aliyuncs.com."""
-    instance: InstanceName
-    """Name of the destination instance."""
-    table: TableName
-    """Name of the destination table; it must not be the source table itself."""
+    """Endpoint of the destination instance without a path, such as https://shop-dr.cn-beijing.ots.aliyuncs.com. A
+    change restarts the workers one by one."""
+    instance: Annotated[InstanceName, Field(json_schema_extra=immutable("sink.tablestore.instance"))]
+    """Name of the destination instance; immutable."""
+    table: Annotated[TableName, Field(json_schema_extra=immutable("sink.tablestore.table"))]
+    """Name of the destination table; it must not be the source table itself. Immutable: another table would get only
+    what comes later."""
     credentials: Credentials
     """Credentials that may write the destination table."""
     create_table: Literal["IfMissing", "Never"] = "IfMissing"
@@ -33,14 +35,21 @@ class StdoutSink(ApiModel):
 
 
 class Sink(ApiModel):
-    """Destination of the records; exactly one member is set."""
+    """Destination of the records; exactly one member is set, and which one is immutable."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule(
                 "[has(self.tablestore), has(self.stdout)].filter(given, given).size() == 1",
                 "sink: exactly one member is needed: tablestore or stdout",
-            )
+            ),
+            rule(
+                "has(self.tablestore) == has(oldSelf.tablestore)",
+                "sink is immutable in kind because another sink would get only what comes later: "
+                "create another object with another tunnel.name instead",
+                found="'it is ' + (has(oldSelf.tablestore) ? 'tablestore' : 'stdout') + ', found ' + "
+                "(has(self.tablestore) ? 'tablestore' : 'stdout')",
+            ),
         )
     )
 

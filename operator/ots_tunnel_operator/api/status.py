@@ -79,6 +79,12 @@ class TunnelStatus(ApiModel):
 class DestinationStatus(ApiModel):
     """The destination table; absent where the sink is not a table."""
 
+    endpoint: Text | None = None
+    """Endpoint at which the table was found or created."""
+    instance: Text | None = None
+    """Instance of the table that this record is about."""
+    table: Text | None = None
+    """Name of the table that this record is about."""
     create_intent_time: Time | None = None
     """Time of the decision to create the table; written before the call that creates it."""
     created_by_operator: bool | None = None

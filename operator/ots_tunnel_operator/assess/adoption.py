@@ -23,7 +23,8 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
     if not isinstance(world.tunnel, Tunnel):
         return None
     spec = world.resource.spec
-    first_time = not world.resource.recorded_tunnel.get("id")
+    # what this object found earlier proves nothing about a table that is new to it
+    first_time = world.resource.undecided or was_behind(world)
     moved = has_moved(world.tunnel.description, world.tunnel.checkpoints)
     if not moved:
         return None
@@ -54,6 +55,17 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
             ("TunnelReady",),
         )
     return None
+
+
+def was_behind(world: World) -> bool:
+    """Whether the last status says that the destination was missing or empty behind a tunnel that had moved."""
+    conditions = world.resource.status.get("conditions") or ()
+    return any(
+        item.get("type") == "Stalled"
+        and item.get("status") == "True"
+        and item.get("reason") == Reason.DESTINATION_BEHIND_TUNNEL
+        for item in conditions
+    )
 
 
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:

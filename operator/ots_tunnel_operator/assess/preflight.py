@@ -31,6 +31,7 @@ def find_problem(world: World, snapshot: Snapshot) -> Problem | None:
 
 def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
     yield _tunnel_in_use(world)
+    yield _destination_changed(world)
     for observed in (
         world.source_credentials,
         world.sink_credentials,
@@ -57,6 +58,21 @@ def _tunnel_in_use(world: World) -> Problem | None:
         f"{world.elder.namespace}/{world.elder.name} consumes this tunnel: create another object with another "
         f"tunnel name instead, or delete the elder object: then this one takes over",
         ("TunnelReady",),
+    )
+
+
+def _destination_changed(world: World) -> Problem | None:
+    """The sink is not the table that the record is about; the API server refuses the edit, unless it is bypassed."""
+    record, sink = world.resource.recorded_destination, world.resource.spec.sink.tablestore
+    before = record.get("instance"), record.get("table")
+    if not all(before) or (sink is not None and before == (sink.instance, sink.table)):
+        return None
+    found = f"table {sink.table!r} of instance {sink.instance!r}" if sink is not None else "another kind of sink"
+    return Problem(
+        Reason.DESTINATION_CHANGED,
+        f"spec.sink: it names {found}, but this object has copied to table {before[1]!r} of instance {before[0]!r}; "
+        f"the other one would get only what comes later: set the field back, or {RESET_HINT}",
+        ("SinkReady",),
     )
 
 

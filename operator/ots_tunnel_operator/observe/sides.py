@@ -13,6 +13,7 @@ from typing import TypeVar
 from ots_tunnel.errors import ObjectNotExist
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.object import Source, TablestoreSink
+from ots_tunnel_operator.assess.adoption import was_behind
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
 from ots_tunnel_operator.kube.client import Kube
@@ -70,7 +71,7 @@ class SidesObserver:
         sink = world.resource.spec.sink.tablestore
         if sink is None:
             return SideView()
-        return await self._side(world, cache.sink, sink, Place.of_sink(sink), empty_matters=world.resource.undecided)
+        return await self._side(world, cache.sink, sink, Place.of_sink(sink), empty_matters=_depends_on_tables(world))
 
     async def _side(
         self, world: World, side: Side, spec: Source | TablestoreSink, place: Place, *, empty_matters: bool = False
@@ -79,7 +80,7 @@ class SidesObserver:
         if isinstance(credentials, Failure):
             return SideView(credentials)
         instance = await side.connect(spec.endpoint, spec.instance, credentials)
-        kept = self._kept_table(side, world)
+        kept = self._kept_table(side, world, spec.table)
         if kept is not None:
             return SideView(credentials, kept)
         try:
@@ -91,7 +92,7 @@ class SidesObserver:
         except CALL_ERRORS as error:
             side.forget()
             return SideView(credentials, Failure(service_problem(error, place)))
-        side.table, side.table_time = table, world.now
+        side.table, side.table_name, side.table_time = table, spec.table, world.now
         return SideView(credentials, table)
 
     async def _table(self, instance: Instance, table: str) -> Table | None:
@@ -110,10 +111,10 @@ class SidesObserver:
         retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
         return Table(schema, stream_retention_seconds=retention)
 
-    def _kept_table(self, side: Side, world: World) -> Table | None:
-        """The cached table, unless a decision still depends on it."""
+    def _kept_table(self, side: Side, world: World, name: str) -> Table | None:
+        """The cached table of this name, unless a decision still depends on it."""
         fresh = world.now - side.table_time < self._settings.refresh_seconds
-        return side.table if fresh and not world.resource.undecided else None
+        return side.table if fresh and side.table_name == name and not _depends_on_tables(world) else None
 
     async def _credentials(
         self, world: World, side: Side, spec: Source | TablestoreSink, place: Place
@@ -130,3 +131,8 @@ class SidesObserver:
 
     async def _call(self, call: Awaitable[R]) -> R:
         return await within(self._settings.call_seconds, call)
+
+
+def _depends_on_tables(world: World) -> bool:
+    """Whether a decision depends on what the tables hold now."""
+    return world.resource.undecided or was_behind(world)

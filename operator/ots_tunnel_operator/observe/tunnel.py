@@ -9,6 +9,7 @@ from typing import TypeVar
 from ots_tunnel.errors import ParameterInvalid, ResourceGone
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.adoption import was_behind
 from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
@@ -66,7 +67,7 @@ class TunnelObserver:
             cache.source.forget()
             return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
         cache.tunnel = Tunnel(description, checkpoints, _same_since(description, last_picture, world, cache))
-        cache.tunnel_time = world.now
+        cache.tunnel_of, cache.tunnel_time = spec.identity, world.now
         return replace(world, tunnel=cache.tunnel)
 
     def _kept_tunnel(self, world: World, cache: LoopCache) -> Tunnel | None:
@@ -77,7 +78,11 @@ class TunnelObserver:
         """
         resource, kept = world.resource, cache.tunnel
         recorded = resource.recorded_tunnel.get("id")
-        if kept is None or not 0 <= world.now - cache.tunnel_time < self._settings.poll_seconds:
+        if (
+            kept is None
+            or cache.tunnel_of != resource.spec.identity
+            or not 0 <= world.now - cache.tunnel_time < self._settings.poll_seconds
+        ):
             return None
         if (
             world.resource.undecided
@@ -120,7 +125,7 @@ class TunnelObserver:
 
 def _needs_checkpoints(world: World) -> bool:
     """Whether a decision depends on a moved tunnel or on the channels' tokens."""
-    if world.resource.undecided:
+    if world.resource.undecided or was_behind(world):
         return True
     return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
 

@@ -111,17 +111,18 @@ def _destination_step(world: World) -> Plan | None:
     if sink is None:
         return None
     now = timestamp(world.now)
+    place = {"endpoint": sink.endpoint, "instance": sink.instance, "table": sink.table}
     if isinstance(world.destination, Missing):
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} is being created in {sink.instance!r}")
-        intent = RecordStatus({"destination": {"createIntentTime": now, "createdByOperator": True}})
+        intent = RecordStatus({"destination": place | {"createIntentTime": now, "createdByOperator": True}})
         actions: tuple[Action, ...] = (EnsureDestination(),)
         if not recorded.get("createIntentTime"):
             actions = (intent, *actions)
         return Plan(actions, wait, again=True)
-    if isinstance(world.destination, Table) and not recorded.get("ensuredTime"):
+    if isinstance(world.destination, Table) and not world.resource.is_destination_recorded:
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} exists in {sink.instance!r}")
         created = bool(recorded.get("createIntentTime"))
-        change = {"destination": {"ensuredTime": now, "createdByOperator": created}}
+        change = {"destination": place | {"ensuredTime": now, "createdByOperator": created}}
         # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
         return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True)
     return None

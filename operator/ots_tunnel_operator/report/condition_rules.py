@@ -128,7 +128,7 @@ def _sink(world: World, plan: Plan) -> ConditionValue:
         return ConditionValue(False, plan.problem.reason, plan.problem.message)
     if world.resource.spec.sink.tablestore is None:
         return ConditionValue(True, Reason.SINK_AVAILABLE)
-    if isinstance(world.destination, Table) and world.resource.recorded_destination.get("ensuredTime"):
+    if isinstance(world.destination, Table) and world.resource.is_destination_recorded:
         return ConditionValue(True, Reason.SINK_AVAILABLE)
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_DESTINATION:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)

@@ -32,7 +32,7 @@ from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Pod, Resource, Table, Tunnel, WorkerChannel, WorkerReport, World
-from tests.support.operator.objects import tunnel_object
+from tests.support.operator.objects import EMULATOR, tunnel_object
 
 NOW = 1_800_000_000.0
 UID = "0123456789abcdef"
@@ -42,6 +42,10 @@ SCHEMA = TableSchema("flights", (KeyColumn("pk", KeyType.STRING),), max_versions
 COPY = replace(SCHEMA, name="flights_copy", deviation_seconds=9_223_372_036_854)
 KEYS = Credentials("id", "secret")
 FRESH = Checkpoint(Token("CAISCxIFaXQ6NTAYACAy"), 0)
+
+
+#: The destination as its record names it.
+PLACE = {"endpoint": EMULATOR, "instance": "demo", "table": "flights_copy"}
 
 
 def resource(status: dict[str, Any] | None = None, *, deleted: bool = False, **changes: Any) -> Resource:
@@ -56,7 +60,8 @@ def recorded(**changes: Any) -> dict[str, Any]:
     """The status of an object whose tunnel and destination exist."""
     status: dict[str, Any] = {
         "tunnel": {"id": TUNNEL_ID, "createIntentTime": timestamp(NOW - 900), "createdByOperator": True},
-        "destination": {
+        "destination": PLACE
+        | {
             "createIntentTime": timestamp(NOW - 900),
             "createdByOperator": True,
             "ensuredTime": timestamp(NOW - 890),

@@ -13,7 +13,7 @@ from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, Stream
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, Unread
 from tests.support.operator.worlds import (
     COPY,
     FRESH,
@@ -134,6 +134,50 @@ def test_merge_takes_a_table_with_rows() -> None:
 
 def test_rows_do_not_matter_once_the_destination_was_accepted() -> None:
     assert assessed(world(resource(recorded()), tunnel=UNMOVED, destination=FULL)).problem is None
+
+
+OTHER_PLACES: list[dict[str, Any]] = [
+    {"table": "flights_other"},
+    {"instance": "other"},
+    {"instance": "other", "table": "flights_other", "ensuredTime": None},
+]
+
+
+@pytest.mark.parametrize("other", OTHER_PLACES)
+@pytest.mark.parametrize("destination", [FULL, EMPTY, Missing(), Unread()])
+def test_a_record_of_another_destination_is_not_believed(other: dict[str, Any], destination: Any) -> None:
+    record = recorded()["destination"] | other
+    problem = problem_of(world(resource(recorded(destination=record)), tunnel=MOVED, destination=destination))
+
+    assert problem.reason is Reason.DESTINATION_CHANGED
+    assert "set the field back" in problem.message
+    assert problem.stops_workers
+
+
+def test_a_table_that_became_another_sink_is_not_forgotten() -> None:
+    of = resource(recorded(), sink__tablestore=None, sink__stdout={})
+
+    assert problem_of(world(of, tunnel=MOVED, destination=Unread())).reason is Reason.DESTINATION_CHANGED
+
+
+UNPLACED = {"endpoint": None, "instance": None, "table": None}
+
+
+@pytest.mark.parametrize("other", [UNPLACED, {"endpoint": "http://elsewhere"}])
+def test_a_table_that_is_new_to_the_record_has_to_hold_what_was_consumed(other: dict[str, Any]) -> None:
+    of = resource(recorded(destination=recorded()["destination"] | other))
+
+    assert of.undecided
+    assert assessed(world(of, tunnel=MOVED, destination=FULL)).problem is None
+    assert problem_of(world(of, tunnel=MOVED, destination=EMPTY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
+
+
+def test_a_destination_that_was_lost_stays_behind_until_it_has_rows_again() -> None:
+    lost = [{"type": "Stalled", "status": "True", "reason": "DestinationBehindTunnel"}]
+    of = resource(recorded(conditions=lost))
+
+    assert problem_of(world(of, tunnel=MOVED, destination=EMPTY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert assessed(world(of, tunnel=MOVED, destination=FULL)).problem is None
 
 
 def test_a_table_with_a_recorded_intent_is_ours_although_the_answer_was_lost() -> None:

@@ -94,7 +94,7 @@ def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
         )
         side.instance = cast(Instance, instance)
         if tables:
-            side.table, side.table_time = Table(schema), NOW
+            side.table, side.table_name, side.table_time = Table(schema), schema.name, NOW
     return cache
 
 
@@ -133,6 +133,28 @@ async def test_a_picture_of_the_channels_lasts_until_a_look_fails_or_finds_anoth
     seen = [await since(number, answer) for number, answer in enumerate(looks)]
 
     assert seen == [NOW, NOW, None, NOW + 3 * poll, NOW + 3 * poll, NOW + 5 * poll]
+
+
+async def test_a_cached_table_is_that_of_the_name_in_the_spec() -> None:
+    service = Service()
+    cache = connected_cache(service)
+    cache.source.table_name = "another"
+
+    await observe(cache)
+
+    assert service.calls == ["DescribeTable", "DescribeTable in a thread", "DescribeTunnel"]
+    assert cache.source.table_name == "flights"
+
+
+async def test_a_cached_tunnel_is_that_of_the_place_in_the_spec() -> None:
+    service = Service()
+    cache = connected_cache(service)
+    await observe(cache)
+    cache.tunnel_of = cache.tunnel_of._replace(table="another") if cache.tunnel_of is not None else None
+
+    await observe(cache, NOW + 1)
+
+    assert service.calls == ["DescribeTunnel"] * 2
 
 
 async def test_the_age_of_a_foreign_client_counts_from_its_first_sighting() -> None:

@@ -33,6 +33,7 @@ from tests.support.operator.worlds import (
     COPY,
     FRESH,
     NOW,
+    PLACE,
     TUNNEL_ID,
     base,
     channel,
@@ -60,7 +61,9 @@ def test_a_tunnel_that_goes_after_everything_is_copied_is_no_problem(gone: str) 
 
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 INIT = Tunnel(description(stage=Stage.INIT, create_time_ns=int((NOW - 10) * 1e9)), {})
-ENSURED: dict[str, Any] = {"destination": {"createIntentTime": "t", "createdByOperator": True, "ensuredTime": "t"}}
+ENSURED: dict[str, Any] = {
+    "destination": PLACE | {"createIntentTime": "t", "createdByOperator": True, "ensuredTime": "t"}
+}
 
 
 def steps(found: World) -> list[str]:
@@ -394,10 +397,11 @@ def test_a_tunnel_that_was_not_read_is_waited_for() -> None:
 
 #: The source in another spelling, which the API server's rules do not recognise.
 SAME_TABLE = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}
+SAME_RECORD = PLACE | {"table": "flights", "endpoint": "http://ots-emulator:8080/", "ensuredTime": "t"}
 
 
 def test_a_document_that_no_worker_takes_is_a_problem_of_the_spec() -> None:
-    found = planned(world(resource(recorded(), **SAME_TABLE)))
+    found = planned(world(resource(recorded(destination=SAME_RECORD), **SAME_TABLE)))
 
     assert found.problem is not None
     assert found.problem.reason is Reason.INVALID_SPEC
@@ -405,7 +409,7 @@ def test_a_document_that_no_worker_takes_is_a_problem_of_the_spec() -> None:
 
 
 def test_a_document_that_no_snapshot_takes_is_a_problem_of_the_spec() -> None:
-    of = resource(recorded(), **SPARK, **SAME_TABLE)
+    of = resource(recorded(destination=SAME_RECORD), **SPARK, **SAME_TABLE)
     found = planned(world(of, tunnel=READABLE, children={}, pods=()))
 
     assert found.problem is not None
