@@ -118,7 +118,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                 health.leading = True
                 # Never closed: closing would wait for threads that still resolve or call an unreachable endpoint.
                 runner = asyncio.Runner()
-                code = runner.run(operate(Runtime(settings, metrics), health, namespaces, lease))
+                code = runner.run(operate(Runtime(settings, metrics, namespaces), health, namespaces, lease))
         except ConfigError as error:
             click.echo(f"ots-tunnel-operator: {error}", err=True)
             code = 2

@@ -15,9 +15,10 @@ from ots_tunnel.tables.destination import ensure_destination
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.diagnosis import Place, destination_incompatible, kube_problem, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS
-from ots_tunnel_operator.kube.client import Kube, KubeError, NameConflict
+from ots_tunnel_operator.kube.client import KubeError, NameConflict
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
-from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, TUNNEL, Kind, Manifest, kind_of
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Kind, Manifest, kind_of
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
@@ -31,6 +32,7 @@ from ots_tunnel_operator.plan.actions import (
     ScaleDown,
 )
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.status_write import StatusOutdated, write_status
 from ots_tunnel_operator.world import Resource
 
 logger = logging.getLogger(__name__)
@@ -54,10 +56,18 @@ class PredecessorThere(Exception):
 
 
 class Applier:
-    """Carries out the actions of one object."""
+    """Carries out the actions of one object.
 
-    def __init__(self, kube: Kube, resource: Resource, cache: LoopCache) -> None:
+    Args:
+        kube: the API server.
+        resource: the object.
+        cache: of its loop.
+        reader: what watches keep of the children; None reads from the API server every time.
+    """
+
+    def __init__(self, kube: Cluster, resource: Resource, cache: LoopCache, reader: Reader | None = None) -> None:
         self._kube = kube
+        self._reader = reader or kube
         self._resource = resource
         self._cache = cache
 
@@ -67,9 +77,12 @@ class Applier:
         Raises:
             ActionFailed: a call failed.
             PredecessorThere: a child of a deleted object of the same name is in the way.
+            StatusOutdated: the object has changed since it was read.
         """
         try:
             return await self._apply(action)
+        except StatusOutdated:
+            raise
         except (KubeError, NameConflict) as error:
             raise ActionFailed(kube_problem(error)) from error
 
@@ -92,8 +105,7 @@ class Applier:
         return True
 
     async def _record(self, change: Mapping[str, Any]) -> None:
-        patch = {"status": dict(change)}
-        await self._kube.patch(TUNNEL, self._resource.namespace, self._resource.name, patch, "status")
+        await write_status(self._kube, self._resource, change, self._cache)
         # with the tunnel, the source's stream may have been enabled: read both again
         self._cache.source.table = None
         self._cache.tunnel = None
@@ -143,13 +155,15 @@ class Applier:
 
     async def _apply_object(self, manifest: Manifest) -> bool:
         kind, metadata, manifest = kind_of(manifest), manifest["metadata"], stamped(manifest)
-        existing = await self._kube.get(kind, metadata["namespace"], metadata["name"])
         key = (kind.kind, metadata["name"])
-        if existing is not None:
-            self._refuse_foreign(existing, kind, metadata["labels"])
-            applied, accepted = self._cache.applied.get(key, ("", {}))
-            if is_current(existing, manifest, accepted if applied == stamp(manifest) else None):
-                return False
+        # what a watch knows decides that nothing is to do; before a write the object itself is read
+        for reader in (self._reader, self._kube):
+            existing = await reader.get(kind, metadata["namespace"], metadata["name"])
+            if existing is not None:
+                self._refuse_foreign(existing, kind, metadata["labels"])
+                applied, accepted = self._cache.applied.get(key, ("", {}))
+                if is_current(existing, manifest, accepted if applied == stamp(manifest) else None):
+                    return False
         try:
             stored = await self._kube.apply(manifest)
         except KubeError as error:

@@ -21,7 +21,8 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem, shortened
 from ots_tunnel_operator.instance import CALL_ERRORS
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache, Side
@@ -45,7 +46,7 @@ class Deleter:
     """Deletes what belongs to an object; every step may be repeated after a restart."""
 
     def __init__(
-        self, kube: Kube, settings: Settings, metrics: OperatorMetrics, clock: Callable[[], float] = time.time
+        self, kube: Cluster, settings: Settings, metrics: OperatorMetrics, clock: Callable[[], float] = time.time
     ) -> None:
         self._kube = kube
         self._settings = settings

@@ -1,22 +1,20 @@
 """Registrations with kopf, and nothing else (docs/architecture.md 6.1).
 
-A daemon per object runs its loop, and events only wake it. Deletion is a handler, because kopf starts no daemon for an
-object that is being deleted. kopf writes the finalizer and one empty annotation to a new object, nothing afterwards.
+A daemon per object runs its loop, which the operator's own watches wake (`runtime`). Deletion is a handler, because
+kopf starts no daemon for an object that is being deleted. kopf writes the finalizer and one empty annotation to a new
+object, nothing afterwards.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import kopf
 
 from ots_tunnel_operator import GROUP, PLURAL, VERSION, names
-from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
-from ots_tunnel_operator.runtime import Runtime, competitor, eldest
+from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.server import Health
-from ots_tunnel_operator.world import Competitor, Resource
 
 #: Longest life of a watch as the API server is asked for it, and its client-side limit, seconds.
 WATCH_SECONDS = 300
@@ -44,8 +42,6 @@ def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.client_timeout = WATCH_CLIENT_SECONDS
     settings.watching.connect_timeout = CONNECT_SECONDS
-    settings.watching.label_selectors["pods"] = f"{names.LABEL_ROLE}={names.ROLE_WORKER}"
-    settings.watching.label_selectors["deployments"] = f"{names.LABEL_ROLE}={names.ROLE_WORKER}"
     settings.networking.request_timeout = REQUEST_SECONDS
     settings.queueing.worker_limit = None
     settings.process.ultimate_exiting_timeout = EXIT_SECONDS
@@ -81,16 +77,10 @@ def register(
         return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
 
     _register_objects(registry, runtime)
-    _register_children(registry, runtime)
     return registry
 
 
 def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None:
-    @kopf.index(GROUP, VERSION, PLURAL, id="consumers", registry=registry)
-    async def consumers(body: kopf.Body, **_: Any) -> dict[TunnelIdentity, Competitor] | None:
-        identity = identity_of(body.get("spec") or {})
-        return None if identity is None else {identity: competitor(body)}
-
     @kopf.daemon(
         GROUP,
         VERSION,
@@ -100,34 +90,14 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
         cancellation_backoff=GRACE_SECONDS,
         cancellation_timeout=CANCEL_SECONDS,
     )
-    async def loop(namespace: str | None, name: str, uid: str, consumers: Any = None, **_: Any) -> None:
-        def elder(resource: Resource) -> Competitor | None:
-            identity = resource.spec.identity
-            return None if identity is None else eldest(resource, consumers.get(identity, ()))
-
+    async def loop(namespace: str | None, name: str, uid: str, **_: Any) -> None:
         place = namespace or ""
-        await runtime.reconciler(elder).run(place, name, runtime.cache(uid, place, name))
+        cache = runtime.cache(uid, place, name)
+        await asyncio.sleep(runtime.first_pause())
+        await runtime.reconciler().run(place, name, cache)
 
     @kopf.on.delete(GROUP, VERSION, PLURAL, id="delete", registry=registry)
     async def delete(namespace: str | None, name: str, uid: str, **_: Any) -> None:
         place = namespace or ""
         await runtime.deleter().finish(place, name, runtime.cache(uid, place, name))
-
-    @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
-    async def changed(
-        event: kopf.RawEvent, body: kopf.Body, namespace: str | None, name: str, uid: str, **_: Any
-    ) -> None:
-        if event["type"] == "DELETED":
-            await runtime.forget(uid)
-            runtime.wake_all()
-        elif runtime.has_changed(body):
-            runtime.wake(namespace or "", name)
-
-
-def _register_children(registry: kopf.OperatorRegistry, runtime: Runtime) -> None:
-    mine = {names.LABEL_ROLE: names.ROLE_WORKER}
-
-    @kopf.on.event("", "v1", "pods", labels=mine, registry=registry)
-    @kopf.on.event("apps", "v1", "deployments", labels=mine, registry=registry)
-    async def child_changed(labels: Mapping[str, str], namespace: str | None, **_: Any) -> None:
-        runtime.wake(namespace or "", labels.get(names.LABEL_NAME, ""))
+        await runtime.forget(uid, place, name)

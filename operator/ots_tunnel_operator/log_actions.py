@@ -42,6 +42,12 @@ class LogAction(enum.StrEnum):
         "object",
         "error",
     )
+    WATCH_REFUSED = (
+        "watch_refused",
+        "The API server refuses to list or watch a kind; objects that rely on it show Unknown.",
+        "watch",
+    )
+    WATCH_ENDED = "watch_ended", "A watch ended with an unexpected error; the next read starts it again.", "watch"
     ACTION_FAILED = (
         "action_failed",
         "A planned action raised an unexpected error; the object shows InternalError.",

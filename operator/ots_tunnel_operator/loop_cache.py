@@ -12,6 +12,7 @@ from typing import Any
 
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.identity import TunnelIdentity
+from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.world import Table, Tunnel
 
@@ -21,7 +22,6 @@ class Side:
     """Source or sink: its credentials, its clients, its table."""
 
     credentials: Credentials | None = None
-    credentials_time: float = 0.0
     instance: Instance | None = None
     table: Table | None = None
     table_name: str = ""
@@ -65,6 +65,12 @@ class LoopCache:
     """Channels of the last description, with their states and owners."""
     picture_time: float = 0.0
     """Time of the first of the looks in a row that found this picture."""
+    version: str = ""
+    """resourceVersion of the object as last read or written here; the next write of its status carries it."""
+    outdated: bool = False
+    """Whether the API server refused a write because the object has changed: it is read again from there."""
+    parsed: tuple[object, TablestoreTunnel] | None = None
+    """The object as last validated, with the parts of its body that this depends on."""
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
     """Time of the last status write."""

@@ -50,8 +50,9 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened
-from ots_tunnel_operator.kube.client import Kube, KubeError
-from ots_tunnel_operator.kube.kinds import TUNNEL
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -61,6 +62,7 @@ from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.status_write import StatusOutdated
 from ots_tunnel_operator.world import Competitor, Resource, World
 
 logger = logging.getLogger(__name__)
@@ -92,7 +94,7 @@ class Outcome:
 
 
 class Reconciler:
-    """Passes over one object.
+    """Passes over objects, at most Settings.passes at once; it holds no state of a single object.
 
     Args:
         kube: the API server.
@@ -101,18 +103,26 @@ class Reconciler:
         metrics: of the process.
         elder: the eldest other object on the same tunnel, or None; called in every step.
         clock: Unix seconds.
+        reader: what watches keep of the cluster; None reads from the API server every time.
+        entropy: randomness of the pauses.
     """
 
     def __init__(
         self,
-        kube: Kube,
+        kube: Cluster,
         observer: Observer,
         settings: Settings,
         metrics: OperatorMetrics,
         elder: Callable[[Resource], Competitor | None],
         clock: Callable[[], float] = time.time,
+        *,
+        reader: Reader | None = None,
+        entropy: random.Random | None = None,
     ) -> None:
         self._kube = kube
+        self._reader = reader or kube
+        self._turns = asyncio.Semaphore(settings.passes)
+        self._entropy = entropy or random.Random()
         self._observer = observer
         self._settings = settings
         self._metrics = metrics
@@ -138,7 +148,7 @@ class Reconciler:
 
     async def step(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         """Run one pass; only cancellation is raised."""
-        async with cache.lock:
+        async with cache.lock, self._turns:
             began = time.monotonic()
             try:
                 outcome = await self._pass(namespace, name, cache)
@@ -158,28 +168,59 @@ class Reconciler:
 
     async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         for _ in range(MAX_STEPS):
-            body = await self._kube.get(TUNNEL, namespace, name)
+            body = await self._object(namespace, name, cache)
             if body is None or body["metadata"].get("deletionTimestamp"):
                 return Outcome(0.0, gone=True)
-            resource = self._parse(body)
-            if resource is None:
-                return self._delayed_outcome(cache, Reason.INVALID_SPEC)
-            world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
-            assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
-            decided = plan(world, assessment, self._settings)
-            if decided.again:
-                # the actions may take a minute, and every condition has to exist before anything else is written
-                await self._reporter.report(world, assessment, decided, cache)
-            decided, changed = await self._apply_actions(world, decided, cache)
-            if decided.again and decided.problem is None:
+            try:
+                outcome = await self._take_step(body, cache)
+            except StatusOutdated:
+                cache.outdated = True
                 continue
-            await self._reporter.report(await self._refreshed(world, changed), assessment, decided, cache)
-            return self._outcome(decided, cache)
+            if outcome is not None:
+                return outcome
         return Outcome(self._settings.gap_seconds)
 
-    def _parse(self, body: Mapping[str, Any]) -> Resource | None:
+    async def _object(self, namespace: str, name: str, cache: LoopCache) -> Manifest | None:
+        """The object; read from the API server where the copy does not have it or was refused as outdated."""
+        body = None if cache.outdated else await self._reader.get(TUNNEL, namespace, name)
+        if body is None:
+            body = await self._kube.get(TUNNEL, namespace, name)
+        cache.outdated = False
+        if body is not None:
+            cache.version = str(body["metadata"].get("resourceVersion") or "")
+        return body
+
+    async def _take_step(self, body: Manifest, cache: LoopCache) -> Outcome | None:
+        """One step; None where another one follows at once.
+
+        Raises:
+            StatusOutdated: the object has changed since it was read.
+            KubeError: the API server refused a read or the status.
+        """
+        resource = self._parse(body, cache)
+        if resource is None:
+            return self._delayed_outcome(cache, Reason.INVALID_SPEC)
+        world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
+        assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
+        decided = plan(world, assessment, self._settings)
+        if decided.again:
+            # the actions may take a minute, and every condition has to exist before anything else is written
+            await self._reporter.report(world, assessment, decided, cache)
+        decided, changed = await self._apply_actions(world, decided, cache)
+        if decided.again and decided.problem is None:
+            return None
+        await self._reporter.report(await self._refreshed(world, changed), assessment, decided, cache)
+        return self._outcome(decided, cache)
+
+    def _parse(self, body: Mapping[str, Any], cache: LoopCache) -> Resource | None:
+        """The object, validated once for each of its generations."""
+        metadata = body["metadata"]
+        parts = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "annotations")
+        key = [metadata.get(part) for part in parts] if metadata.get("generation") else None
         try:
-            return Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
+            if key is None or cache.parsed is None or cache.parsed[0] != key:
+                cache.parsed = key, TablestoreTunnel.from_body({**body, "status": {}})
+            return Resource(cache.parsed[1], body.get("status") or {})
         except ValidationError as error:
             # CRD and release disagree: no status can be built, but other objects are not affected
             logger.error(
@@ -195,11 +236,13 @@ class Reconciler:
 
     async def _apply_actions(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
         """Carry out the actions; the plan with the problem of a failed one, and whether anything was changed."""
-        applier = Applier(self._kube, world.resource, cache)
+        applier = Applier(self._kube, world.resource, cache, self._reader)
         changed = False
         try:
             for action in decided.actions:
                 changed |= await applier.apply(action)
+        except StatusOutdated:
+            raise
         except PredecessorThere as error:
             return replace(decided, wait=Wait(Reason.PREDECESSOR_GOING, str(error)), again=False), True
         except ActionFailed as error:
@@ -214,9 +257,10 @@ class Reconciler:
         """The world with the status as stored now, because actions may have recorded into it."""
         if not changed:
             return world
-        body = await self._kube.get(TUNNEL, world.resource.namespace, world.resource.name)
-        resource = self._parse(body) if body is not None else None
-        return world if resource is None else replace(world, resource=replace(resource, object=world.resource.object))
+        body = await self._reader.get(TUNNEL, world.resource.namespace, world.resource.name)
+        if body is None:
+            return world
+        return replace(world, resource=replace(world.resource, status=body.get("status") or {}))
 
     def _outcome(self, decided: Plan, cache: LoopCache) -> Outcome:
         if decided.problem is not None and decided.problem.reason not in SPARK_PROBLEMS:
@@ -226,7 +270,7 @@ class Reconciler:
         if polled:
             return Outcome(min(self._settings.wait_seconds, self._settings.poll_seconds))
         # loops spread over time; never below a poll, or a figure would wait for the pass after the next
-        delay = self._settings.poll_seconds * random.uniform(1.0, 1.05)
+        delay = self._settings.poll_seconds * self._entropy.uniform(1.0, 1.05)
         if cache.tunnel is not None:
             # an event in between must not delay the next DescribeTunnel
             delay += cache.tunnel_time - self._clock()
@@ -234,7 +278,7 @@ class Reconciler:
 
     def _delayed_outcome(self, cache: LoopCache, reason: Reason) -> Outcome:
         self._metrics.failed(str(reason))
-        delay = self._backoff.delay(cache.failures, random.random())
+        delay = self._backoff.delay(cache.failures, self._entropy.random())
         cache.failures += 1
         return Outcome(max(delay, self._settings.gap_seconds))
 

@@ -1,34 +1,35 @@
-"""State that the handlers share: connections, one cache per object, and the order of objects on one tunnel."""
+"""State that the handlers share: connections, watches, one cache per object, and who is woken by what."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import random
+from collections.abc import Callable, Iterable
 
 import aiohttp
 
+from ots_tunnel_operator import names
+from ots_tunnel_operator.concerns import Concerns, Place
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.kinds import SECRET, TUNNEL, Kind, Manifest
+from ots_tunnel_operator.kube.reflector import Event
+from ots_tunnel_operator.kube.watched import Watched
+from ots_tunnel_operator.kube.write_through import WriteThrough
+from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reconcile import Reconciler
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Competitor, Resource
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The part of an object whose change wakes its loop; the operator itself writes the rest."""
-
-    generation: int
-    deleting: bool
-    annotations: tuple[tuple[str, str], ...]
+#: Seconds by which each object lengthens the time over which the first passes after a start are spread.
+SPREAD = 0.03
 
 
 class Runtime:
@@ -37,94 +38,146 @@ class Runtime:
     Args:
         settings: of the process.
         metrics: of the process.
+        namespaces: the ones served; empty means all.
+        entropy: randomness of every pause.
     """
 
-    def __init__(self, settings: Settings, metrics: OperatorMetrics) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: OperatorMetrics,
+        namespaces: tuple[str, ...] = (),
+        entropy: random.Random | None = None,
+    ) -> None:
         self.settings = settings
         self.metrics = metrics
-        self._kube: Kube | None = None
+        self._namespaces = namespaces
+        self._entropy = entropy or random.Random()
+        self._cluster: Cluster | None = None
+        self._reader: Reader | None = None
+        self._watched: Watched | None = None
         self._session: aiohttp.ClientSession | None = None
+        self._reconciler: Reconciler | None = None
+        self._concerns = Concerns()
         self._caches: dict[str, LoopCache] = {}
-        self._names: dict[str, tuple[str, str]] = {}
-        self._seen: dict[str, Seen] = {}
+        self._uids: dict[Place, str] = {}
+        self._forgetting: set[asyncio.Task[None]] = set()
 
-    async def open(self, kube: Kube | None = None) -> None:
-        """Connect to the API server, or use a given connection; `close` closes both.
+    async def open(self, cluster: Cluster | None = None, *, watch: bool = True) -> None:
+        """Connect to the API server, or use a given connection; `close` closes it.
+
+        Args:
+            cluster: the API server; None connects to the one of the pod or the kubeconfig.
+            watch: read from memory what watches keep there; False reads from the API server every time.
 
         Raises:
             ConfigError: there is no cluster to connect to.
         """
-        self._kube = kube or await Kube.connect()
+        cluster = cluster or await Kube.connect()
         self._session = aiohttp.ClientSession()
+        self._cluster = self._reader = cluster
+        if watch:
+            self._watched = self._reader = Watched(
+                cluster,
+                namespaces=self._namespaces,
+                listener=self._changed,
+                lost=self._lost,
+                entropy=self._entropy,
+            )
+            self._cluster = WriteThrough(cluster, self._watched)
 
     async def close(self) -> None:
         """Close every connection."""
+        if self._watched is not None:
+            await self._watched.close()
         for cache in self._caches.values():
             await cache.close()
         self._caches.clear()
         if self._session is not None:
             await self._session.close()
-        if self._kube is not None:
-            await self._kube.close()
+        if self._cluster is not None:
+            await self._cluster.close()
 
-    def reconciler(self, elder: Callable[[Resource], Competitor | None]) -> Reconciler:
-        """The passes of one loop."""
-        kube, session = self._connected()
-        return Reconciler(kube, Observer(kube, session, self.settings), self.settings, self.metrics, elder)
+    def reconciler(self, elder: Callable[[Resource], Competitor | None] | None = None) -> Reconciler:
+        """The passes over all objects; `elder` replaces the look for an elder object on the same tunnel."""
+        if self._reconciler is None or elder is not None:
+            cluster, reader, session = self._connected()
+            observer = Observer(reader, session, self.settings)
+            look = elder or self.elder
+            self._reconciler = Reconciler(
+                cluster, observer, self.settings, self.metrics, look, reader=reader, entropy=self._entropy
+            )
+        return self._reconciler
+
+    @property
+    def reader(self) -> Reader:
+        """What passes read: the copies that watches keep, or the API server itself."""
+        return self._connected()[1]
 
     def deleter(self) -> Deleter:
         """The deletion of objects."""
         return Deleter(self._connected()[0], self.settings, self.metrics)
 
+    def elder(self, resource: Resource) -> Competitor | None:
+        """The eldest other object on the tunnel of this one; None where this one is the eldest."""
+        return eldest(resource, self._concerns.rivals(resource.spec.identity))
+
+    def first_pause(self) -> float:
+        """Seconds until the first pass of a loop: after a start, the passes of many objects are spread."""
+        return self._entropy.random() * min(self.settings.spread_seconds, SPREAD * len(self._concerns))
+
     def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
         """The cache of an object's loop."""
-        self._names[uid] = (namespace, name)
+        self._uids[namespace, name] = uid
         return self._caches.setdefault(uid, LoopCache())
 
-    async def forget(self, uid: str) -> None:
+    async def forget(self, uid: str, namespace: str, name: str) -> None:
         """Drop everything about an object that no longer exists."""
         cache = self._caches.pop(uid, None)
-        self._seen.pop(uid, None)
+        if self._uids.get((namespace, name)) == uid:
+            del self._uids[namespace, name]
+            self.metrics.forget(namespace, name)
         if cache is not None:
             await cache.close()
-        namespace, name = self._names.pop(uid, ("", ""))
-        self.metrics.forget(namespace, name)
 
-    def wake(self, namespace: str, name: str) -> None:
-        """Start the next pass over an object that changed."""
-        for uid, place in self._names.items():
-            if place == (namespace, name) and uid in self._caches:
-                self._caches[uid].wake.set()
+    def wake(self, places: Iterable[Place]) -> None:
+        """Start the next pass over each of these objects."""
+        for place in places:
+            cache = self._caches.get(self._uids.get(place, ""))
+            if cache is not None:
+                cache.wake.set()
 
-    def wake_all(self) -> None:
-        """Start the next pass over every object: one of them may take over the tunnel of a deleted object."""
-        for cache in self._caches.values():
-            cache.wake.set()
+    def _changed(self, kind: Kind, event: Event, manifest: Manifest) -> None:
+        """A watch reports a change; one of an object's status wakes nobody."""
+        metadata = manifest["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        if kind is TUNNEL:
+            deleted = event == "DELETED"
+            self.wake(self._concerns.deleted(manifest) if deleted else self._concerns.changed(manifest))
+            if deleted:
+                # the loop notices that its object is gone
+                self.wake([(namespace, name)])
+                task = asyncio.create_task(self.forget(metadata["uid"], namespace, name))
+                self._forgetting.add(task)
+                task.add_done_callback(self._forgetting.discard)
+        elif kind is SECRET:
+            self.wake(self._concerns.users(namespace, name))
+        else:
+            owner = (metadata.get("labels") or {}).get(names.LABEL_NAME, "")
+            self.wake([(namespace, owner)])
 
-    def has_changed(self, body: Mapping[str, Any]) -> bool:
-        """Whether an event is more than the echo of the operator's own status write."""
-        metadata = body["metadata"]
-        annotations = metadata.get("annotations") or {}
-        seen = Seen(
-            int(metadata.get("generation") or 0),
-            bool(metadata.get("deletionTimestamp")),
-            tuple(sorted((key, value) for key, value in annotations.items() if "last-" not in key)),
+    def _lost(self, kind: Kind, namespace: str) -> None:
+        """The API server refuses a watch: every object that relied on it says so in its next pass."""
+        logger.warning(
+            "the API server refuses a watch",
+            extra={"action": LogAction.WATCH_REFUSED, "watch": f"{kind.plural} in {namespace or 'every namespace'}"},
         )
-        before, self._seen[metadata["uid"]] = self._seen.get(metadata["uid"]), seen
-        return before != seen
+        self.wake(self._concerns.places(namespace))
 
-    def _connected(self) -> tuple[Kube, aiohttp.ClientSession]:
-        if self._kube is None or self._session is None:
+    def _connected(self) -> tuple[Cluster, Reader, aiohttp.ClientSession]:
+        if self._cluster is None or self._reader is None or self._session is None:
             raise RuntimeError("the operator is not connected yet")
-        return self._kube, self._session
-
-
-def competitor(body: Mapping[str, Any]) -> Competitor:
-    """An object as its competitors see it."""
-    metadata = body["metadata"]
-    return Competitor(
-        metadata["name"], metadata["namespace"], parse_time(metadata.get("creationTimestamp")) or 0.0, metadata["uid"]
-    )
+        return self._cluster, self._reader, self._session
 
 
 def eldest(resource: Resource, others: Iterable[Competitor]) -> Competitor | None:

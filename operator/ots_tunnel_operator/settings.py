@@ -30,6 +30,12 @@ class Settings:
     """Seconds that one call to an instance may take before the pass reports the instance as unreachable."""
     refresh_seconds: float = 300.0
     """Seconds between two reads of the Secrets and of both tables' schemas, as long as no problem is found."""
+    passes: int = 32
+    """Passes over objects that run at once; further ones wait for their turn."""
+    spread_seconds: float = 30.0
+    """Longest time in seconds over which the first passes after a start are spread, 0.03 s an object."""
+    unknown_seconds: float = 15.0
+    """Seconds for which a pass may fail by a passing error of the API server before the object shows Unknown."""
     initialising_seconds: float = 300.0
     """Seconds that a tunnel may stay in its first stage before the object reports it (docs/architecture.md 3.2)."""
     spark_missing_seconds: float = 60.0

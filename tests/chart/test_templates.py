@@ -167,7 +167,15 @@ def test_rights_follow_the_namespaces(helm: Helm) -> None:
 def test_secrets_are_only_read_one_by_one(helm: Helm) -> None:
     rules = one(helm.template(), "ClusterRole", "ott-ots-tunnel-operator")["rules"]
 
-    assert {verb for _, resource, verb in rights(rules) if resource in {"secrets", "*"}} == {"get"}
+    assert {verb for _, resource, verb in rights(rules) if resource in {"secrets", "*"}} == {"get", "watch"}
+
+
+def test_the_rights_on_secrets_can_be_restricted_to_names(helm: Helm) -> None:
+    role = one(helm.template('rbac.secretNames=["keys","other"]'), "ClusterRole", "ott-ots-tunnel-operator")
+
+    (rule,) = (rule for rule in role["rules"] if "secrets" in rule["resources"])
+    assert rule["resourceNames"] == ["keys", "other"]
+    assert [rule for rule in role["rules"] if rule.get("resourceNames")] == [rule]
 
 
 def test_the_operator_holds_what_the_driver_gets(helm: Helm) -> None:

@@ -14,12 +14,13 @@ from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from ots_tunnel_operator.api.identity import identity_of
+from ots_tunnel_operator.concerns import competitor
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.runtime import Runtime, competitor, eldest
+from ots_tunnel_operator.runtime import Runtime, eldest
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource
 from tests.support.kube.api_server import ApiServer
@@ -151,7 +152,7 @@ async def open_scene(api: ApiServer, emulator: Emulator) -> AsyncIterator[PassSc
     api.must("create", "namespace", namespace)
     kube = await Kube.connect()
     runtime = Runtime(SETTINGS, OperatorMetrics())
-    await runtime.open(kube)
+    await runtime.open(kube, watch=False)
     scene = PassScene(api, emulator, kube, runtime, namespace)
     try:
         yield scene

@@ -76,10 +76,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, update, patch, delete]
-# The operator reads the Secrets of its objects by name and keeps them only in memory: it needs no list and no watch.
+# The operator reads and watches the Secrets of its objects, each by its name, and keeps them only in memory: no list.
 - apiGroups: [""]
   resources: [secrets]
-  verbs: [get]
+  {{- with .Values.rbac.secretNames }}
+  resourceNames: {{ toJson . }}
+  {{- end }}
+  verbs: [get, watch]
 - apiGroups: ["", events.k8s.io]
   resources: [events]
   verbs: [create, patch]

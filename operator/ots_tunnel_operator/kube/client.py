@@ -1,15 +1,20 @@
-"""Client of the Kubernetes API with plain dictionaries: get, list, create, replace, apply, patch and delete.
+"""Client of the Kubernetes API with plain dictionaries; it implements `kube.cluster.Cluster` over HTTP.
 
 The operator writes everything that it renders by server-side apply under its own field manager. Its caller checks
 first that an existing object of the same name belongs to it (`NameConflict`).
+
+At most CALLS calls are under way at once, watches apart. Waiting for one's turn does not count against a call's time.
+Where the API server asks for a pause (Retry-After), it is made outside of that turn, up to PATIENCE_SECONDS in all: for
+429 with any call, for another error only with a GET, because a write may have been carried out.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import Mapping
-from typing import Self
+from collections.abc import AsyncIterator, Mapping
+from typing import Self, cast
 from urllib.parse import urlencode
 
 import aiohttp
@@ -18,11 +23,20 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
 from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
 from ots_tunnel_operator.names import FIELD_MANAGER
 
 #: Seconds that one call to the API server may take.
 CALL_SECONDS = 30.0
+#: Calls under way at once.
+CALLS = 32
+#: Seconds of pauses that the API server may ask of one call.
+PATIENCE_SECONDS = 20.0
+#: Seconds that the connection of a watch may take, and by which its end may be late.
+CONNECT_SECONDS = 10.0
+#: Objects of one page of a list.
+PAGE = 500
 
 
 class KubeError(TunnelError):
@@ -47,6 +61,7 @@ class Kube:
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
+        self._turns = asyncio.Semaphore(CALLS)
 
     @classmethod
     async def connect(cls) -> Self:
@@ -56,6 +71,8 @@ class Kube:
             ConfigError: neither exists.
         """
         configuration = Configuration()
+        # watches hold connections; `_turns` bounds the others
+        configuration.connection_pool_maxsize = 0
         try:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         except ConfigException:
@@ -90,6 +107,47 @@ class Kube:
                 return []
             raise
         return list(answer.get("items", ()))
+
+    async def listing(self, selection: Selection) -> Listing:
+        """List a selection in pages; a kind that is not installed raises a KubeError with status 404."""
+        query = _query(selection) | {"limit": str(PAGE)}
+        items: list[Manifest] = []
+        while True:
+            answer = await self._call("GET", selection.kind.path(selection.namespace), query=query)
+            items.extend(answer.get("items", ()))
+            metadata = answer.get("metadata") or {}
+            if not metadata.get("continue"):
+                return Listing(tuple(items), str(metadata.get("resourceVersion") or ""))
+            query["continue"] = metadata["continue"]
+
+    async def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
+        """The changes after a resourceVersion, for about `seconds`; the first one is a bookmark of that version.
+
+        Raises:
+            KubeError: the API server refused or ended the watch; with status 410 only a new list helps.
+        """
+        query = _query(selection) | {"watch": "true", "allowWatchBookmarks": "true"}
+        query |= {"timeoutSeconds": str(int(seconds))} | ({"resourceVersion": since} if since else {})
+        path = selection.kind.path(selection.namespace)
+        timeout = aiohttp.ClientTimeout(
+            total=seconds + 2 * CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=seconds + CONNECT_SECONDS
+        )
+        answer = None
+        try:
+            answer = await self._send("GET", path, None, query, "application/json", timeout)
+            if answer.status >= 400:
+                _document(answer.status, await answer.read(), f"GET {path}")
+            yield Change("BOOKMARK", {"metadata": {"resourceVersion": since}})
+            rest = b""
+            async for chunk in answer.content.iter_any():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    yield _change(line, f"watch of {path}")
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise KubeError(0, type(error).__name__, f"watch of {path}: {error}") from error
+        finally:
+            if answer is not None:
+                answer.close()
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Create an object; an existing one raises a KubeError with status 409."""
@@ -137,19 +195,64 @@ class Kube:
         query: Mapping[str, str] | None = None,
         content: str = "application/json",
     ) -> Manifest:
+        left = PATIENCE_SECONDS
+        while True:
+            async with self._turns:
+                status, data, pause = await self._once(method, path, body, query, content)
+            if pause is None or pause > left or not (status == 429 or method == "GET"):
+                return _document(status, data, f"{method} {path}")
+            left -= pause
+            await asyncio.sleep(pause)
+
+    async def _once(
+        self, method: str, path: str, body: Manifest | None, query: Mapping[str, str] | None, content: str
+    ) -> tuple[int, bytes, float | None]:
+        """Status and body of one try, and the pause that the API server asks for."""
+        try:
+            answer = await self._send(method, path, body, query, content, aiohttp.ClientTimeout(total=CALL_SECONDS))
+            return answer.status, await answer.read(), _pause(answer)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise KubeError(0, type(error).__name__, f"{method} {path}: {error}") from error
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: Manifest | None,
+        query: Mapping[str, str] | None,
+        content: str,
+        timeout: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
         configuration = self._client.configuration
         url = f"{configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": "application/json", "Content-Type": content}
         await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
-        try:
-            answer = await self._client.rest_client.request(  # type: ignore[no-untyped-call]
-                method, url, headers=headers, body=body, _request_timeout=timeout
-            )
-            data = await answer.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise KubeError(0, type(error).__name__, f"{method} {path}: {error}") from error
-        return _document(answer.status, data, f"{method} {path}")
+        answer = await self._client.rest_client.request(  # type: ignore[no-untyped-call]
+            method, url, headers=headers, body=body, _request_timeout=timeout
+        )
+        return cast(aiohttp.ClientResponse, answer.response)
+
+
+def _query(selection: Selection) -> dict[str, str]:
+    field = f"metadata.name={selection.name}" if selection.name else ""
+    selectors = {"labelSelector": selection.labels, "fieldSelector": field}
+    return {name: value for name, value in selectors.items() if value}
+
+
+def _pause(answer: aiohttp.ClientResponse) -> float | None:
+    """Seconds of the header Retry-After of a refusal; None without one."""
+    text = answer.headers.get("Retry-After", "")
+    return float(text) if answer.status >= 400 and text.isdecimal() else None
+
+
+def _change(line: bytes, call: str) -> Change:
+    """One line of a watch; a line that reports an error is raised."""
+    event = json.loads(line)
+    if event["type"] == "ERROR":
+        status = event["object"]
+        reason, message = str(status.get("reason") or "Error"), str(status.get("message") or call)
+        raise KubeError(int(status.get("code") or 0), reason, message)
+    return Change(event["type"], event["object"])
 
 
 def _document(status: int, data: bytes, call: str) -> Manifest:

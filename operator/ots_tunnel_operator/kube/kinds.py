@@ -27,8 +27,8 @@ class Kind:
         return f"/api/{self.api_version}" if "/" not in self.api_version else f"/apis/{self.api_version}"
 
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
-        """Path of one object; without a name, of the collection."""
-        parts = [self.root, "namespaces", quote(namespace), self.plural]
+        """Path of one object; without a name, of the collection; without a namespace, of that of every namespace."""
+        parts = [self.root, "namespaces", quote(namespace), self.plural] if namespace else [self.root, self.plural]
         parts += [quote(part) for part in (name, subresource) if part]
         return "/".join(parts)
 

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
@@ -26,7 +26,7 @@ from ots_tunnel_operator.world import Competitor, Resource, World
 class Observer:
     """Reads the world of an object; holds no state of a single object."""
 
-    def __init__(self, kube: Kube, session: aiohttp.ClientSession, settings: Settings) -> None:
+    def __init__(self, kube: Reader, session: aiohttp.ClientSession, settings: Settings) -> None:
         self._kube = kube
         self._session = session
         self._settings = settings

@@ -1,6 +1,7 @@
 """Read source and sink for one pass: their Secrets and tables. Changes nothing.
 
-Both stay in the loop's cache for Settings.refresh_seconds, unless something failed or is still undecided.
+Secrets are read in every pass, from the copy that a watch keeps. Tables stay in the loop's cache for
+Settings.refresh_seconds, unless something failed or is still undecided.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ots_tunnel_operator.api.object import Source, TablestoreSink
 from ots_tunnel_operator.assess.adoption import was_behind
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
-from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import SECRET
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.observe.access_key import read_credentials
@@ -39,7 +40,7 @@ class SideView:
 class SidesObserver:
     """Reads source and sink of an object."""
 
-    def __init__(self, kube: Kube, settings: Settings) -> None:
+    def __init__(self, kube: Reader, settings: Settings) -> None:
         self._kube = kube
         self._settings = settings
 
@@ -119,14 +120,11 @@ class SidesObserver:
     async def _credentials(
         self, world: World, side: Side, spec: Source | TablestoreSink, place: Place
     ) -> Credentials | Failure:
-        fresh = world.now - side.credentials_time < self._settings.refresh_seconds
-        if side.credentials is not None and fresh:
-            return side.credentials
         name = secret_name(spec)
         secret = await self._kube.get(SECRET, world.resource.namespace, name)
         found = read_credentials(secret, name, place)
         if isinstance(found, Credentials):
-            side.credentials, side.credentials_time = found, world.now
+            side.credentials = found
         return found
 
     async def _call(self, call: Awaitable[R]) -> R:

@@ -9,8 +9,9 @@ from typing import Any
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.diagnosis import shortened
-from ots_tunnel_operator.kube.client import Kube, KubeError
-from ots_tunnel_operator.kube.kinds import EVENT, TUNNEL
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.kinds import EVENT
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -19,6 +20,7 @@ from ots_tunnel_operator.report.conditions import Notice, notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.status_write import write_status
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Resource, World
 
@@ -33,7 +35,7 @@ MAX_POSTED = 100
 class Reporter:
     """Writes status and events; holds no state of a single object."""
 
-    def __init__(self, kube: Kube, settings: Settings, metrics: OperatorMetrics) -> None:
+    def __init__(self, kube: Cluster, settings: Settings, metrics: OperatorMetrics) -> None:
         self._kube = kube
         self._settings = settings
         self._metrics = metrics
@@ -43,6 +45,7 @@ class Reporter:
 
         Raises:
             KubeError: the API server refuses the status.
+            StatusOutdated: the object has changed since it was read.
         """
         resource, before = world.resource, world.resource.status
         after = build_status(world, assessment, plan)
@@ -51,14 +54,13 @@ class Reporter:
         due = world.now - cache.last_write >= self._settings.status_seconds
         if not urgent and not (due and is_different(before, after)):
             return
-        cache.last_write = world.now
         try:
-            change = {"status": merge_patch(before, after)}
-            await self._kube.patch(TUNNEL, resource.namespace, resource.name, change, "status")
+            await write_status(self._kube, resource, merge_patch(before, after), cache)
         except KubeError as error:
             if error.status == 404:
                 return
             raise
+        cache.last_write = world.now
         self._metrics.wrote_status()
         for notice in notices(before.get("conditions") or (), after["conditions"]):
             await self.post(resource, notice, cache, world.now)

@@ -38,6 +38,8 @@ def test_log_actions_are_an_interface() -> None:
         "scaled_down",
         "serving",
         "tunnel_left_behind",
+        "watch_ended",
+        "watch_refused",
         "worker_silent",
     ]
 

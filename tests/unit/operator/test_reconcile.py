@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reconcile import Outcome, Reconciler
 from ots_tunnel_operator.world import Competitor, Failure, Resource, World
+from tests.support.kube.cluster_model import ClusterModel
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.spark_worlds import spark_application, spark_world
@@ -48,7 +54,7 @@ async def step(
     """One pass, and its number of observations."""
     observed = Observed(find)
     reconciler = Reconciler(
-        cast(Kube, kube),
+        cast(Cluster, kube),
         cast(Observer, observed),
         SETTINGS,
         OperatorMetrics(),
@@ -133,3 +139,64 @@ async def test_an_object_of_another_release_is_left_alone() -> None:
     outcome, passes = await step(kube, lambda _: world())
 
     assert (outcome.gone, passes, kube.writes) == (False, 0, [])
+
+
+async def test_after_a_change_by_somebody_else_the_object_is_read_again() -> None:
+    model, cache = ClusterModel(), LoopCache()
+    body = tunnel_object()
+    body["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1}
+    model.put(TUNNEL, body | {"status": recorded()})
+
+    def edited_meanwhile(of: Resource) -> World:
+        if cache.version == "2":
+            model.put(TUNNEL, model.objects[TUNNEL, "default", NAME])
+        return world(of)
+
+    observed = Observed(edited_meanwhile)
+    reconciler = Reconciler(
+        model, cast(Observer, observed), SETTINGS, OperatorMetrics(), lambda resource: None, clock=lambda: NOW
+    )
+    outcome = await reconciler.step("default", NAME, cache)
+
+    assert observed.passes == 2
+    assert outcome.delay >= SETTINGS.poll_seconds
+    assert model.objects[TUNNEL, "default", NAME]["status"]["phase"] == "Streaming"
+
+
+async def test_passes_over_many_objects_take_turns() -> None:
+    running, most = 0, 0
+
+    class Slow:
+        async def observe(self, resource: Resource, cache: LoopCache, **_: Any) -> World:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            running -= 1
+            return world()
+
+    settings = replace(SETTINGS, passes=3)
+    reconciler = Reconciler(
+        cast(Cluster, stored()), cast(Observer, Slow()), settings, OperatorMetrics(), lambda of: None, lambda: NOW
+    )
+    await asyncio.gather(*(reconciler.step("default", NAME, LoopCache()) for _ in range(12)))
+
+    assert most == 3
+
+
+async def test_an_object_is_validated_once_for_each_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    kube, cache, validated = stored(generation=1), LoopCache(), []
+    validate = TablestoreTunnel.from_body
+
+    def count(body: Any) -> TablestoreTunnel:
+        validated.append(body)
+        return validate(body)
+
+    monkeypatch.setattr(TablestoreTunnel, "from_body", count)
+    for _ in range(3):
+        await step(kube, world, cache)
+    kube.objects["TablestoreTunnel", NAME]["metadata"]["generation"] = 2
+    await step(kube, world, cache)
+
+    assert len(validated) == 2

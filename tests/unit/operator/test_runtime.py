@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import contextlib
+import copy
+from collections.abc import Callable
 
 import pytest
 
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.runtime import Runtime, competitor, eldest
-from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor
+from ots_tunnel_operator.runtime import Runtime, eldest
+from ots_tunnel_operator.world import Competitor, Resource
+from tests.support.kube.cluster_model import ClusterModel
+from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import NOW, SETTINGS, UID, resource
 
 OLDER = Competitor("older", "shop", NOW - 2000, "f")
@@ -34,42 +43,113 @@ def test_the_elder_of_two_objects_keeps_the_tunnel(others: list[Competitor], eld
     assert eldest(resource(), others) == elder
 
 
-def test_a_competitor_is_read_from_any_body() -> None:
-    metadata = {"name": "a", "namespace": "b", "uid": "c", "creationTimestamp": timestamp(NOW)}
-
-    assert competitor({"metadata": metadata}) == Competitor("a", "b", NOW, "c")
-    assert competitor({"metadata": metadata | {"creationTimestamp": None}}).created == 0.0
-
-
-def body(**metadata: Any) -> dict[str, Any]:
-    return {"metadata": {"uid": UID, "generation": 1, **metadata}}
-
-
-def test_only_a_change_of_the_user_wakes_the_loop() -> None:
-    runtime = Runtime(SETTINGS, OperatorMetrics())
-    events = [
-        body(),
-        body() | {"status": {"phase": "Streaming"}},
-        body(annotations={"ots-tunnel.dev/last-handled": "x"}),
-        body(generation=2),
-        body(generation=2, annotations={"note": "x"}),
-        body(generation=2, annotations={"note": "x"}, deletionTimestamp="t"),
-    ]
-
-    assert [runtime.has_changed(event) for event in events] == [True, False, False, True, True, True]
-
-
-def test_a_wake_reaches_the_loop_of_the_name_alone() -> None:
+async def test_a_wake_reaches_the_loop_of_the_name_alone() -> None:
     runtime = Runtime(SETTINGS, OperatorMetrics())
     ours, other = runtime.cache(UID, "default", "flights-copy"), runtime.cache("1", "default", "other")
 
-    runtime.wake("default", "flights-copy")
+    runtime.wake([("default", "flights-copy"), ("default", "unknown")])
 
     assert (ours.wake.is_set(), other.wake.is_set()) == (True, False)
-    runtime.wake_all()
-    assert other.wake.is_set()
 
 
 def test_handlers_need_a_connection() -> None:
     with pytest.raises(RuntimeError, match="not connected"):
         Runtime(SETTINGS, OperatorMetrics()).deleter()
+
+
+class Scene:
+    """A runtime whose watches read a model, with one loop per object."""
+
+    def __init__(self) -> None:
+        self.model = ClusterModel()
+        self.runtime = Runtime(SETTINGS, OperatorMetrics())
+        self.caches: dict[str, LoopCache] = {}
+
+    async def __aenter__(self) -> Scene:
+        await self.runtime.open(self.model)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.runtime.close()
+
+    def create(self, name: str, uid: str, tunnel: str = "t", secret: str = "keys") -> None:
+        body = tunnel_object(
+            name, source__tunnel__name=tunnel, source__credentials__secretRef__name=secret, sink={"stdout": {}}
+        )
+        body["metadata"] |= {"uid": uid, "generation": 1, "namespace": "default"}
+        self.model.put(TUNNEL, body)
+        self.caches[name] = self.runtime.cache(uid, "default", name)
+
+    async def woken(self, change: Callable[[], object]) -> set[str]:
+        """Names of the objects that a change wakes."""
+        await self.settle()
+        for cache in self.caches.values():
+            cache.wake.clear()
+        change()
+        await self.settle()
+        return {name for name, cache in self.caches.items() if cache.wake.is_set()}
+
+    async def settle(self) -> None:
+        with contextlib.suppress(KubeError):
+            for kind, name in ((TUNNEL, "any"), (DEPLOYMENT, "any"), (SECRET, "keys")):
+                await self.runtime.reader.get(kind, "default", name)
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+def child(of: str) -> dict[str, object]:
+    labels = {names.LABEL_NAME: of, names.LABEL_ROLE: names.ROLE_WORKER}
+    return {"metadata": {"name": of, "namespace": "default", "labels": labels}}
+
+
+async def test_an_event_wakes_only_the_objects_that_it_concerns() -> None:
+    async with Scene() as scene:
+        scene.create("a", "1", tunnel="shared")
+        scene.create("b", "2", tunnel="shared", secret="other")
+        scene.create("c", "3")
+        edited = copy.deepcopy(scene.model.objects[TUNNEL, "default", "c"])
+        edited["metadata"]["generation"] = 2
+        written = copy.deepcopy(edited) | {"status": {"phase": "Streaming"}}
+
+        assert await scene.woken(lambda: scene.model.put(TUNNEL, edited)) == {"c"}
+        assert await scene.woken(lambda: scene.model.put(TUNNEL, written)) == set()
+        assert await scene.woken(lambda: scene.model.put(DEPLOYMENT, child("b"))) == {"b"}
+        keys = {"metadata": {"name": "keys", "namespace": "default"}}
+        assert await scene.woken(lambda: scene.model.put(SECRET, keys)) == {"a", "c"}
+        # the other object on the same tunnel takes over; the loop of the deleted one ends
+        assert await scene.woken(lambda: scene.model.remove(TUNNEL, "default", "a")) == {"a", "b"}
+
+
+async def test_an_elder_object_whose_deletion_no_watch_delivers_does_not_block_the_younger_one() -> None:
+    async with Scene() as scene:
+        scene.create("elder", "1", tunnel="shared")
+        scene.create("younger", "2", tunnel="shared")
+        await scene.settle()
+        younger = Resource(TablestoreTunnel.from_body(scene.model.objects[TUNNEL, "default", "younger"]), {})
+        assert scene.runtime.elder(younger) is not None
+
+        woken = await scene.woken(lambda: scene.model.lose(TUNNEL, "default", "elder"))
+
+        assert "younger" in woken
+        assert scene.runtime.elder(younger) is None
+
+
+async def test_the_first_passes_of_many_objects_are_spread() -> None:
+    async with Scene() as scene:
+        for number in range(100):
+            scene.create(f"object-{number}", str(number))
+        await scene.settle()
+        pauses = [scene.runtime.first_pause() for _ in range(200)]
+
+    assert 0 <= min(pauses) < 1
+    assert 2 < max(pauses) <= 3
+
+
+async def test_a_refused_watch_wakes_whom_it_concerns(caplog: pytest.LogCaptureFixture) -> None:
+    async with Scene() as scene:
+        scene.create("a", "1")
+        scene.create("b", "2")
+
+        refused = KubeError(403, "Forbidden", "may not")
+        assert await scene.woken(lambda: scene.model.fail(refused)) == {"a", "b"}
+        assert {vars(record)["action"] for record in caplog.records} == {"watch_refused"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -13,8 +15,10 @@ import yaml
 from aiohttp import web
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator.kube import client
 from ots_tunnel_operator.kube.client import Kube, KubeError
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD
+from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET
 
 MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"}}
 PATH = "/api/v1/namespaces/shop/configmaps"
@@ -26,6 +30,11 @@ class ApiServer:
 
     status: int = 200
     body: bytes = b"{}"
+    headers: dict[str, str] = field(default_factory=dict)
+    pause: float = 0.0
+    """Seconds before every answer."""
+    refusals: int = 1_000
+    """Answers with `status`; later ones have 200."""
     requests: list[tuple[str, str, dict[str, str], str, Any]] = field(default_factory=list)
     """(method, path, query, content type, document)"""
 
@@ -34,7 +43,10 @@ class ApiServer:
         document = json.loads(data) if data else None
         call = (request.method, request.path, dict(request.query), request.content_type, document)
         self.requests.append(call)
-        return web.Response(status=self.status, body=self.body)
+        await asyncio.sleep(self.pause)
+        if self.status < 400 or len(self.requests) <= self.refusals:
+            return web.Response(status=self.status, body=self.body, headers=self.headers)
+        return web.Response(body=b"{}")
 
     def refuse(self, status: int, reason: str) -> None:
         self.status, self.body = status, json.dumps({"reason": reason, "message": "no"}).encode()
@@ -147,3 +159,108 @@ async def test_without_a_cluster_it_says_so(server: ApiServer, tmp_path: Path, m
 
     with pytest.raises(ConfigError, match="neither a pod's account nor a kubeconfig"):
         await Kube.connect()
+
+
+async def test_a_selection_is_listed_in_pages(server: ApiServer, kube: Kube) -> None:
+    server.body = json.dumps({"items": [MANIFEST], "metadata": {"resourceVersion": "7"}}).encode()
+
+    listing = await kube.listing(Selection(POD, labels="role=worker"))
+
+    assert listing == Listing((MANIFEST,), "7")
+    assert [(path, query) for _, path, query, _, _ in server.requests] == [
+        ("/api/v1/pods", {"labelSelector": "role=worker", "limit": "500"})
+    ]
+
+
+async def test_the_pages_of_a_list_are_joined(server: ApiServer, kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [{"items": [MANIFEST], "metadata": {"continue": "next"}}, {"items": [MANIFEST], "metadata": {}}]
+    monkeypatch.setattr(kube, "_call", lambda *_, **__: _coroutine(pages.pop(0)))
+
+    assert await kube.listing(Selection(POD)) == Listing((MANIFEST, MANIFEST), "")
+
+
+async def _coroutine(answer: Any) -> Any:
+    return answer
+
+
+async def test_a_watch_gives_an_opening_bookmark_and_every_line(server: ApiServer, kube: Kube) -> None:
+    events = [{"type": "ADDED", "object": MANIFEST}, {"type": "BOOKMARK", "object": {"metadata": {}}}]
+    server.body = b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+    seen = [change async for change in kube.watch(Selection(SECRET, "shop", name="keys"), "5", 30.0)]
+
+    assert seen == [
+        Change("BOOKMARK", {"metadata": {"resourceVersion": "5"}}),
+        Change("ADDED", MANIFEST),
+        Change("BOOKMARK", {"metadata": {}}),
+    ]
+    ((_, path, query, _, _),) = server.requests
+    assert path == "/api/v1/namespaces/shop/secrets"
+    assert query == {
+        "fieldSelector": "metadata.name=keys",
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "30",
+        "resourceVersion": "5",
+    }
+
+
+async def test_an_error_within_a_watch_is_raised(server: ApiServer, kube: Kube) -> None:
+    status = {"code": 410, "reason": "Expired", "message": "too old"}
+    server.body = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
+
+    with pytest.raises(KubeError, match="Expired: too old") as refused:
+        [change async for change in kube.watch(Selection(POD), "1", 30.0)]
+    assert refused.value.status == 410
+
+
+async def test_a_refused_watch_and_one_without_an_answer_are_raised(
+    server: ApiServer, kube: Kube, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    server.refuse(403, "Forbidden")
+    with pytest.raises(KubeError, match="Forbidden: no"):
+        [change async for change in kube.watch(Selection(POD), "", 30.0)]
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, f"http://127.0.0.1:{unused_tcp_port}")))
+    away = await Kube.connect()
+
+    with pytest.raises(KubeError, match="watch of /api/v1/pods") as refused:
+        [change async for change in away.watch(Selection(POD), "", 30.0)]
+
+    assert refused.value.status == 0
+    await away.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds", "calls"),
+    [(429, "0", 2), (503, "0", 1), (429, "21", 1), (429, "soon", 1)],
+)
+async def test_a_pause_that_the_server_asks_for_is_made(
+    server: ApiServer, kube: Kube, status: int, seconds: str, calls: int
+) -> None:
+    server.refuse(status, "Busy")
+    server.headers, server.refusals = {"Retry-After": seconds}, 1
+
+    with contextlib.suppress(KubeError):
+        await kube.create(CONFIG_MAP, MANIFEST)
+
+    assert len(server.requests) == calls
+
+
+async def test_a_get_is_repeated_after_any_error_with_a_pause(server: ApiServer, kube: Kube) -> None:
+    server.refuse(503, "Busy")
+    server.headers, server.refusals = {"Retry-After": "0"}, 2
+
+    assert await kube.get(POD, "shop", "p") == {}
+    assert len(server.requests) == 3
+
+
+async def test_waiting_for_a_turn_does_not_count_against_a_call(
+    server: ApiServer, kube: Kube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "CALL_SECONDS", 0.5)
+    monkeypatch.setattr(kube, "_turns", asyncio.Semaphore(1))
+    server.pause = 0.2
+
+    answers = await asyncio.gather(*(kube.get(POD, "shop", "p") for _ in range(5)))
+
+    assert answers == [{}] * 5

@@ -1,0 +1,137 @@
+"""Which objects a change concerns: an event wakes them and no others. Pure.
+
+An object is concerned by itself, by the Secrets that its spec names, and by the other objects on its tunnel.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
+from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world import Competitor
+
+Place = tuple[str, str]
+"""Namespace and name of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """What one object depends on."""
+
+    competitor: Competitor
+    identity: TunnelIdentity | None
+    secrets: frozenset[Place]
+    wakes: tuple[object, ...]
+    """The parts of the object whose change wakes it; the operator itself writes the rest."""
+
+
+class Concerns:
+    """Every object, by tunnel and by Secret; built from the bodies of a watch."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Place, Concern] = {}
+        self._rivals: defaultdict[TunnelIdentity, dict[Place, Competitor]] = defaultdict(dict)
+        self._users: defaultdict[Place, set[Place]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def changed(self, body: Mapping[str, Any]) -> set[Place]:
+        """Take over an object, and return whom the change concerns: nobody, where only the status changed."""
+        place, after = _place(body), _concern(body)
+        before = self._objects.get(place)
+        if before == after:
+            return set()
+        concerned = {place}
+        if before is not None and before.identity != after.identity:
+            concerned |= self._sharers(before.identity)
+        self._drop(place)
+        self._objects[place] = after
+        if after.identity is not None:
+            self._rivals[after.identity][place] = after.competitor
+        for secret in after.secrets:
+            self._users[secret].add(place)
+        return concerned
+
+    def deleted(self, body: Mapping[str, Any]) -> set[Place]:
+        """Drop an object, and return the objects that may take over its tunnel."""
+        place = _place(body)
+        before = self._objects.get(place)
+        if before is None or before.competitor.uid != body["metadata"].get("uid"):
+            return set()
+        self._drop(place)
+        return self._sharers(before.identity)
+
+    def rivals(self, identity: TunnelIdentity | None) -> tuple[Competitor, ...]:
+        """The objects on a tunnel."""
+        return () if identity is None else tuple(self._rivals.get(identity, {}).values())
+
+    def users(self, namespace: str, secret: str) -> set[Place]:
+        """The objects whose spec names a Secret."""
+        return set(self._users.get((namespace, secret), ()))
+
+    def places(self, namespace: str = "") -> set[Place]:
+        """All objects, or those of one namespace."""
+        return {place for place in self._objects if namespace in ("", place[0])}
+
+    def _sharers(self, identity: TunnelIdentity | None) -> set[Place]:
+        return set() if identity is None else set(self._rivals.get(identity, {}))
+
+    def _drop(self, place: Place) -> None:
+        before = self._objects.pop(place, None)
+        if before is None:
+            return
+        if before.identity is not None:
+            self._rivals[before.identity].pop(place, None)
+            if not self._rivals[before.identity]:
+                del self._rivals[before.identity]
+        for secret in before.secrets:
+            self._users[secret].discard(place)
+            if not self._users[secret]:
+                del self._users[secret]
+
+
+def competitor(body: Mapping[str, Any]) -> Competitor:
+    """An object as its competitors see it."""
+    metadata = body["metadata"]
+    created = parse_time(metadata.get("creationTimestamp")) or 0.0
+    return Competitor(metadata["name"], metadata["namespace"], created, metadata["uid"])
+
+
+def _place(body: Mapping[str, Any]) -> Place:
+    return body["metadata"]["namespace"], body["metadata"]["name"]
+
+
+def _concern(body: Mapping[str, Any]) -> Concern:
+    metadata, spec = body["metadata"], body.get("spec") or {}
+    annotations = metadata.get("annotations") or {}
+    wakes = (
+        metadata.get("uid"),
+        int(metadata.get("generation") or 0),
+        bool(metadata.get("deletionTimestamp")),
+        # kopf's own annotation
+        tuple(sorted((key, value) for key, value in annotations.items() if "last-" not in key)),
+    )
+    try:
+        identity = identity_of(spec)
+    except (ValueError, TypeError, AttributeError):
+        # a spec of another release; its own pass reports it
+        identity = None
+    return Concern(competitor(body), identity, _secrets(metadata["namespace"], spec), wakes)
+
+
+def _secrets(namespace: str, spec: Mapping[str, Any]) -> frozenset[Place]:
+    """The Secrets of a spec that was not validated; whatever has another form names none."""
+    found = set()
+    sink = spec.get("sink")
+    for side in (spec.get("source"), *(sink.values() if isinstance(sink, Mapping) else ())):
+        reference: Any = side
+        for key in ("credentials", "secretRef", "name"):
+            reference = reference.get(key) if isinstance(reference, Mapping) else None
+        if isinstance(reference, str):
+            found.add((namespace, reference))
+    return frozenset(found)

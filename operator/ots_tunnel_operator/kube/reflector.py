@@ -1,0 +1,266 @@
+"""A copy in memory of the objects of one selection, kept by a list and a watch.
+
+Theory of operation
+-------------------
+    list     replaces the copy; objects that are no longer listed are reported as DELETED, so that a deletion which no
+             watch delivered leaves no ghost
+    watch    goes on from the list's resourceVersion for WATCH_SECONDS, and is opened again from the last one seen
+    by name  where the selection is one object, nothing is listed: the watch begins at the present, and once it is
+             accepted the object is read; so the right to list is not needed
+    410      the version is too old: list again at once
+    404      the kind is not installed: an empty copy; asked again after ABSENT_SECONDS
+    error    pause (1 s, doubled up to 10 s, or what the server asks for), then go on from the last version
+
+The copy is as old as the last sign of the API server at most: an answer, an event or a bookmark. A watch is short, so
+that lost rights and a silent connection are noticed within it. `check` raises instead of vouching for a copy
+
+    - that was never listed,
+    - after the server refused (401, 403), or
+    - without a sign for STALE_SECONDS.
+
+Events of one object arrive in order, but the answer to a write of ours (`accept`) may overtake them. Of two bodies of
+one object the newer resourceVersion stays; versions are compared as numbers (KEP-5504).
+
+Example: an object is deleted while the operator's connection is broken for ten minutes. The watch is answered with 410;
+the list does not have the object; it is reported as DELETED; its loop ends, and an object waiting for its tunnel wakes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Literal
+
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Change, Cluster, Selection
+from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Manifest
+
+#: Seconds after which a watch is opened again: what the API server refuses by then is noticed within a minute.
+WATCH_SECONDS = 30.0
+#: Seconds between two watches at least.
+SHORTEST_SECONDS = 1.0
+#: Seconds without a sign of the API server after which a copy is no longer vouched for.
+STALE_SECONDS = 45.0
+#: Seconds between two lists of a kind that is not installed.
+ABSENT_SECONDS = 30.0
+#: Pauses after an error, seconds.
+RETRY = Backoff(1.0, 2.0, 10.0, 0.2)
+#: HTTP statuses that no repetition mends: a copy is not vouched for from then on.
+REFUSED = frozenset({401, 403})
+#: Kinds that nothing is applied to: their managedFields, most of a body, are dropped.
+UNMANAGED = frozenset({TUNNEL, POD, SECRET})
+
+Key = tuple[str, str]
+"""Namespace and name."""
+Event = Literal["CHANGED", "DELETED"]
+#: Called with every change of the copy; the body of a DELETED one is the last that is known.
+Listener = Callable[[Selection, Event, Manifest], None]
+
+
+class Reflector:
+    """The copy of one selection.
+
+    Args:
+        cluster: the API server.
+        selection: what to copy.
+        listener: called after every change of the copy; it must not await.
+        lost: called when the API server begins to refuse the selection.
+        entropy: randomness of the pauses.
+        index: name of a label by whose value `labelled` finds objects; empty without.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        selection: Selection,
+        listener: Listener,
+        *,
+        lost: Callable[[Selection], None] = lambda selection: None,
+        entropy: Random,
+        index: str = "",
+    ) -> None:
+        self.selection = selection
+        self._cluster = cluster
+        self._listener = listener
+        self._lost = lost
+        self._entropy = entropy
+        self._index = index
+        self._objects: dict[Key, Manifest] = {}
+        self._labelled: dict[tuple[str, str], set[Key]] = {}
+        self._version = ""
+        self._sign: float | None = None
+        self._failure: KubeError | None = None
+        self._failures = 0
+        self._tried = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"Reflector({self.selection.kind.plural} in {self.selection.namespace or 'every namespace'})"
+
+    def get(self, namespace: str, name: str) -> Manifest | None:
+        """One object of the copy; it must not be changed."""
+        return self._objects.get((namespace, name))
+
+    def labelled(self, namespace: str, value: str) -> list[Manifest]:
+        """The objects of a namespace whose indexed label has this value, by name."""
+        return [self._objects[key] for key in sorted(self._labelled.get((namespace, value), ()))]
+
+    def objects(self) -> Iterator[Manifest]:
+        """Every object of the copy."""
+        return iter(tuple(self._objects.values()))
+
+    async def check(self) -> None:
+        """Wait for the first list, and vouch for the copy.
+
+        Raises:
+            KubeError: the copy may be older than STALE_SECONDS, or the API server refuses it.
+        """
+        await self._tried.wait()
+        failure = self._failure
+        if failure is not None and (self._sign is None or failure.status in REFUSED):
+            raise failure
+        if self._sign is None or self._now() - self._sign > STALE_SECONDS:
+            raise failure or KubeError(0, "Stale", f"no sign of {self.selection.kind.plural} for {STALE_SECONDS:.0f} s")
+
+    def accept(self, manifest: Manifest) -> None:
+        """Take over the answer to a write, ahead of the watch; one of an object that was deleted since is ignored."""
+        key, version = _key(manifest), _version(manifest)
+        if key in self._objects or _is_newer(version, self._version):
+            self._put(manifest)
+
+    async def run(self) -> None:
+        """Keep the copy until cancelled; an unexpected error ends it, and `check` raises from then on."""
+        try:
+            await self._keep()
+        except Exception as error:
+            self._sign, self._failure = None, KubeError(0, type(error).__name__, f"{self!r} ended: {error}")
+            self._tried.set()
+            raise
+
+    async def _keep(self) -> None:
+        while True:
+            try:
+                if not self._version and not self.selection.name:
+                    await self._list()
+                began = self._now()
+                await self._watch()
+                # a server that ends every watch at once must not be asked in a circle
+                await asyncio.sleep(max(0.0, began + SHORTEST_SECONDS - self._now()))
+            except KubeError as error:
+                await self._failed(error)
+
+    async def _list(self) -> None:
+        listing = await self._cluster.listing(self.selection)
+        gone = dict(self._objects)
+        for manifest in listing.items:
+            gone.pop(_key(manifest), None)
+            self._put(manifest)
+        for manifest in gone.values():
+            # an answer to a write may be ahead of the list
+            if not _is_newer(_version(manifest), listing.version):
+                self._remove(manifest)
+        self._version = listing.version
+        self._alive()
+
+    async def _watch(self) -> None:
+        async for change in self._cluster.watch(self.selection, self._version, WATCH_SECONDS):
+            if not self._version and change.type == "BOOKMARK":
+                # the watch is accepted: it delivers whatever changes after this look
+                await self._look()
+            self._alive()
+            self._take(change)
+        self._alive()
+
+    async def _look(self) -> None:
+        kind, namespace, name = self.selection.kind, self.selection.namespace, self.selection.name
+        found, before = await self._cluster.get(kind, namespace, name), self.get(namespace, name)
+        if found is not None:
+            self._put(found)
+        elif before is not None:
+            self._remove(before)
+
+    def _take(self, change: Change) -> None:
+        version = _version(change.object)
+        if change.type == "DELETED":
+            self._remove(change.object)
+        elif change.type != "BOOKMARK":
+            self._put(change.object)
+        self._version = version or self._version
+
+    def _alive(self) -> None:
+        self._sign = self._now()
+        self._failure, self._failures = None, 0
+        self._tried.set()
+
+    async def _failed(self, error: KubeError) -> None:
+        pause = RETRY.delay(self._failures, self._entropy.random())
+        self._failures += 1
+        if error.status == 410:
+            self._version = ""
+            pause = pause if self._failures > 1 else 0.0
+        elif error.status == 404:
+            self._version, pause = "", ABSENT_SECONDS
+            for manifest in self.objects():
+                self._remove(manifest)
+            self._alive()
+        else:
+            refused = self._failure is not None and self._failure.status in REFUSED
+            self._failure = error
+            self._tried.set()
+            if error.status in REFUSED and not refused:
+                self._lost(self.selection)
+        await asyncio.sleep(pause)
+
+    def _put(self, manifest: Manifest) -> None:
+        key, version = _key(manifest), _version(manifest)
+        if self.selection.kind in UNMANAGED:
+            manifest["metadata"].pop("managedFields", None)
+        before = self._objects.get(key)
+        if before is not None and not _is_newer(version, _version(before)):
+            return
+        if before is not None and before["metadata"].get("uid") != manifest["metadata"].get("uid"):
+            self._remove(before)
+        elif before is not None:
+            self._unindex(key, before)
+        self._objects[key] = manifest
+        if self._index and (value := self._value(manifest)):
+            self._labelled.setdefault((key[0], value), set()).add(key)
+        self._listener(self.selection, "CHANGED", manifest)
+
+    def _remove(self, manifest: Manifest) -> None:
+        before = self._objects.get(_key(manifest))
+        if before is None or before["metadata"].get("uid") != manifest["metadata"].get("uid"):
+            return
+        del self._objects[_key(manifest)]
+        self._unindex(_key(manifest), before)
+        self._listener(self.selection, "DELETED", before)
+
+    def _unindex(self, key: Key, manifest: Manifest) -> None:
+        place = (key[0], self._value(manifest))
+        keys = self._labelled.get(place)
+        if keys is not None:
+            keys.discard(key)
+            if not keys:
+                del self._labelled[place]
+
+    def _value(self, manifest: Manifest) -> str:
+        return str((manifest["metadata"].get("labels") or {}).get(self._index, ""))
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _key(manifest: Manifest) -> Key:
+    metadata = manifest["metadata"]
+    return str(metadata.get("namespace") or ""), str(metadata["name"])
+
+
+def _version(manifest: Manifest) -> str:
+    return str(manifest["metadata"].get("resourceVersion") or "")
+
+
+def _is_newer(version: str, than: str) -> bool:
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than

@@ -1,0 +1,172 @@
+"""Reads from memory what watches keep there: objects, children, pods, and the Secrets that objects name.
+
+One `Reflector` per kind and namespace, or for all namespaces, starts with the first read of the kind. It covers the
+objects with the operator's labels only. So an object without them that has a name of ours is not seen here: whoever
+writes reads the one object from the API server first (`apply`).
+
+Secrets have no label of ours. Each Secret that an object names has a watch of its own, by the field metadata.name:
+other Secrets never reach this process, nothing is listed, and the chart can restrict the operator's rights to names
+(`rbac.secretNames`). Such a watch ends when nobody has read it for IDLE_SECONDS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from random import Random
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.cluster import Cluster, Selection
+from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Kind, Manifest
+from ots_tunnel_operator.kube.reflector import Event, Reflector
+from ots_tunnel_operator.log_actions import LogAction
+
+logger = logging.getLogger(__name__)
+
+#: Label by which a Spark operator marks the pods of an application.
+SPARK_LABEL = "sparkoperator.k8s.io/app-name"
+#: Seconds after its last read for which the watch of a Secret goes on.
+IDLE_SECONDS = 600.0
+#: Seconds between two looks for idle watches.
+SWEEP_SECONDS = 60.0
+#: Most Secrets watched; a further one is read by a GET each time.
+MAX_SECRETS = 500
+
+Listener = Callable[[Kind, Event, Manifest], None]
+
+
+class Watched:
+    """Implements `cluster.Reader` from memory.
+
+    Args:
+        cluster: the API server.
+        namespaces: the ones served; empty means all, by one watch.
+        listener: called after every change of a copy; it must not await.
+        lost: called with a kind and a namespace, empty for all, when the API server begins to refuse a watch.
+        entropy: randomness of pauses.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        namespaces: tuple[str, ...] = (),
+        listener: Listener,
+        lost: Callable[[Kind, str], None] = lambda kind, namespace: None,
+        entropy: Random | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._namespaces = namespaces
+        self._listener = listener
+        self._lost = lost
+        self._entropy = entropy or Random()
+        self._running: dict[Selection, tuple[Reflector, asyncio.Task[None]]] = {}
+        self._read: dict[Selection, float] = {}
+        self._swept = 0.0
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        """One object; None where it does not exist or does not have the operator's labels.
+
+        Raises:
+            KubeError: nothing recent is known.
+        """
+        selection = self._selection(kind, namespace, name)
+        if kind is SECRET and selection not in self._running and self._secrets() >= MAX_SECRETS:
+            return await self._cluster.get(kind, namespace, name)
+        if kind is TUNNEL:
+            await self._check_objects()
+        reflector = self._reflector(selection, _label(kind))
+        await reflector.check()
+        return reflector.get(namespace, name)
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        """The objects with these labels: `label=value,...`, where one label is that of the object, or of Spark.
+
+        Raises:
+            KubeError: nothing recent is known.
+        """
+        wanted = dict(part.split("=", 1) for part in selector.split(","))
+        index = SPARK_LABEL if SPARK_LABEL in wanted else _label(kind)
+        selection = self._selection(kind, namespace)
+        if index == SPARK_LABEL:
+            selection = Selection(kind, selection.namespace, labels=SPARK_LABEL)
+        reflector = self._reflector(selection, index)
+        await reflector.check()
+        return [
+            item
+            for item in reflector.labelled(namespace, wanted[index])
+            if wanted.items() <= (item["metadata"].get("labels") or {}).items()
+        ]
+
+    def accept(self, kind: Kind, manifest: Manifest) -> None:
+        """Take over the answer to a call, ahead of the watch, where it is an object that the watch covers."""
+        if kind is not TUNNEL and names.LABEL_ROLE not in (manifest["metadata"].get("labels") or {}):
+            return
+        found = self._running.get(self._selection(kind, manifest["metadata"].get("namespace", "")))
+        if found is not None:
+            found[0].accept(manifest)
+
+    async def close(self) -> None:
+        """End every watch."""
+        tasks = [task for _, task in self._running.values()]
+        self._running.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _check_objects(self) -> None:
+        """Vouch for every namespace: an elder object on the same tunnel may be in another one."""
+        for namespace in self._namespaces or ("",):
+            await self._reflector(self._selection(TUNNEL, namespace), "").check()
+
+    def _selection(self, kind: Kind, namespace: str, name: str = "") -> Selection:
+        if kind is SECRET:
+            return Selection(kind, namespace, name=name)
+        scope = namespace if self._namespaces else ""
+        if kind is TUNNEL:
+            return Selection(kind, scope)
+        labels = f"{names.LABEL_ROLE}={names.ROLE_WORKER}" if kind is POD else names.LABEL_ROLE
+        return Selection(kind, scope, labels=labels)
+
+    def _reflector(self, selection: Selection, index: str) -> Reflector:
+        now = asyncio.get_running_loop().time()
+        if now - self._swept > SWEEP_SECONDS:
+            self._swept = now
+            self._sweep(now)
+        self._read[selection] = now
+        found = self._running.get(selection)
+        if found is None:
+            reflector = Reflector(
+                self._cluster, selection, self._changed, lost=self._refused, entropy=self._entropy, index=index
+            )
+            task = asyncio.create_task(reflector.run(), name=f"watch {selection.kind.plural}")
+            self._running[selection] = found = reflector, task
+        elif found[1].done():
+            # it ends only by a defect: this read fails, the next one starts another
+            del self._running[selection]
+            logger.error(
+                "a watch ended",
+                exc_info=found[1].exception(),
+                extra={"action": LogAction.WATCH_ENDED, "watch": repr(found[0])},
+            )
+        return found[0]
+
+    def _secrets(self) -> int:
+        return sum(selection.kind is SECRET for selection in self._running)
+
+    def _sweep(self, now: float) -> None:
+        for selection, read in tuple(self._read.items()):
+            if selection.kind is SECRET and now - read > IDLE_SECONDS:
+                del self._read[selection]
+                self._running.pop(selection)[1].cancel()
+
+    def _changed(self, selection: Selection, event: Event, manifest: Manifest) -> None:
+        self._listener(selection.kind, event, manifest)
+
+    def _refused(self, selection: Selection) -> None:
+        self._lost(selection.kind, selection.namespace)
+
+
+def _label(kind: Kind) -> str:
+    return names.LABEL_NAME if kind is not TUNNEL else ""
