@@ -22,7 +22,10 @@ class TunnelIdentity(NamedTuple):
     @classmethod
     def at(cls, endpoint: str, instance: str, table: str, tunnel: str) -> TunnelIdentity:
         """Build the identity from an endpoint, an instance, a table and a tunnel name."""
-        url = urlsplit(endpoint)
+        try:
+            url = urlsplit(endpoint)
+        except ValueError:  # an unvalidated text, such as one with an open bracket
+            return cls(endpoint.lower(), instance, table, tunnel)
         host = url.netloc.lower().removesuffix(_DEFAULT_PORTS.get(url.scheme, ""))
         return cls(host, instance, table, tunnel)
 

@@ -44,6 +44,11 @@ def rule(expression: str, message: str, *, field: str = "", found: str = "") -> 
     return result | ({"fieldPath": field} if field else {})
 
 
+def cel_text(text: str) -> str:
+    """Escape a text for a CEL literal in single quotes, such as a regular expression."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
 def rules(*items: dict[str, Any]) -> dict[str, Any]:
     """Return the schema key that holds these CEL rules."""
     return {RULES: list(items)}

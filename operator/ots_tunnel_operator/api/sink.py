@@ -14,8 +14,8 @@ class TablestoreSink(ApiModel):
     """A destination table that is kept equal to the source table."""
 
     endpoint: Endpoint
-    """Endpoint of the destination instance without a path, such as https://shop-dr.cn-beijing.ots.aliyuncs.com. A
-    change restarts the workers one by one."""
+    """Endpoint of the destination instance, http(s)://host[:port] without user name, path and query, such as
+    https://shop-dr.cn-beijing.ots.aliyuncs.com. A change restarts the workers one by one."""
     instance: Annotated[InstanceName, Field(json_schema_extra=immutable("sink.tablestore.instance"))]
     """Name of the destination instance; immutable."""
     table: Annotated[TableName, Field(json_schema_extra=immutable("sink.tablestore.table"))]

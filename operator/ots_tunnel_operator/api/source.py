@@ -4,12 +4,38 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
-from ots_tunnel_operator.api.schema import ApiModel, ObjectName, Time, immutable, rule, rules
+from ots_tunnel.endpoint import ENDPOINT, ENDPOINT_WORDS, MAX_ENDPOINT, is_endpoint
+from ots_tunnel_operator.api.schema import ApiModel, ObjectName, Time, cel_text, immutable, rule, rules
 
 TunnelKind = Literal["BaseData", "Stream", "BaseAndStream"]
-Endpoint = Annotated[str, Field(max_length=512, pattern=r"^https?://[^/\s]+/?$")]
+
+
+def _endpoint(text: str) -> str:
+    if not is_endpoint(text):
+        raise ValueError(f"allowed is {ENDPOINT_WORDS}")
+    return text
+
+
+#: The API server and the model check one expression; the message does not repeat a password.
+Endpoint = Annotated[
+    str,
+    AfterValidator(_endpoint),
+    Field(
+        max_length=MAX_ENDPOINT,
+        json_schema_extra=rules(
+            {
+                "rule": f"self.matches('{cel_text(ENDPOINT)}')",
+                "message": f"endpoint: allowed is {ENDPOINT_WORDS}",
+                "messageExpression": (
+                    "'endpoint: found ' + (self.contains('@') ? 'a user name or password' : '\\'' + self + '\\'') + "
+                    f"', allowed is {ENDPOINT_WORDS}'"
+                ),
+            }
+        ),
+    ),
+]
 InstanceName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$")]
 TableName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
@@ -109,8 +135,8 @@ class Source(ApiModel):
     """The source table and the tunnel through which it is read."""
 
     endpoint: Endpoint
-    """Endpoint of the source instance without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com. A change
-    restarts the workers one by one."""
+    """Endpoint of the source instance, http(s)://host[:port] without user name, path and query, such as
+    https://shop.cn-hangzhou.ots.aliyuncs.com. A change restarts the workers one by one."""
     instance: Annotated[InstanceName, Field(json_schema_extra=immutable("source.instance"))]
     """Name of the source instance; immutable."""
     table: Annotated[TableName, Field(json_schema_extra=immutable("source.table"))]

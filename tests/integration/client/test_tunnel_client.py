@@ -60,7 +60,7 @@ def test_a_tunnels_life(endpoint: str, kind: Clients) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("shop", "demo", KEYS), r"endpoint: found 'shop', allowed is http\(s\)://host\[:port\] without a path"),
+        (("shop", "demo", KEYS), r"endpoint: found 'shop', allowed is http\(s\)://host\[:port\] with a port"),
         (("http://a b", "demo", KEYS), "endpoint: found 'http://a b'"),
         (("http://shop/path", "demo", KEYS), "endpoint: found 'http://shop/path'"),
         (("http://shop", "", KEYS), "instance: found '', allowed is letters, digits and hyphens"),

@@ -38,7 +38,7 @@ def test_every_wrong_option_is_named(command: tuple[str, ...], keys: str) -> Non
     refused = CliRunner().invoke(cli, [*command, *options]).exception
 
     assert isinstance(refused, ConfigError)
-    assert str(refused).startswith("--endpoint: found 'shop', allowed is http(s)://host[:port] without a path")
+    assert str(refused).startswith("--endpoint: found 'shop', allowed is http(s)://host[:port] with a port")
     assert "; --instance: found '', allowed is letters, digits and hyphens" in str(refused)
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.config.allowed import SchemaNode
+from ots_tunnel.endpoint import ENDPOINT_WORDS
 from ots_tunnel.errors import ConfigError
 
 DOCUMENT: dict[str, Any] = {
@@ -28,7 +29,7 @@ DOCUMENT: dict[str, Any] = {
 }
 TABLE_SINK = {"endpoint": "http://h", "instance": "demo", "table": "copy", "credentials": {"directory": "/keys"}}
 KAFKA = {"bootstrapServers": ["b1:9092"], "topic": "changes"}
-ENDPOINT = "allowed is http(s)://host[:port] without a path, such as https://shop.cn-hangzhou.ots.aliyuncs.com"
+ENDPOINT = f"allowed is {ENDPOINT_WORDS}"
 A_TIME = "allowed is a time with a time zone, such as 2026-06-19T17:00:00+08:00"
 #: Phrases of the validation library, which no message may contain.
 FOREIGN = ("Input should", "Field required", "Extra inputs", "String should", "valid ", "Value error", "[0-9", "type=")
@@ -117,7 +118,7 @@ def message(tmp_path: Path, path: str, value: object) -> str:
             "sink: found none (stdout without a value counts as none: write {}), allowed is",
         ),
         ("sink", {"stdout": {}, "count": {}}, "sink: found stdout, count, allowed is exactly one of tablestore, files"),
-        ("sink.tablestore", {}, "sink.tablestore.endpoint: missing, allowed is http(s)://host[:port] without a path"),
+        ("sink.tablestore", {}, "sink.tablestore.endpoint: missing, allowed is http(s)://host[:port] with a port"),
         (
             "sink.tablestore",
             TABLE_SINK | {"endpoint": "http://127.0.0.1:1/", "table": "orders"},

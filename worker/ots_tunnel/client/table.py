@@ -13,6 +13,7 @@ from ots_tunnel.client import table_calls as calls
 from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
 from ots_tunnel.client.table_calls import KeyRange, RangePage, RowChange, RowOutcome, TableDescription
 from ots_tunnel.credentials import CredentialsProvider
+from ots_tunnel.endpoint import check_place
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY
@@ -54,6 +55,7 @@ class TableClient:
         *,
         on_retry: RetryListener | None = None,
     ) -> None:
+        check_place(endpoint, instance)
         self.endpoint = endpoint
         self.instance = instance
         self._caller = ServiceCaller(transport or AioTransport(endpoint), instance, credentials, on_retry=on_retry)
@@ -164,6 +166,7 @@ class SyncTableClient:
         credentials: CredentialsProvider,
         transport: BlockingTransport | None = None,
     ) -> None:
+        check_place(endpoint, instance)
         self.endpoint = endpoint
         self.instance = instance
         self._caller = SyncServiceCaller(transport or SyncTransport(endpoint), instance, credentials)

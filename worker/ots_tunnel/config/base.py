@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.problems import NotAllowed
-from ots_tunnel.endpoint import ENDPOINT, ENDPOINT_WORDS, INSTANCE, INSTANCE_WORDS
+from ots_tunnel.endpoint import ENDPOINT_WORDS, INSTANCE, INSTANCE_WORDS, is_endpoint
 
 
 class ConfigModel(BaseModel):
@@ -43,6 +43,12 @@ def _without_login(url: str) -> str:
     return url
 
 
+def _endpoint(text: str) -> str:
+    if not is_endpoint(text):
+        raise NotAllowed
+    return text
+
+
 def _not_empty(path: Any) -> Any:
     if path == "":  # pathlib would read it as the working directory
         raise NotAllowed
@@ -55,12 +61,7 @@ WebUrl = Annotated[
     AfterValidator(_without_login),
     Words("http(s)://host[:port]/path without a user name and password"),
 ]
-Endpoint = Annotated[
-    str,
-    Field(pattern=ENDPOINT),
-    AfterValidator(_without_login),
-    Words(ENDPOINT_WORDS),
-]
+Endpoint = Annotated[str, AfterValidator(_endpoint), Words(ENDPOINT_WORDS)]
 InstanceName = Annotated[str, Field(pattern=INSTANCE, max_length=64), Words(INSTANCE_WORDS)]
 TableName = Annotated[
     str,

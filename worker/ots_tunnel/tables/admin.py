@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ots_tunnel.credentials import CredentialsProvider
+from ots_tunnel.endpoint import check_place
 from ots_tunnel.errors import ObjectNotExist, ServiceError
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol.service_codes import service_error
@@ -18,6 +19,7 @@ class TableAdmin:
     """Calls on the tables of one instance; every method blocks and can be called from any thread."""
 
     def __init__(self, endpoint: str, instance: str, credentials: CredentialsProvider) -> None:
+        check_place(endpoint, instance)
         self.endpoint = endpoint.rstrip("/")
         self.instance = instance
         self._provider = credentials
