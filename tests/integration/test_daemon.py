@@ -127,6 +127,7 @@ def test_a_tunnel_that_does_not_exist_ends_the_daemon(emulator: Emulator) -> Non
     [
         ({"heartbeat_interval": 4}, "heartbeat_interval: found 4, allowed is 5 or more"),
         ({"heartbeat_interval": 30, "heartbeat_timeout": 30}, "heartbeat_timeout: found 30, it must be more than"),
+        ({"on_possible_gap": "Skip"}, "on_possible_gap: found 'Skip', allowed are 'Stop' and 'Continue'"),
         ({"heartbeat_timeout": 60.5}, "heartbeat_timeout: found 60.5, allowed are whole seconds"),
         ({"checkpoint_interval": 0}, "checkpoint_interval: found 0"),
         ({"max_parallel_channels": -1}, "max_parallel_channels: found -1"),

@@ -31,9 +31,9 @@ from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.status import ChannelView, StatusCollector, WorkerStatus, channel_document
-from tests.sharp_edges.virtual import VirtualScene
 from tests.support.channel_scene import CHANNEL, ChannelScene, EventSink, ScriptedService, at, page, read_page
 from tests.support.emulator.emulator_scene import CREDENTIALS
+from tests.support.emulator.virtual_scene import VirtualScene
 from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 

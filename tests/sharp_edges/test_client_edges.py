@@ -10,7 +10,7 @@ import pytest
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import PermissionDenied, SinkRejected, TunnelExpired
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.sharp_edges.virtual import KEYS, VirtualScene, now, streaming
+from tests.support.emulator.virtual_scene import KEYS, VirtualScene, now, streaming
 from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 

@@ -20,8 +20,8 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel.processor import SimpleProcessorFactory
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.transport.aio import translate
-from tests.sharp_edges.virtual import VirtualScene
 from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE
+from tests.support.emulator.virtual_scene import VirtualScene
 from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 

@@ -21,9 +21,9 @@ from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks import Batch
-from tests.sharp_edges.virtual import VirtualScene
 from tests.support.channel_scene import CHANNEL, at, page
 from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE
+from tests.support.emulator.virtual_scene import VirtualScene
 from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 

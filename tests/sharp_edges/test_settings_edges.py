@@ -15,7 +15,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import TunnelId, TunnelType
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
 from ots_tunnel.worker.settings import WorkerSettings
-from tests.sharp_edges.virtual import VirtualScene
+from tests.support.emulator.virtual_scene import VirtualScene
 from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 

@@ -16,6 +16,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from ots_tunnel.client.tunnel import SyncTunnelClient, TunnelClient
 from ots_tunnel.errors import ConfigError
@@ -48,6 +49,8 @@ class TunnelWorkerConfig:
         memory_budget_bytes: bytes of records held in memory.
         drain_timeout: limit of a shutdown.
         reconnect: bounds of the random pause before a new client connects.
+        on_possible_gap: `Stop` raises PossibleGap where changes may be missing because they were not read within the
+            stream's retention; `Continue` logs them and goes on.
 
     Raises:
         ConfigError: a value is out of its range; the message names it.
@@ -63,6 +66,7 @@ class TunnelWorkerConfig:
     memory_budget_bytes: int = 268_435_456
     drain_timeout: float = 30
     reconnect: tuple[float, float] = (1, 3)
+    on_possible_gap: Literal["Stop", "Continue"] = "Stop"
 
     def __post_init__(self) -> None:
         _allow("heartbeat_interval", self.heartbeat_interval, LEAST_INTERVAL, "the service refuses shorter ones")
@@ -81,6 +85,8 @@ class TunnelWorkerConfig:
         _allow("drain_timeout", self.drain_timeout, 1, "checkpoints have to be stored")
         if not 0 <= self.reconnect[0] <= self.reconnect[1]:
             raise ConfigError(f"reconnect: found {self.reconnect}, allowed are two growing numbers from 0 on")
+        if self.on_possible_gap not in ("Stop", "Continue"):
+            raise ConfigError(f"on_possible_gap: found {self.on_possible_gap!r}, allowed are 'Stop' and 'Continue'")
 
     def settings(self, tunnel_id: TunnelId) -> WorkerSettings:
         """Settings of one worker."""
@@ -95,6 +101,7 @@ class TunnelWorkerConfig:
             max_parallel_channels=self.max_parallel_channels,
             rows_per_second=self.rows_per_second,
             reconnect=self.reconnect,
+            on_possible_gap=self.on_possible_gap,
         )
 
     def worker(self, client: TunnelClient, tunnel_id: TunnelId) -> TunnelWorker:
@@ -129,7 +136,7 @@ class TunnelDaemon:
 
         Raises:
             ServiceError: the tunnel cannot be consumed: expired, deleted, no permission.
-            SinkRejected: records are refused permanently.
+            SinkRejected: records are refused permanently. PossibleGap: changes may be missing.
         """
         with _signal_handlers_restored():
             asyncio.run(self._run_with_signals())

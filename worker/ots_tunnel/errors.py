@@ -22,6 +22,7 @@
     |    |- ObjectAlreadyExist           table or tunnel exists
     |    `- RowRejected                  the row is the problem, not the call
     |- ProcessorFailed                   a user's callback raised: the channel is opened again from its checkpoint
+    |- PossibleGap                       changes may be missing before the next records of a channel
     |- OwnershipLost                     the channel may belong to another client: stop without a checkpoint
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
 
@@ -30,6 +31,7 @@ Source: docs/protocol.md 1.10 and 5.3; docs/data-plane.md 1.10 and 1.11.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import ClassVar
 
 
@@ -175,6 +177,30 @@ class RowRejected(ServiceError):
 
 class ProcessorFailed(TunnelError):
     """A callback of the user raised; its channel is opened again from the last checkpoint after the next heartbeat."""
+
+
+class PossibleGap(TunnelError):
+    """Changes may be missing: they were not read within the stream's retention, and the service went on without them.
+
+    Args:
+        channel_id: the channel whose next records lie behind them.
+        start, end: Unix seconds; what was committed between them may be missing.
+    """
+
+    def __init__(self, channel_id: str, start: float, end: float) -> None:
+        super().__init__(channel_id, start, end)
+        self.channel_id = channel_id
+        self.start = start
+        self.end = end
+
+    def __str__(self) -> str:
+        start, end = (
+            datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds") for time in (self.start, self.end)
+        )
+        return (
+            f"channel {self.channel_id}: changes from {start} to {end} may be missing, because they were not read "
+            "within the stream's retention"
+        )
 
 
 class OwnershipLost(TunnelError):

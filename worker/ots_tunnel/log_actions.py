@@ -76,6 +76,19 @@ class LogAction(enum.StrEnum):
         "client_id",
         "channel_id",
     )
+    POSSIBLE_GAP = (
+        "possible_gap",
+        "Changes may be missing before the next records of a channel, and the settings say to go on.",
+        "tunnel_id",
+        "channel_id",
+        "error",
+    )
+    RETENTION_UNKNOWN = (
+        "retention_unknown",
+        "Tunnel or table cannot be described, so that a possible gap may not be noticed.",
+        "tunnel_id",
+        "error",
+    )
     CHANNEL_FINISHED = (
         "channel_finished",
         "A channel was read to its end.",

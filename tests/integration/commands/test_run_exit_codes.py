@@ -212,6 +212,12 @@ async def run_with(scene: EmulatorScene, directory: Path, sink: str = "count: {}
     return await ended(await start(path), path)
 
 
+def late_by_a_week(scene: EmulatorScene) -> None:
+    """Nobody has consumed the tunnel within the retention, and the service goes on."""
+    scene.emulator.change_settings(date_skew=None, after_retention="Latest")
+    scene.emulator.advance_clock(170 * 3600)
+
+
 #: Refusal of the service: what is done first, settings that are changed, exit code, message.
 REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, tuple[str, ...]]] = {
     "missing tunnel": (
@@ -267,6 +273,16 @@ REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, t
             "TunnelExpired: tunnel 't' of table 'events' with the id ",
             " has expired (OTSTunnelExpired: ",
             "delete it and create it again as BaseAndStream",
+        ),
+    ),
+    "possible gap": (
+        late_by_a_week,
+        {},
+        14,
+        (
+            "PossibleGap: tunnel 't' of table 'events' with the id ",
+            " may be missing, because they were not read within the stream's retention; ",
+            "source.onPossibleGap Continue goes on behind the gap",
         ),
     ),
     "another refusal": (

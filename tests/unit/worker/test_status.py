@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.sinks.tally import Tally, TallyCollector
 from ots_tunnel.worker.metrics import BusyClock, WorkerMetrics
 from ots_tunnel.worker.progress import ChannelProgress
@@ -32,6 +33,7 @@ def status(age: float = 0.0) -> WorkerStatus:
         stream.channel_id: ChannelView(stream, ChannelStatus.OPEN),
         base.channel_id: ChannelView(base, ChannelStatus.TERMINATED),
     }
+    made.possible_gaps = {stream.channel_id: Gap(1_700_000_000.0, 1_700_000_100.0)}
     return made
 
 
@@ -53,6 +55,7 @@ def test_the_document_is_what_the_operator_reads() -> None:
         "draining": False,
         "error": None,
         "completed": False,
+        "possibleGaps": [{"channel": "s", "from": "2023-11-14T22:13:20.000Z", "to": "2023-11-14T22:15:00.000Z"}],
         "channels": [
             {
                 "id": "BaseData_0",

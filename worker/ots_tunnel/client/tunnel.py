@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
+from ots_tunnel.client.table_calls import describe_table_result
 from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.endpoint import check_place
 from ots_tunnel.errors import CodecError
@@ -26,11 +27,11 @@ from ots_tunnel.model import (
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.protocol import messages
+from ots_tunnel.protocol import messages, table_pb2
 from ots_tunnel.protocol import tunnel_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.operations import TUNNEL_OPERATIONS, Operation
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS, Operation
 from ots_tunnel.protocol.http.rpc import body_of, service_time
 from ots_tunnel.protocol.page import PageContent, read_page
 from ots_tunnel.protocol.record import Record
@@ -212,6 +213,17 @@ class TunnelClient:
             sequence_number=checkpoint.sequence_number,
         )
         await self._caller.call(TUNNEL_OPERATIONS["Checkpoint"], message, timeout=timeout, before_send=before_send)
+
+    async def stream_retention_hours(self, table: str) -> int | None:
+        """Hours for which the service keeps a change of a table; None where its stream is switched off.
+
+        Raises:
+            ObjectNotExist: the table does not exist. PermissionDenied: the key may not describe it.
+        """
+        message = table_pb2.DescribeTableRequest(table_name=table)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
+        stream = describe_table_result(answer).stream
+        return stream.expiration_hours if stream.enabled and stream.expiration_hours else None
 
     async def close(self) -> None:
         """Close the transport."""

@@ -1,6 +1,6 @@
 """Exit codes: one table for the process, for `--help` and for the documentation.
 
-A code tells who has to act: the author of the document (2), the owner of the tunnel and its keys (10 to 13), the owner
+A code tells who has to act: the author of the document (2), the owner of the tunnel and its keys (10 to 14), the owner
 of the destination (4). A released code keeps its meaning.
 """
 
@@ -15,6 +15,7 @@ from ots_tunnel.errors import (
     Explained,
     ObjectNotExist,
     PermissionDenied,
+    PossibleGap,
     ServiceError,
     SinkRejected,
     TableNotFound,
@@ -55,6 +56,7 @@ EXIT_CODES = (
     ExitCode(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
     ExitCode(12, "denied: unknown key, wrong signature or no permission", (AuthFailed, PermissionDenied)),
     ExitCode(13, "the tunnel has expired: changes that it did not deliver are lost", (TunnelExpired,)),
+    ExitCode(14, "changes may be missing, because they were not read within the retention", (PossibleGap,)),
     ExitCode(3, "another permanent error of the service", (ServiceError,)),
     ExitCode(4, "permanent error of the sink: it rejects its destination or records", (SinkRejected,)),
     ExitCode(OTHER_ERROR, "any other error, such as a service that does not answer", (Exception,)),

@@ -15,6 +15,7 @@ from ots_tunnel.errors import (
     Explained,
     ObjectNotExist,
     PermissionDenied,
+    PossibleGap,
     ServiceError,
     SinkRejected,
     TableNotFound,
@@ -131,6 +132,11 @@ def explanation(error: TunnelError, place: Place) -> str:
             return (
                 f"{place.what} in {place.where} has expired ({answer}): changes that it did not deliver are lost; "
                 "delete it and create it again as BaseAndStream, which delivers every row again"
+            )
+        case PossibleGap():
+            return (
+                f"{place.what} in {place.where}: {error}; to be sure of every row, delete the tunnel and create it "
+                f"again as BaseAndStream; {place.setting('onPossibleGap')} Continue goes on behind the gap"
             )
         case ServiceError():
             return f"{place.what} in {place.where}: {answer}"

@@ -32,6 +32,11 @@ class PageContent(NamedTuple):
     may_more: bool | None
 
 
+def reached_log_end(may_more: bool | None, rows: int) -> bool:
+    """Whether a page of `rows` records ends where the log ended when it was read (docs/protocol.md 4.7)."""
+    return not rows if may_more is None else not may_more
+
+
 def read_page(body: bytes) -> PageContent:
     """Frame the records of a ReadRecordsResponse without decoding them.
 

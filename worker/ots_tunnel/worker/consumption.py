@@ -4,7 +4,7 @@ Theory of operation. `Consumption.run` is the task that the channel's state mach
 that the machine takes next. The steps:
 
 1. Wait until no earlier write of this client to the channel can take effect any more.
-2. Read the checkpoint and report `Connected`.
+2. Read the checkpoint, find out what was consumed before, and report `Connected`.
 3. Run the pipeline; beside it the checkpointer stores confirmed progress, once per checkpoint interval. A channel that
    has reached the end time is held without reading until the order to stop.
 4. Store the last checkpoint: within D after the order to stop, because the service waits for the channel, and within
@@ -33,15 +33,24 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from ots_tunnel.errors import OwnershipLost, ResourceGone, SinkRejected, TunnelError, TunnelExpired, first_error
+from ots_tunnel.errors import (
+    OwnershipLost,
+    PossibleGap,
+    ResourceGone,
+    SinkRejected,
+    TunnelError,
+    TunnelExpired,
+    first_error,
+)
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import Checkpoint
+from ots_tunnel.model import FINISHED, ChannelType, Checkpoint, Token
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
 from ots_tunnel.worker.checkpointer import Checkpointer
 from ots_tunnel.worker.context import ClientContext
 from ots_tunnel.worker.cursor import ChannelCursor
+from ots_tunnel.worker.gaps import GapWatch
 from ots_tunnel.worker.pipeline import Pipeline, PipelineEnd
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
@@ -71,6 +80,7 @@ class Consumption:
         self._cursor = ChannelCursor(context.client, ids, timeout=settings.write_deadline, guard=fence)
         self._checkpointer: Checkpointer | None = None
         self._pipeline: Pipeline | None = None
+        self._gaps: GapWatch | None = None
         self._stop = asyncio.Event()
         #: Limits of steps 2 and 3: the order to stop ends the first at once, the second after `abandon_after`.
         self._connecting: asyncio.Timeout | None = None
@@ -126,7 +136,7 @@ class Consumption:
         self._progress.channel_type = kind
         self._checkpointer = checkpointer = self._checkpointer_from(start)
         ahead = ReadAhead(
-            ChannelStart(self._progress.channel_id, kind, start.token),
+            ChannelStart(self._progress.channel_id, kind, start.token, self._gaps),
             self._cursor,
             self._context.worker,
             on_read=self._progress.page_read,
@@ -145,9 +155,13 @@ class Consumption:
     async def _read_checkpoint(self) -> Checkpoint | None:
         """The checkpoint, or None when the order to stop came first."""
         try:
-            async with asyncio.timeout(None) as self._connecting:
+            async with asyncio.timeout(None) as limit:
+                self._connecting = limit
                 start = await self._cursor.get()
+                self._gaps = await self._watch_gaps(start.token)
         except TimeoutError:
+            if not limit.expired():
+                raise
             return None
         finally:
             self._connecting = None
@@ -157,6 +171,12 @@ class Consumption:
         sequence = start.sequence_number
         logger.info("channel: at sequence number %d", sequence, extra=self._fields(LogAction.CHANNEL_OPENED))
         return start
+
+    async def _watch_gaps(self, token: Token) -> GapWatch | None:
+        channel_id, guard = self._progress.channel_id, self._context.worker.gaps
+        if guard is None or token == FINISHED or channel_type(channel_id, token) is not ChannelType.STREAM:
+            return None
+        return await guard.watch(channel_id, token)
 
     def _checkpointer_from(self, start: Checkpoint) -> Checkpointer:
         metrics, sink = self._context.worker.metrics, self._context.worker.sink
@@ -206,7 +226,7 @@ class Consumption:
     def _log_failure(self, error: TunnelError) -> None:
         fields = {**self._fields(LogAction.CHANNEL_FAILED), "error": f"{type(error).__name__}: {error}"}
         match error:
-            case SinkRejected() | TunnelExpired():
+            case SinkRejected() | TunnelExpired() | PossibleGap():
                 logger.error("channel failed for good", extra=fields)
                 self._context.end_worker(error)
             case OwnershipLost() | ResourceGone():

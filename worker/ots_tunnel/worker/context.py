@@ -15,6 +15,7 @@ from ots_tunnel.model import ChannelId, ClientId
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
 from ots_tunnel.worker.budget import ByteBudget
+from ots_tunnel.worker.gaps import GapGuard
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status import WorkerStatus
@@ -27,6 +28,7 @@ class WorkerContext:
     Args:
         slots: channels that read and write at the same time; None means all.
         end_us: Unix microseconds at which stream channels stop; None means never.
+        gaps: finds changes that may be missing; None looks for none.
     """
 
     sink: Sink
@@ -35,6 +37,7 @@ class WorkerContext:
     rate: RateLimit
     slots: asyncio.Semaphore | None = None
     end_us: int | None = None
+    gaps: GapGuard | None = None
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """A context held from a read until its page is written."""

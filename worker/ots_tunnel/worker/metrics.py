@@ -93,6 +93,10 @@ class WorkerMetrics:
         self._rebalances = counter(
             "rebalances", "Channels handed over: taken from, or given to, another client.", ("tunnel", "direction")
         )
+        self._possible_gaps = counter(
+            "possible_gaps", "Times that changes before a channel's next records may be missing.", ("tunnel",)
+        )
+        self._possible_gaps.labels(tunnel)
         self._retries = counter("retries", "Calls that were repeated.", ("tunnel", "operation", "code"))
 
     @contextmanager
@@ -133,6 +137,10 @@ class WorkerMetrics:
     def handed_over(self, direction: str) -> None:
         """Count a channel that was `taken` from, or `given` to, another client."""
         self._rebalances.labels(self.tunnel, direction).inc()
+
+    def possible_gap(self) -> None:
+        """Count a place in a channel where changes may be missing."""
+        self._possible_gaps.labels(self.tunnel).inc()
 
     def _child(self, metric: Any, *labels: str) -> Any:
         # The library takes longer to look up the labels than to count.

@@ -19,6 +19,7 @@ from ots_tunnel.protocol.idle_read import IdleReads
 from ots_tunnel.worker.budget import Reservation
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.end_time import cut_page
+from ots_tunnel.worker.gaps import GapWatch
 from ots_tunnel.worker.read_page import ReadPage
 
 #: Pages read ahead of the one being written; the byte budget is the real limit, this one keeps it fair.
@@ -32,6 +33,8 @@ class ChannelStart:
     channel_id: ChannelId
     channel_type: ChannelType
     token: Token
+    gaps: GapWatch | None = None
+    """Asked about every page; None looks for no gaps."""
 
 
 class ReadsPages(Protocol):
@@ -91,6 +94,7 @@ class ReadAhead:
 
         Raises:
             TransportError, ServiceError, CodecError: reading failed behind the last page.
+            PossibleGap: changes may be missing behind the last page.
         """
         page = await self._pages.get()
         if isinstance(page, TunnelError):
@@ -138,6 +142,8 @@ class ReadAhead:
             with await self._context.budget.reserve() as reservation:
                 with metrics.reading(kind):
                     page = await self._cursor.read(token)
+                if self.start.gaps is not None:
+                    await self.start.gaps.check(page, self._context.end_us)
                 metrics.decoded(kind, page.decode_seconds)
                 read = self._hold(token, page, reservation)
         except BaseException:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.model import SequenceInfo, Token
-from ots_tunnel.protocol.page import count_actions
+from ots_tunnel.protocol.page import count_actions, reached_log_end
 from ots_tunnel.worker.budget import Share
 
 
@@ -46,8 +46,8 @@ class ReadPage:
 
     @property
     def reached_log_end(self) -> bool:
-        """Whether the page ends where the log ended when it was read (docs/protocol.md 4.7)."""
-        return not self.rows if self.answer.may_more is None else not self.answer.may_more
+        """Whether the page ends where the log ended when it was read, also after `release`."""
+        return reached_log_end(self.answer.may_more, self.rows)
 
     def release(self) -> None:
         """Drop the records and give their room back: they are stored, or the sink keeps them outside the budget."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
+from typing import Literal
 
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.fence import write_deadline
@@ -25,6 +26,7 @@ class WorkerSettings:
             Shutdown call, or the timeout, has freed the old client's channels by then, so waiting only adds lag.
         exit_when_complete: end when every channel of the tunnel is terminated or has reached the end time.
         end_us: Unix microseconds after which nothing of the stream is written; None follows without end.
+        on_possible_gap: what to do where changes may be missing, see `gaps`.
     """
 
     tunnel_id: TunnelId
@@ -42,6 +44,7 @@ class WorkerSettings:
     reconnect: tuple[float, float] = (1, 3)
     exit_when_complete: bool = False
     end_us: int | None = None
+    on_possible_gap: Literal["Stop", "Continue"] = "Stop"
 
     @property
     def write_deadline(self) -> float:
@@ -76,4 +79,5 @@ class WorkerSettings:
             rows_per_second=client.rate_limit_rows_per_second,
             exit_when_complete=exit_when_complete,
             end_us=None if end is None else int(end.timestamp() * 1_000_000),
+            on_possible_gap=config.source.on_possible_gap,
         )

@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from ots_tunnel.model import ChannelId, ChannelStatus
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState, after
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.worker.budget import ByteBudget
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.progress import ChannelProgress
@@ -75,6 +76,8 @@ class WorkerStatus:
         self.error: str | None = None
         self.hand_overs = 0
         self.channels: dict[ChannelId, ChannelView] = {}
+        #: The last gap of each channel, also of those that another client has meanwhile.
+        self.possible_gaps: dict[ChannelId, Gap] = {}
         self.budget: ByteBudget | None = None
         self.metrics = metrics
         self.wall = wall
@@ -125,8 +128,14 @@ class WorkerStatus:
             "draining": self.draining,
             "error": self.error,
             "completed": self.completed,
+            "possibleGaps": [gap_document(*found) for found in sorted(self.possible_gaps.items())],
             "channels": [channel_document(view, now) for _, view in sorted(self.channels.items())],
         }
+
+
+def gap_document(channel_id: ChannelId, gap: Gap) -> dict[str, Any]:
+    """One entry of `possibleGaps`."""
+    return {"channel": channel_id, "from": iso_time(gap.start), "to": iso_time(gap.end)}
 
 
 def channel_document(view: ChannelView, now: float) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.tally import TallyCollector
 from ots_tunnel.worker.budget import ByteBudget
 from ots_tunnel.worker.context import WorkerContext
+from ots_tunnel.worker.gaps import GapGuard
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.worker.settings import WorkerSettings
@@ -87,6 +88,7 @@ class TunnelWorker:
 
         Raises:
             ServiceError: the tunnel cannot be consumed. SinkRejected: the sink refused records permanently.
+            PossibleGap: changes may be missing, and the settings say Stop.
             InvalidTransition: a worker runs once; make a new one.
         """
         if self._begun:
@@ -102,6 +104,7 @@ class TunnelWorker:
             RateLimit(settings.rows_per_second),
             asyncio.Semaphore(parallel) if parallel else None,
             settings.end_us,
+            GapGuard(self._client, settings, self.status, self._metrics, clock=self._clock),
         )
         try:
             await self._run_preflight()

@@ -1,0 +1,260 @@
+"""A worker that comes too late for the retention: it stops there, or says so and goes on, but never silently.
+
+The service's time is the loop's. The stream is kept for an hour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+import pytest
+
+from ots_emulator.server.faults import FaultRule
+from ots_emulator.settings import AfterRetention
+from ots_tunnel.errors import PossibleGap, TunnelError, TunnelExpired
+from ots_tunnel.model import TunnelType
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.support.emulator.emulator_scene import TABLE
+from tests.support.emulator.virtual_scene import VirtualScene
+from tests.support.sinks.sinks import RecordingSink
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.looptime
+
+HOUR = 3600.0
+GOES_ON = [AfterRetention.OLDEST, AfterRetention.LATEST, AfterRetention.LATEST_AT_OPEN]
+#: Heartbeats and checkpoints once a minute, so that hours pass with few calls.
+CALM = {"interval": 60, "timeout": 300, "checkpoint_interval": 60}
+
+
+@dataclass
+class Late:
+    """A tunnel of which `k1` was consumed; `k2` is gone from the log, `k3` is left, and no worker runs."""
+
+    scene: VirtualScene
+    consumed_at: float = 0.0
+    sink: RecordingSink = field(default_factory=RecordingSink)
+
+    @classmethod
+    async def made(cls, after_retention: AfterRetention, **settings: object) -> Late:
+        late = cls(VirtualScene(after_retention=after_retention, tunnel_retention_hours=1, **settings))
+        scene = late.scene
+        await scene.create_table()
+        await scene.create_tunnel(TunnelType.Stream)
+        await scene.put(["k1"])
+        first = RecordingSink()
+        async with scene.running(scene.worker(first, checkpoint_interval=1)):
+            await until(lambda: first.written == [("k1", 1)])
+        late.consumed_at = scene.emulator.clock.now()
+        await scene.put(["k2"])
+        await asyncio.sleep(0.9 * HOUR)
+        await scene.put(["k3"])
+        await asyncio.sleep(0.2 * HOUR)
+        return late
+
+    def worker(self, **settings: object) -> TunnelWorker:
+        return self.scene.worker(self.sink, **settings)
+
+    async def stopped_by(self, worker: TunnelWorker) -> TunnelError:
+        with pytest.raises(TunnelError) as caught:
+            await worker.run()
+        return caught.value
+
+
+@pytest.mark.parametrize("after_retention", GOES_ON)
+async def test_a_worker_stops_before_a_possible_gap_and_so_does_every_later_one(
+    after_retention: AfterRetention,
+) -> None:
+    late = await Late.made(after_retention)
+
+    for _ in range(3):
+        worker = late.worker()
+        error = await late.stopped_by(worker)
+
+        assert isinstance(error, PossibleGap)
+        (channel,) = late.scene.channels()
+        assert error.channel_id == channel
+        assert error.start == pytest.approx(late.consumed_at, abs=60)
+        assert error.end >= late.consumed_at + 0.9 * HOUR - 60
+        document = worker.status.document()
+        assert document["error"] == f"PossibleGap: {error}"
+        assert [gap["channel"] for gap in document["possibleGaps"]] == [channel]
+        assert worker.status.metrics.registry.get_sample_value("ots_tunnel_possible_gaps_total", {"tunnel": "t"}) == 1
+        await asyncio.sleep(60)
+
+    assert late.sink.written == []
+    (info,) = (await late.scene.describe()).channels
+    assert info.consume_point_ns / 1e9 == pytest.approx(late.consumed_at, abs=60), "no checkpoint has passed the gap"
+
+
+@pytest.mark.parametrize("after_retention", GOES_ON)
+async def test_a_worker_that_may_goes_on_and_says_so_once(
+    after_retention: AfterRetention, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = await Late.made(after_retention)
+    caplog.set_level(logging.WARNING)
+    worker = late.worker(on_possible_gap="Continue")
+
+    async with late.scene.running(worker):
+        await until(lambda: worker.status.possible_gaps)
+        await late.scene.put(["k4"])
+        await until(lambda: ("k4", 1) in late.sink.written)
+
+    expected = [("k3", 1), ("k4", 1)] if after_retention is AfterRetention.OLDEST else [("k4", 1)]
+    assert late.sink.written == expected
+    said = [record for record in caplog.records if getattr(record, "action", "") == "possible_gap"]
+    assert len(said) == 1
+    assert "may be missing" in said[0].error  # type: ignore[attr-defined]
+    # The next worker begins behind the gap.
+    after = late.worker()
+    async with late.scene.running(after):
+        await late.scene.put(["k5"])
+        await until(lambda: ("k5", 1) in late.sink.written)
+    assert after.status.possible_gaps == {}
+
+
+async def test_an_expired_tunnel_stays_that() -> None:
+    late = await Late.made(AfterRetention.EXPIRE)
+
+    assert isinstance(await late.stopped_by(late.worker()), TunnelExpired)
+
+
+async def test_a_worker_that_is_not_too_late_goes_on_in_silence() -> None:
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    await scene.put(["k1"])
+    await asyncio.sleep(HOUR - 30)
+    sink = RecordingSink()
+    worker = scene.worker(sink)
+
+    async with scene.running(worker):
+        await until(lambda: sink.written == [("k1", 1)])
+    assert worker.status.possible_gaps == {}
+
+
+async def test_a_tunnel_that_nobody_consumed_counts_from_its_start() -> None:
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    created = scene.emulator.clock.now()
+    await asyncio.sleep(1.5 * HOUR)
+
+    with pytest.raises(PossibleGap) as caught:
+        await scene.worker(RecordingSink()).run()
+    assert caught.value.start == pytest.approx(created, abs=1)
+
+
+@pytest.mark.parametrize("idle_advance", [True, False])
+async def test_an_idle_table_has_no_gap(idle_advance: bool) -> None:
+    """Also a channel that is handed back and opened again, while its consume point stands still."""
+    late = await Late.made(AfterRetention.OLDEST, idle_advance=idle_advance)
+    scene = late.scene
+    worker = late.worker(on_possible_gap="Continue", **CALM)
+    async with scene.running(worker):
+        await until(lambda: late.sink.written)
+        worker.status.possible_gaps.clear()
+        await asyncio.sleep(1.5 * HOUR)
+        scene.emulator.expire_clients("demo", scene.tunnel_id)
+        await asyncio.sleep(1.5 * HOUR)
+        await scene.put(["k4"])
+        await until(lambda: ("k4", 1) in late.sink.written)
+    assert worker.status.possible_gaps == {}
+
+
+async def test_an_idle_table_has_no_gap_for_the_next_worker() -> None:
+    late = await Late.made(AfterRetention.OLDEST)
+    async with late.scene.running(late.worker(on_possible_gap="Continue", **CALM)):
+        await until(lambda: late.sink.written)
+        await asyncio.sleep(1.5 * HOUR)
+
+    following = late.worker()
+    async with late.scene.running(following):
+        await late.scene.put(["k4"])
+        await until(lambda: ("k4", 1) in late.sink.written)
+    assert following.status.possible_gaps == {}
+
+
+async def test_a_consume_point_that_stands_still_is_all_that_the_next_worker_knows() -> None:
+    """Nothing tells an idle table from a lost stream then, and what cannot be excluded is reported."""
+    late = await Late.made(AfterRetention.OLDEST, idle_advance=False)
+    async with late.scene.running(late.worker(on_possible_gap="Continue", **CALM)):
+        await until(lambda: late.sink.written)
+        await asyncio.sleep(1.5 * HOUR)
+
+    assert isinstance(await late.stopped_by(late.worker()), PossibleGap)
+
+
+async def test_a_sink_that_hangs_for_longer_than_the_retention() -> None:
+    """The page that was read is written; the next one lies behind a gap."""
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    sink = RecordingSink(gate=asyncio.Event())
+    worker = scene.worker(sink, memory_budget_bytes=1, **CALM)  # one page at a time
+    running = asyncio.create_task(worker.run())
+    await until(scene.owners)
+    await scene.put(["k1"])
+    await until(lambda: sink.writing)
+    await scene.put(["k2"])
+    await asyncio.sleep(2 * HOUR)
+    await scene.put(["k3"])
+
+    assert sink.gate is not None
+    sink.gate.set()
+
+    with pytest.raises(PossibleGap):
+        await running
+    assert sink.written == [("k1", 1)]
+    (info,) = (await scene.describe()).channels
+    assert info.rows == 1, "what was written before the gap is stored"
+
+
+@pytest.mark.parametrize("operation", ["DescribeTable", "DescribeTunnel"])
+async def test_a_key_that_may_not_describe_still_consumes(operation: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Without the table's retention the longest one counts, without the tunnel the token's time."""
+    late = await Late.made(AfterRetention.OLDEST)
+    late.scene.emulator.faults.add(FaultRule(operation, code="OTSNoPermissionAccess"))
+
+    if operation == "DescribeTable":
+        worker = late.worker()
+        async with late.scene.running(worker):
+            await until(lambda: late.sink.written == [("k3", 1)])
+    else:
+        assert isinstance(await late.stopped_by(late.worker()), PossibleGap)
+    assert "retention_unknown" in {getattr(record, "action", "") for record in caplog.records}
+
+
+async def test_a_key_that_may_not_describe_knows_the_longest_retention() -> None:
+    late = await Late.made(AfterRetention.OLDEST)
+    late.scene.emulator.faults.add(FaultRule("DescribeTable", code="OTSNoPermissionAccess"))
+    await asyncio.sleep(168 * HOUR)
+
+    assert isinstance(await late.stopped_by(late.worker()), PossibleGap)
+
+
+async def test_what_lies_behind_the_end_time_is_no_gap() -> None:
+    late = await Late.made(AfterRetention.OLDEST)
+    end_us = int((late.consumed_at - 60) * 1e6)
+
+    await asyncio.wait_for(late.worker(end_us=end_us, exit_when_complete=True).run(), 1000)
+
+    assert late.sink.written == []
+
+
+async def test_children_of_a_channel_that_ended_lately() -> None:
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    sink = RecordingSink()
+    worker = scene.worker(sink, **CALM)
+    async with scene.running(worker):
+        await scene.put(["k1"])
+        await asyncio.sleep(1.5 * HOUR)
+        await scene.put(["k2"])
+        scene.emulator.split("demo", TABLE)
+        await scene.put(["k1", "k3"], [2])
+        await until(lambda: ("k3", 2) in sink.written and ("k1", 2) in sink.written)
+    assert worker.status.possible_gaps == {}

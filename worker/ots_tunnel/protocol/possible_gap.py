@@ -1,0 +1,124 @@
+"""Whether changes may be missing between what a channel has consumed and what it reads next; pure.
+
+Theory of operation
+-------------------
+The service keeps a change for the retention of the table's stream. A channel that is read later may go on behind
+changes that are gone, without an error (docs/protocol.md 4.8). The log is trimmed from its beginning, by age. So three
+times decide, all by the service's clock:
+
+    read until    everything committed until then has been consumed
+    answered      when the next page was read
+    first         commit time of the first record of that page
+
+    read until                      first             may be missing
+    unknown                         any               unknown: nothing is said
+    within the retention            any               nothing: whatever follows is still kept
+    before it                       at or before it   nothing: the log still has what was consumed, so all that follows
+    before it                       later             changes from `read until` to `first`
+    before it                       no record         changes from `read until` to `answered`
+
+*Possible* means that neither the service nor the table can tell: perhaps nothing was written in that time.
+
+How far a channel has been read. While it is open, its pages tell: a page that reached the log's end covers everything
+until its answer, any other everything until its last record. When it is opened (`read_until`):
+
+    1. The consume point of its description, because only a checkpoint moves it. A cursor may be moved by the service.
+    2. The time in the token of its checkpoint, if there is no consume point.
+    3. For a channel that was never consumed, the start of the tunnel: its start offset, or its creation. A tunnel that
+       starts at the earliest change promises none of those from before its creation.
+    4. A channel that was never consumed beside channels that have ended may be the child of one of them, and begins
+       where its parent ended. Which one is not known, and the latest end is taken.
+
+Example: retention 168 h, the consume point is 1 June, 12:00, and the first page is answered on 9 June at 12:00. What
+was written from 1 June, 12:00, to 2 June, 12:00, is gone. The first record is of 5 June: changes between 1 June, 12:00,
+and 5 June may be missing.
+
+Source: docs/protocol.md 2.4, 4.2, 4.8; docs/architecture.md 3.8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import ChannelId, ChannelInfo, ChannelStatus, ChannelType, Token, TunnelDescription, TunnelInfo
+from ots_tunnel.protocol.token import parse_token
+
+#: Seconds, the longest retention of a stream (docs/data-plane.md 2.8).
+LONGEST_RETENTION: Final = 168 * 3600.0
+#: Seconds, the shortest one.
+SHORTEST_RETENTION: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Changes committed after `start` and before `end`, Unix seconds, may be missing."""
+
+    start: float
+    end: float
+
+
+def possible_gap(read_until: float | None, *, answered: float, first: float | None, retention: float) -> Gap | None:
+    """The changes that may be missing before a page; None when none are, or when it cannot be known.
+
+    Args:
+        read_until: Unix seconds until which everything is consumed; None is unknown.
+        answered: Unix seconds of the page's answer.
+        first: Unix seconds at which its first record was committed; None without records.
+        retention: seconds for which the service keeps a change.
+    """
+    if read_until is None or read_until >= answered - retention:
+        return None
+    if first is not None and first <= read_until:
+        return None
+    return Gap(read_until, answered if first is None else first)
+
+
+def read_on(read_until: float | None, *, answered: float, last: float | None, reached_end: bool) -> float | None:
+    """Until when everything is consumed once a page is; arguments as in `possible_gap`.
+
+    Args:
+        last: Unix seconds at which the page's last record was committed; None without records.
+        reached_end: whether the page ends where the log ended.
+    """
+    known = [time for time in (read_until, last, answered if reached_end else None) if time is not None]
+    return max(known, default=None)
+
+
+def read_until(channel_id: ChannelId, token: Token, tunnel: TunnelDescription | None) -> float | None:
+    """Until when a channel's changes are consumed at the time it is opened, Unix seconds; None is unknown.
+
+    Args:
+        token: of the channel's checkpoint.
+        tunnel: a description taken after the channel's last checkpoint; None is unknown.
+    """
+    channels = tunnel.channels if tunnel is not None else ()
+    info = next((channel for channel in channels if channel.channel_id == channel_id), None)
+    if info is not None and info.consume_point_ns > 0:
+        return info.consume_point_ns / 1e9
+    if (time_ns := _token_time_ns(token)) > 0:
+        return time_ns / 1e9
+    if tunnel is None or info is None:
+        return None
+    if ended := [channel for channel in channels if _has_ended(channel)]:
+        latest = max(channel.consume_point_ns for channel in ended)
+        return latest / 1e9 if latest > 0 else None
+    return _start(tunnel.tunnel)
+
+
+def _token_time_ns(token: Token) -> int:
+    try:
+        return parse_token(token).timestamp
+    except CodecError:
+        return 0
+
+
+def _has_ended(channel: ChannelInfo) -> bool:
+    return channel.channel_type is ChannelType.STREAM and channel.status is ChannelStatus.TERMINATED
+
+
+def _start(tunnel: TunnelInfo) -> float | None:
+    config = tunnel.stream_config
+    offset_ns = config.start_offset_ns if config is not None else 0
+    return (offset_ns or tunnel.create_time_ns) / 1e9 or None
