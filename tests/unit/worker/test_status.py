@@ -132,6 +132,7 @@ def test_metric_names_and_labels_are_an_interface() -> None:
         "ots_tunnel_checkpoint_seconds": {by_type},
         "ots_tunnel_rebalances": {("direction", "tunnel")},
         "ots_tunnel_retries": {("code", "operation", "tunnel")},
+        "ots_tunnel_possible_gaps": {("tunnel",)},
         "ots_tunnel_busy_ratio": {("tunnel",)},
         "ots_tunnel_inflight_bytes": {("tunnel",)},
         "ots_tunnel_channels": {("state", "tunnel")},
