@@ -154,6 +154,15 @@ def kube_problem(error: Exception) -> Problem:
             return internal_problem(error)
 
 
+def spec_unreadable(found: str) -> Problem:
+    """The problem of an object that does not fit the models of this release; `found` names fields and values."""
+    return Problem(
+        Reason.SPEC_UNREADABLE,
+        f"this release of the operator cannot read the object ({shortened(found)}): install CRD and operator of one "
+        f"release, or correct the fields that are named; workers that run keep running",
+    )
+
+
 def internal_problem(error: Exception) -> Problem:
     """The problem of an unexpected error; the operator's log has the traceback."""
     return Problem(

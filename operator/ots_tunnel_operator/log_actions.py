@@ -57,7 +57,7 @@ class LogAction(enum.StrEnum):
     )
     OBJECT_UNREADABLE = (
         "object_unreadable",
-        "An object does not fit the CRD of this release; it is left alone, or released where it is being deleted.",
+        "An object does not fit the CRD of this release; it shows Unknown, or is released where it is being deleted.",
         "namespace",
         "object",
         "error",

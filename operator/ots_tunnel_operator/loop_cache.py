@@ -74,6 +74,12 @@ class LoopCache:
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
     """Time of the last status write."""
+    body: Mapping[str, Any] | None = None
+    """The object as last read."""
+    observed_time: float | None = None
+    """Time of the last pass that observed everything."""
+    failing_since: float | None = None
+    """Start of the first of the passes in a row that could not observe the object; None after one that could."""
     failures: int = 0
     """Consecutive passes that ended with a problem or an error."""
     posted: dict[tuple[str, str], float] = field(default_factory=dict)

@@ -46,12 +46,21 @@ class OperatorMetrics:
         }
         self._lock = threading.Lock()
         self._passes: dict[tuple[str, str], float] = {}
+        self._failing_since: float | None = None
 
     def passed(self, namespace: str, name: str, seconds: float) -> None:
-        """Record the end of a pass over an object and its duration."""
+        """Record the end of a pass that observed its object, and its duration."""
+        self.tried(namespace, name, seconds)
+        with self._lock:
+            self._failing_since = None
+
+    def tried(self, namespace: str, name: str, seconds: float) -> None:
+        """Record the end of a pass, and its duration."""
         self._seconds.observe(seconds)
         with self._lock:
-            self._passes[namespace, name] = time.monotonic()
+            now = time.monotonic()
+            self._passes[namespace, name] = now
+            self._failing_since = now if self._failing_since is None else self._failing_since
 
     def failed(self, reason: str) -> None:
         """Count a pass that ended with a problem."""
@@ -76,6 +85,8 @@ class OperatorMetrics:
         """Remove the samples of an object that no longer exists."""
         with self._lock:
             self._passes.pop((namespace, name), None)
+            if not self._passes:
+                self._failing_since = None
         for metric in _FIGURES:
             self._gauges[metric].remove(namespace, name)
 
@@ -83,3 +94,8 @@ class OperatorMetrics:
         """Seconds since the last pass over the object that has waited longest; 0 without objects."""
         with self._lock:
             return max((time.monotonic() - last for last in self._passes.values()), default=0.0)
+
+    def failing_seconds(self) -> float:
+        """Seconds for which every pass, over whichever object, has failed to observe it; 0 after one that could."""
+        with self._lock:
+            return 0.0 if self._failing_since is None else time.monotonic() - self._failing_since

@@ -46,6 +46,7 @@ class Reason(enum.StrEnum):
     )
     NAME_CONFLICT = "NameConflict", "A child's name is taken by an object that this object does not own."
     API_SERVER_REFUSED = "ApiServerRefused", "The API server refused a call of the operator; tried again."
+    SPEC_UNREADABLE = "SpecUnreadable", "This release cannot read the object: the CRD is of another release."
     INTERNAL_ERROR = "InternalError", "An unexpected error of the operator; its log has the traceback."
     # tunnel
     TUNNEL_IN_USE = "TunnelInUse", "An elder object consumes the same tunnel."
@@ -109,6 +110,7 @@ DESCRIPTIONS: Mapping[str, str] = {reason.value: reason.description for reason i
 STALLED = frozenset(
     {
         Reason.INVALID_SPEC,
+        Reason.SPEC_UNREADABLE,
         Reason.ACCESS_DENIED,
         Reason.DESTINATION_INCOMPATIBLE,
         Reason.DESTINATION_NOT_EMPTY,
@@ -126,6 +128,9 @@ STALLED = frozenset(
         Reason.SNAPSHOT_FAILED,
     }
 )
+
+#: Reasons with which nothing was observed: once something was, what they hide is Unknown.
+UNOBSERVED = frozenset({Reason.ENDPOINT_UNREACHABLE, Reason.SERVICE_UNAVAILABLE})
 
 #: Reasons of a passing state, which deserve no Warning event.
 PASSING = frozenset(

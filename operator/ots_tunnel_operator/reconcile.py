@@ -16,9 +16,10 @@ A plan with `again` makes another step at once, because its actions changed the 
 destination, its record, tunnel, its record, the Deployment. MAX_STEPS is more than twice that; it bounds the time for
 which a loop that never settles holds its object's lock.
 
-Only cancellation leaves a pass. A failed action becomes a problem of the plan; an error of the API server, or an
-unexpected one, leaves the last status as it is and is logged. The pause until the next pass is, by the first case
-that applies:
+Only cancellation leaves a pass. A failed action becomes a problem of the plan. A pass that could not observe its object
+(a refusal or an unexpected error, or a spec that this release cannot read) makes every condition Unknown: at once, or,
+where the error may be over in the next pass, when passes have failed for Settings.unknown_seconds. The pause until the
+next pass is, by the first case that applies:
 
     a problem or an error               1 s, doubled up to 60 s, +- 10 % (Settings.backoff_*)
     a wait that no watch reports        2 s (POLLED_WAITS, Settings.wait_seconds)
@@ -49,10 +50,12 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
-from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened
+from ots_tunnel_operator.assess.observed import find_unobserved
+from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened, spec_unreadable
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
+from ots_tunnel_operator.kube.reflector import StaleCopy
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -149,22 +152,50 @@ class Reconciler:
     async def step(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         """Run one pass; only cancellation is raised."""
         async with cache.lock, self._turns:
-            began = time.monotonic()
+            began, started = time.monotonic(), self._clock()
             try:
                 outcome = await self._pass(namespace, name, cache)
-            except KubeError as error:
-                outcome = self._delayed_outcome(cache, kube_problem(error).reason)
-                logger.warning("the API server refused a call of a pass", extra=_where(namespace, name, error))
             except Exception as error:
-                # the edge of the loop: the object keeps its last status, and the log has the traceback
-                outcome = self._delayed_outcome(cache, Reason.INTERNAL_ERROR)
-                logger.exception("a pass failed", extra=_where(namespace, name, error))
+                outcome = await self._failed(namespace, name, cache, error, started)
+            seconds = time.monotonic() - began
             if outcome.gone:
                 # the liveness probe must not wait for passes over an object that no longer exists
                 self._metrics.forget(namespace, name)
+            elif cache.failing_since is None:
+                self._metrics.passed(namespace, name, seconds)
             else:
-                self._metrics.passed(namespace, name, time.monotonic() - began)
+                self._metrics.tried(namespace, name, seconds)
             return outcome
+
+    async def _failed(self, namespace: str, name: str, cache: LoopCache, error: Exception, started: float) -> Outcome:
+        """The end of a pass that could not observe its object: after a while, or at once, the object shows it."""
+        where = _where(namespace, name, error)
+        match error:
+            case KubeError():
+                problem = kube_problem(error)
+                logger.warning("the API server refused a call of a pass", extra=where)
+            case ValidationError():
+                # CRD and release disagree; other objects are not affected
+                problem = spec_unreadable(describe(error))
+                logger.error(
+                    "an object does not fit the CRD of this release",
+                    extra=where | {"action": LogAction.OBJECT_UNREADABLE},
+                )
+            case _:
+                # the edge of the loop: the log has the traceback
+                problem = internal_problem(error)
+                logger.exception("a pass failed", extra=where)
+        cache.failing_since = started if cache.failing_since is None else cache.failing_since
+        now = self._clock()
+        if cache.body is not None and not (
+            _is_passing(error) and now - cache.failing_since < self._settings.unknown_seconds
+        ):
+            try:
+                await self._reporter.report_unobserved(cache.body, problem, cache, now)
+            except (KubeError, StatusOutdated) as refused:
+                cache.outdated = True
+                logger.warning("a failed pass could not be reported", extra=_where(namespace, name, refused))
+        return self._delayed_outcome(cache, problem.reason)
 
     async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         for _ in range(MAX_STEPS):
@@ -186,6 +217,7 @@ class Reconciler:
         if body is None:
             body = await self._kube.get(TUNNEL, namespace, name)
         cache.outdated = False
+        cache.body = body
         if body is not None:
             cache.version = str(body["metadata"].get("resourceVersion") or "")
         return body
@@ -196,10 +228,9 @@ class Reconciler:
         Raises:
             StatusOutdated: the object has changed since it was read.
             KubeError: the API server refused a read or the status.
+            ValidationError: this release cannot read the object.
         """
-        resource = self._parse(body, cache)
-        if resource is None:
-            return self._delayed_outcome(cache, Reason.INVALID_SPEC)
+        resource = _parsed(body, cache)
         world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
         assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
         decided = plan(world, assessment, self._settings)
@@ -210,29 +241,10 @@ class Reconciler:
         if decided.again and decided.problem is None:
             return None
         await self._reporter.report(await self._refreshed(world, changed), assessment, decided, cache)
+        cache.failing_since = None
+        if find_unobserved(world) is None:
+            cache.observed_time = world.now
         return self._outcome(decided, cache)
-
-    def _parse(self, body: Mapping[str, Any], cache: LoopCache) -> Resource | None:
-        """The object, validated once for each of its generations."""
-        metadata = body["metadata"]
-        parts = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "annotations")
-        key = [metadata.get(part) for part in parts] if metadata.get("generation") else None
-        try:
-            if key is None or cache.parsed is None or cache.parsed[0] != key:
-                cache.parsed = key, TablestoreTunnel.from_body({**body, "status": {}})
-            return Resource(cache.parsed[1], body.get("status") or {})
-        except ValidationError as error:
-            # CRD and release disagree: no status can be built, but other objects are not affected
-            logger.error(
-                "an object does not fit the CRD of this release",
-                extra={
-                    "action": LogAction.OBJECT_UNREADABLE,
-                    "namespace": body["metadata"].get("namespace"),
-                    "object": body["metadata"].get("name"),
-                    "error": shortened(describe(error)),
-                },
-            )
-            return None
 
     async def _apply_actions(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
         """Carry out the actions; the plan with the problem of a failed one, and whether anything was changed."""
@@ -281,6 +293,27 @@ class Reconciler:
         delay = self._backoff.delay(cache.failures, self._entropy.random())
         cache.failures += 1
         return Outcome(max(delay, self._settings.gap_seconds))
+
+
+def _parsed(body: Mapping[str, Any], cache: LoopCache) -> Resource:
+    """The object, validated once for each of its generations.
+
+    Raises:
+        ValidationError: this release cannot read the object.
+    """
+    metadata = body["metadata"]
+    parts = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "annotations")
+    key = [metadata.get(part) for part in parts] if metadata.get("generation") else None
+    if key is None or cache.parsed is None or cache.parsed[0] != key:
+        cache.parsed = key, TablestoreTunnel.from_body({**body, "status": {}})
+    return Resource(cache.parsed[1], body.get("status") or {})
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether an error of the API server may be over in the next pass."""
+    if not isinstance(error, KubeError) or isinstance(error, StaleCopy):
+        return False
+    return error.status in (0, 409, 429) or error.status >= 500
 
 
 def _where(namespace: str, name: str, error: Exception) -> dict[str, str]:

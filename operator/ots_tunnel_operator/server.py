@@ -20,7 +20,8 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 LOOP_SECONDS = 60.0
 #: Seconds between two ticks of the event loop.
 TICK_SECONDS = 5.0
-#: Seconds that an object may go without a pass; longer than a deletion may take (`Settings.delete_seconds`).
+#: Seconds that an object may go without a pass, or the process without one that observes its object; longer than a
+#: deletion may take (`Settings.delete_seconds`). One object that cannot be observed restarts nothing while others can.
 PASS_SECONDS = 900.0
 
 
@@ -49,7 +50,10 @@ class Health:
         if still > LOOP_SECONDS:
             return f"the event loop has not run for {still:.0f} s"
         oldest = self.metrics.oldest_pass()
-        return f"an object has had no pass for {oldest:.0f} s" if oldest > PASS_SECONDS else ""
+        if oldest > PASS_SECONDS:
+            return f"an object has had no pass for {oldest:.0f} s"
+        failing = self.metrics.failing_seconds()
+        return f"no pass has observed its object for {failing:.0f} s" if failing > PASS_SECONDS else ""
 
 
 class HealthServer:

@@ -9,14 +9,14 @@ from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world import Named
 
 
 class StatusOutdated(Exception):
     """Somebody else has changed the object since it was read: the decision has to be made again."""
 
 
-async def write_status(kube: Cluster, resource: Resource, change: Mapping[str, Any], cache: LoopCache) -> None:
+async def write_status(kube: Cluster, resource: Named, change: Mapping[str, Any], cache: LoopCache) -> None:
     """Merge a change into the stored status; the next write of this loop relies on the version of the answer.
 
     Raises:

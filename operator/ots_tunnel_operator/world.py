@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescription
 from ots_tunnel.tables import TableSchema
@@ -18,6 +18,31 @@ from ots_tunnel_operator.reasons import Problem
 
 #: Phases of a pod whose processes have all ended; every other phase, Unknown included, counts as alive.
 ENDED_PHASES = frozenset({"Succeeded", "Failed"})
+
+
+class Named(Protocol):
+    """What identifies an object to the API server."""
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+
+    @property
+    def uid(self) -> str:
+        """Uid of the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An object of which only the name is certain."""
+
+    namespace: str
+    name: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)

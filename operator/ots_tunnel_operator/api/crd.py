@@ -101,6 +101,7 @@ COLUMNS: tuple[tuple[str, str, str, bool], ...] = (
     ("Stage", "string", ".status.tunnel.stage", True),
     ("Tunnel-ID", "string", ".status.tunnel.id", True),
     ("Reason", "string", _condition("Ready", "reason"), True),
+    ("Observed", "date", ".status.observedTime", True),
 )
 
 

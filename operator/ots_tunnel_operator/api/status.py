@@ -214,6 +214,9 @@ class TunnelObjectStatus(ApiModel):
 
     observed_generation: LargeCount | None = None
     """Generation of the spec that this status describes."""
+    observed_time: Time | None = None
+    """Time of the observation that the figures come from. While Ready is True or False they still hold, although this
+    time is not written alone; while Ready is Unknown they are as old as this."""
     phase: Phase | None = None
     """Summary for human readers; programs use the conditions."""
     replicas: Count | None = None

@@ -15,8 +15,9 @@ The copy is as old as the last sign of the API server at most: an answer, an eve
 that lost rights and a silent connection are noticed within it. `check` raises instead of vouching for a copy
 
     - that was never listed,
-    - after the server refused (401, 403), or
-    - without a sign for STALE_SECONDS.
+    - after the server refused (401, 403),
+    - after PATIENCE_SECONDS of any other error, or
+    - without a sign for STALE_SECONDS, as on a connection that went silent.
 
 Events of one object arrive in order, but the answer to a write of ours (`accept`) may overtake them. Of two bodies of
 one object the newer resourceVersion stays; versions are compared as numbers (KEP-5504).
@@ -38,11 +39,13 @@ from ots_tunnel_operator.kube.cluster import Change, Cluster, Selection
 from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Manifest
 
 #: Seconds after which a watch is opened again: what the API server refuses by then is noticed within a minute.
-WATCH_SECONDS = 30.0
+WATCH_SECONDS = 25.0
 #: Seconds between two watches at least.
 SHORTEST_SECONDS = 1.0
 #: Seconds without a sign of the API server after which a copy is no longer vouched for.
-STALE_SECONDS = 45.0
+STALE_SECONDS = 40.0
+#: Seconds for which an error may last before a copy is no longer vouched for.
+PATIENCE_SECONDS = 10.0
 #: Seconds between two lists of a kind that is not installed.
 ABSENT_SECONDS = 30.0
 #: Pauses after an error, seconds.
@@ -57,6 +60,10 @@ Key = tuple[str, str]
 Event = Literal["CHANGED", "DELETED"]
 #: Called with every change of the copy; the body of a DELETED one is the last that is known.
 Listener = Callable[[Selection, Event, Manifest], None]
+
+
+class StaleCopy(KubeError):
+    """A copy is too old to be vouched for; whatever keeps it so has lasted already."""
 
 
 class Reflector:
@@ -92,6 +99,7 @@ class Reflector:
         self._version = ""
         self._sign: float | None = None
         self._failure: KubeError | None = None
+        self._failing_since = 0.0
         self._failures = 0
         self._tried = asyncio.Event()
 
@@ -114,14 +122,17 @@ class Reflector:
         """Wait for the first list, and vouch for the copy.
 
         Raises:
-            KubeError: the copy may be older than STALE_SECONDS, or the API server refuses it.
+            StaleCopy: the copy has been too old for a while.
+            KubeError: the API server refuses it, or it was never listed.
         """
         await self._tried.wait()
-        failure = self._failure
+        failure, now = self._failure, self._now()
         if failure is not None and (self._sign is None or failure.status in REFUSED):
             raise failure
-        if self._sign is None or self._now() - self._sign > STALE_SECONDS:
-            raise failure or KubeError(0, "Stale", f"no sign of {self.selection.kind.plural} for {STALE_SECONDS:.0f} s")
+        if failure is not None and now - self._failing_since > PATIENCE_SECONDS:
+            raise StaleCopy(failure.status, failure.reason, failure.message) from failure
+        if self._sign is None or now - self._sign > STALE_SECONDS:
+            raise StaleCopy(0, "Stale", f"no sign of {self.selection.kind.plural} for {STALE_SECONDS:.0f} s")
 
     def accept(self, manifest: Manifest) -> None:
         """Take over the answer to a write, ahead of the watch; one of an object that was deleted since is ignored."""
@@ -206,6 +217,8 @@ class Reflector:
             self._alive()
         else:
             refused = self._failure is not None and self._failure.status in REFUSED
+            if self._failure is None:
+                self._failing_since = self._now()
             self._failure = error
             self._tried.set()
             if error.status in REFUSED and not refused:

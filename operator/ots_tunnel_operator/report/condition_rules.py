@@ -19,7 +19,8 @@ Eleven conditions, each from world, assessment and plan alone. The first case of
     Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time
 
 A problem therefore appears in Ready, Degraded, Stalled and the conditions that it names, with one reason. None as a
-value is Unknown: what was not observed is never claimed (docs/architecture.md rule 11).
+value is Unknown: what was not observed is never claimed (docs/architecture.md rule 11). Where the problem itself is
+that a known source, sink or tunnel could not be looked at, these conditions are Unknown instead of False.
 
 Messages contain no figure that changes by itself, so that an idle or steadily running object causes no write.
 
@@ -36,6 +37,7 @@ from ots_tunnel.model import ChannelStatus, Credentials, Stage
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
+from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
@@ -60,9 +62,17 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
     }
 
 
+def _named(world: World, plan: Plan, kind: str) -> ConditionValue | None:
+    """The value of a condition that the plan's problem names; Unknown where the problem is that nobody could look."""
+    if plan.problem is None or (kind != "Ready" and kind not in plan.problem.conditions):
+        return None
+    status = None if plan.problem == find_unobserved(world) else False
+    return ConditionValue(status, plan.problem.reason, plan.problem.message)
+
+
 def _ready(world: World, assessment: Assessment, plan: Plan, degraded: ConditionValue) -> ConditionValue:
-    if plan.problem is not None:
-        return ConditionValue(False, plan.problem.reason, plan.problem.message)
+    if (named := _named(world, plan, "Ready")) is not None:
+        return named
     if world.resource.spec.suspend:
         still = draining(world, assessment.snapshot)
         reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
@@ -111,8 +121,8 @@ def _degraded(assessment: Assessment, plan: Plan) -> ConditionValue:
 
 
 def _credentials(world: World, plan: Plan) -> ConditionValue:
-    if plan.problem is not None and "CredentialsValid" in plan.problem.conditions:
-        return ConditionValue(False, plan.problem.reason, plan.problem.message)
+    if (named := _named(world, plan, "CredentialsValid")) is not None:
+        return named
     answered = isinstance(world.tunnel, Tunnel) or isinstance(world.source, Table)
     sink_answered = isinstance(world.sink_credentials, Credentials) and isinstance(world.destination, Table | Missing)
     if world.resource.spec.sink.tablestore is None:
@@ -124,8 +134,8 @@ def _credentials(world: World, plan: Plan) -> ConditionValue:
 
 
 def _sink(world: World, plan: Plan) -> ConditionValue:
-    if plan.problem is not None and "SinkReady" in plan.problem.conditions:
-        return ConditionValue(False, plan.problem.reason, plan.problem.message)
+    if (named := _named(world, plan, "SinkReady")) is not None:
+        return named
     if world.resource.spec.sink.tablestore is None:
         return ConditionValue(True, Reason.SINK_AVAILABLE)
     if isinstance(world.destination, Table) and world.resource.is_destination_recorded:
@@ -138,8 +148,8 @@ def _sink(world: World, plan: Plan) -> ConditionValue:
 def _tunnel(world: World, plan: Plan) -> ConditionValue:
     if world.resource.spec.wire_type is None:
         return ConditionValue(True, Reason.TUNNEL_AVAILABLE, "no tunnel is needed")
-    if plan.problem is not None and "TunnelReady" in plan.problem.conditions:
-        return ConditionValue(False, plan.problem.reason, plan.problem.message)
+    if (named := _named(world, plan, "TunnelReady")) is not None:
+        return named
     if isinstance(world.tunnel, Tunnel) and world.resource.recorded_tunnel.get("id"):
         if is_initialised(world.tunnel.description):
             return ConditionValue(True, Reason.TUNNEL_AVAILABLE, f"stage {world.tunnel.description.tunnel.stage}")

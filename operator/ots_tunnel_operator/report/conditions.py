@@ -80,6 +80,8 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
         bad = (kind in ("Degraded", "Stalled") and status == "True") or (
             kind in ("CredentialsValid", "SinkReady", "TunnelReady") and status == "False"
         )
+        # a pass could not observe the object
+        bad = bad or (kind == "Ready" and status == "Unknown")
         if bad and (reason not in PASSING or kind == "Degraded"):
             found[reason] = Notice("Warning", reason, condition["message"])
         elif kind in ("Ready", "Completed", "Suspended") and status == "True":

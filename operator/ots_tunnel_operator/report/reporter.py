@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
@@ -16,13 +18,15 @@ from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.plan.actions import Plan
+from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.report.conditions import Notice, notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
+from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import write_status
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Resource, World
+from ots_tunnel_operator.world import Named, Reference, World
 
 logger = logging.getLogger(__name__)
 
@@ -49,23 +53,49 @@ class Reporter:
         """
         resource, before = world.resource, world.resource.status
         after = build_status(world, assessment, plan)
-        self._metrics.observed(resource.namespace, resource.name, after)
+        # an unknown figure has no sample
+        shown = after if find_unobserved(world) is None else {}
+        self._metrics.observed(resource.namespace, resource.name, shown)
+        await self._write(resource, before, after, cache, world.now)
+
+    async def report_unobserved(self, body: Mapping[str, Any], problem: Problem, cache: LoopCache, now: float) -> None:
+        """Write that a pass could not observe the object.
+
+        Args:
+            body: the object as last read.
+            problem: why.
+
+        Raises:
+            KubeError: the API server refuses the status.
+            StatusOutdated: the object has changed since it was read.
+        """
+        metadata, before = body["metadata"], body.get("status") or {}
+        of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
+        generation = int(metadata.get("generation") or 0)
+        after = unobserved_status(before, problem, generation=generation, observed=cache.observed_time, now=now)
+        # an unknown figure has no sample
+        self._metrics.observed(of.namespace, of.name, {})
+        await self._write(of, before, after, cache, now)
+
+    async def _write(
+        self, of: Named, before: Mapping[str, Any], after: Mapping[str, Any], cache: LoopCache, now: float
+    ) -> None:
         urgent = is_urgent(before, after)
-        due = world.now - cache.last_write >= self._settings.status_seconds
+        due = now - cache.last_write >= self._settings.status_seconds
         if not urgent and not (due and is_different(before, after)):
             return
         try:
-            await write_status(self._kube, resource, merge_patch(before, after), cache)
+            await write_status(self._kube, of, merge_patch(before, after), cache)
         except KubeError as error:
             if error.status == 404:
                 return
             raise
-        cache.last_write = world.now
+        cache.last_write = now
         self._metrics.wrote_status()
         for notice in notices(before.get("conditions") or (), after["conditions"]):
-            await self.post(resource, notice, cache, world.now)
+            await self.post(of, notice, cache, now)
 
-    async def post(self, resource: Resource, notice: Notice, cache: LoopCache, now: float) -> None:
+    async def post(self, resource: Named, notice: Notice, cache: LoopCache, now: float) -> None:
         """Post an event unless it was posted in the last EVENT_SECONDS; a lost event is logged and is no failure."""
         key = (notice.reason, notice.message)
         if now - cache.posted.get(key, 0.0) < EVENT_SECONDS:
@@ -89,7 +119,7 @@ class Reporter:
                 )
 
 
-def event(resource: Resource, notice: Notice, now: float) -> dict[str, Any]:
+def event(resource: Named, notice: Notice, now: float) -> dict[str, Any]:
     """The Event; its name follows from content and minute, so that the API server refuses a repetition."""
     time = timestamp(now)
     identity = f"{resource.uid}/{notice.reason}/{notice.message}/{int(now // 60)}"

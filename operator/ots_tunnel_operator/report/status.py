@@ -17,6 +17,7 @@ from ots_tunnel_operator.assess.lag import (
     round_figure,
     round_lag,
 )
+from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
@@ -28,12 +29,17 @@ from ots_tunnel_operator.world import Pod, Table, Tunnel, World
 
 Status = dict[str, Any]
 
+#: The figures that stay as they were while nothing can be observed, with the time that marks them.
+MARKS = frozenset({"observedTime"})
+OBSERVED = (*MARKS, "channels", "base", "lag", "throughput")
+
 
 def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
     """The whole status in camelCase; unknown fields are absent."""
     pods = tuple(pod for pod in world.pods if pod.is_alive)
     status: Status = {
         "observedGeneration": world.resource.generation,
+        "observedTime": timestamp(world.now),
         "phase": phase(world, assessment, plan),
         "replicas": len(pods),
         "readyReplicas": sum(pod.ready for pod in pods),
@@ -53,6 +59,9 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
             now=world.now,
         ),
     }
+    if find_unobserved(world) is not None:
+        before = world.resource.status
+        status |= {key: before.get(key) for key in OBSERVED if status[key] is None or key in MARKS}
     return {key: value for key, value in status.items() if value is not None}
 
 

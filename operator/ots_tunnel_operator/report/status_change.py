@@ -32,7 +32,7 @@ def is_different(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def _figures(status: Mapping[str, Any]) -> Any:
-    figures = dict(status)
+    figures = {key: value for key, value in status.items() if key != "observedTime"}
     figures["conditions"] = [
         {key: value for key, value in item.items() if key != "lastTransitionTime"}
         for item in status.get("conditions") or ()

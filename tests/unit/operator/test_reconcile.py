@@ -19,6 +19,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reconcile import Outcome, Reconciler
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Resource, World
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.kube.kube_memory import KubeMemory
@@ -84,7 +85,7 @@ async def test_a_problem_is_reported_and_tried_again_with_growing_pauses() -> No
 
     delays = [(await step(kube, lambda _: world(tunnel=BUSY), cache))[0].delay for _ in range(8)]
 
-    assert condition(kube, "Ready") == ("False", "ServiceUnavailable")
+    assert condition(kube, "Ready") == ("Unknown", "ServiceUnavailable")
     assert delays[0] < 2 < delays[3] < delays[5]
     assert max(delays) <= 1.1 * SETTINGS.backoff_max_seconds
     await step(kube, lambda _: world(), cache)
@@ -106,21 +107,67 @@ async def test_the_loop_ends_with_its_object(metadata: dict[str, Any] | None) ->
     assert await step(kube, lambda _: world()) == (Outcome(0.0, gone=True), 0)
 
 
-async def test_an_unexpected_error_keeps_the_status_and_is_logged_with_the_object(
+async def test_an_unexpected_error_makes_the_status_unknown_and_is_logged_with_the_object(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    kube = stored()
+    kube, cache = stored(), LoopCache()
+    await step(kube, lambda _: world(), cache)
+    before = dict(kube.objects["TablestoreTunnel", NAME]["status"])
 
     def fail(_: Resource) -> World:
         raise RuntimeError("surprise")
 
-    outcome, _ = await step(kube, fail)
+    outcome, _ = await step(kube, fail, cache)
 
     assert not outcome.gone
-    assert kube.writes == []
+    after = kube.objects["TablestoreTunnel", NAME]["status"]
+    assert condition(kube, "Ready") == ("Unknown", "InternalError")
+    assert {item["status"] for item in after["conditions"]} == {"Unknown"}
+    assert (after["lag"], after["channels"]) == (before["lag"], before["channels"])
+    assert after["observedTime"] == timestamp(NOW)
+    assert "InternalError" in {item.get("reason") for (kind, _), item in kube.objects.items() if kind == "Event"}
     (line,) = (vars(record) for record in caplog.records if record.levelno == logging.ERROR)
     assert (line["action"], line["namespace"], line["object"]) == ("pass_failed", "default", NAME)
     assert "surprise" in line["error"]
+    await step(kube, lambda _: world(), cache)
+    assert condition(kube, "Ready") == ("True", "Consuming")
+
+
+@pytest.mark.parametrize(("status", "shown"), [(403, 1), (500, 3), (0, 3), (429, 3)])
+async def test_an_error_that_may_be_over_soon_is_shown_only_when_it_lasts(status: int, shown: int) -> None:
+    kube, cache = stored(), LoopCache()
+    await step(kube, lambda _: world(), cache)
+    observed, clock = Observed(lambda _: world()), [NOW]
+
+    def refuse(_: Resource) -> World:
+        raise KubeError(status, "Refused", "may not read Secrets")
+
+    observed.find = refuse
+    metrics = OperatorMetrics()
+    reconciler = Reconciler(
+        cast(Cluster, kube), cast(Observer, observed), SETTINGS, metrics, lambda of: None, lambda: clock[-1]
+    )
+    seen = []
+    for later in (0.0, 5.0, SETTINGS.unknown_seconds):
+        clock.append(NOW + later)
+        await reconciler.step("default", NAME, cache)
+        seen.append(condition(kube, "Ready"))
+
+    assert seen == [("True", "Consuming")] * (shown - 1) + [("Unknown", "ApiServerRefused")] * (4 - shown)
+    assert metrics.failing_seconds() > 0
+
+
+async def test_what_is_completed_stays_so_while_nothing_can_be_observed() -> None:
+    kube = stored()
+    final = {"type": "Completed", "status": "True", "reason": "EndTimeReached", "lastTransitionTime": "t"}
+    kube.objects["TablestoreTunnel", NAME]["status"] = recorded(conditions=[final])
+
+    def fail(_: Resource) -> World:
+        raise RuntimeError("surprise")
+
+    await step(kube, fail)
+
+    assert condition(kube, "Completed") == ("True", "EndTimeReached")
 
 
 async def test_a_refusing_api_server_fails_the_pass_and_not_the_loop() -> None:
@@ -132,13 +179,15 @@ async def test_a_refusing_api_server_fails_the_pass_and_not_the_loop() -> None:
     assert (outcome.gone, passes) == (False, 1)
 
 
-async def test_an_object_of_another_release_is_left_alone() -> None:
+async def test_an_object_of_another_release_says_that_it_cannot_be_read() -> None:
     kube = stored()
     kube.objects["TablestoreTunnel", NAME]["spec"] = {"source": 1}
 
     outcome, passes = await step(kube, lambda _: world())
 
-    assert (outcome.gone, passes, kube.writes) == (False, 0, [])
+    assert (outcome.gone, passes) == (False, 0)
+    assert condition(kube, "Ready") == ("Unknown", "SpecUnreadable")
+    assert condition(kube, "Stalled") == ("True", "SpecUnreadable")
 
 
 async def test_after_a_change_by_somebody_else_the_object_is_read_again() -> None:

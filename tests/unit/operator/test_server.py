@@ -75,6 +75,20 @@ def test_an_object_without_a_pass_is_no_life(get: Get, health: Health, monkeypat
     assert get("/livez") == (503, "an object has had no pass for 901 s")
 
 
+def test_a_process_that_observes_no_object_is_no_life(health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    health.metrics.tried("shop", "a", 0.1)
+    monkeypatch.setattr(server_module, "PASS_SECONDS", -1.0)
+    monkeypatch.setattr(health.metrics, "oldest_pass", lambda: -2.0)
+
+    assert health.live().startswith("no pass has observed its object for ")
+    health.metrics.passed("shop", "b", 0.1)
+    health.metrics.tried("shop", "a", 0.1)
+    assert health.metrics.failing_seconds() < 60
+    health.metrics.forget("shop", "a")
+    health.metrics.forget("shop", "b")
+    assert health.metrics.failing_seconds() == 0.0
+
+
 def test_metrics_and_nothing_else(get: Get) -> None:
     status, text = get("/metrics")
 

@@ -116,7 +116,7 @@ def test_columns() -> None:
     shown = " ".join(name for name, _, _, wide in crd.COLUMNS if not wide)
 
     assert shown == "Ready Phase Workers Desired Channels Unowned Lag(s) Base(%) Rows/s Age"
-    assert [name for name, *_, wide in crd.COLUMNS if wide] == ["Table", "Stage", "Tunnel-ID", "Reason"]
+    assert [name for name, *_, wide in crd.COLUMNS if wide] == ["Table", "Stage", "Tunnel-ID", "Reason", "Observed"]
 
 
 def test_columns_point_at_fields() -> None:

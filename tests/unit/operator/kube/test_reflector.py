@@ -152,7 +152,7 @@ async def test_a_passing_error_is_raised_only_when_nothing_recent_is_known(
         await settle()
 
         await copy.reflector.check()
-        monkeypatch.setattr(module, "STALE_SECONDS", -1.0)
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
         with pytest.raises(KubeError, match="etcd is away"):
             await copy.reflector.check()
 

@@ -73,7 +73,25 @@ def test_an_unknown_figure_is_absent_and_never_zero() -> None:
 
     assert not {"channels", "base", "lag", "throughput"} & set(status) - {"throughput"}
     assert status["workers"] == [{"name": "pod-1", "ready": False}]
-    assert condition(status, "TunnelReady")[0] == "False"
+    assert condition(status, "TunnelReady")[0] == "Unknown"
+
+
+def test_figures_that_could_not_be_looked_at_stay_with_the_time_of_their_observation() -> None:
+    before = status_of(world())
+    later = replace(world(resource(before), tunnel=BUSY), now=NOW + 60)
+    after = status_of(later)
+
+    assert after["observedTime"] == timestamp(NOW)
+    assert (after["channels"], after["lag"]) == (before["channels"], before["lag"])
+    assert condition(after, "Ready")[:2] == ("Unknown", "ServiceUnavailable")
+    assert condition(after, "TunnelReady")[0] == "Unknown"
+    assert condition(after, "Degraded")[0] == "True"
+
+
+def test_an_endpoint_that_never_answered_is_a_finding() -> None:
+    status = status_of(world(resource(), tunnel=BUSY))
+
+    assert condition(status, "Ready")[:2] == ("False", "ServiceUnavailable")
 
 
 def test_a_worker_in_its_first_second_has_no_rate() -> None:
