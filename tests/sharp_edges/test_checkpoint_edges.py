@@ -10,7 +10,7 @@ import pytest
 from ots_tunnel.errors import ConnectionLost, ServerUnavailable, ServiceError, TunnelError
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
-from ots_tunnel.sinks.python.sink import ProcessorSink
+from ots_tunnel.sinks.python.sink import ManualProcessorSink
 from ots_tunnel.worker.checkpointer import Checkpointer
 from tests.support.channel_scene import ChannelScene, CursorOf, EventSink, ScriptedService, at, page
 from tests.support.waiting import until
@@ -74,7 +74,7 @@ async def test_g11_a_channel_is_finished_when_its_records_are_confirmed_not_when
         confirms.append(confirm)
 
     service = ScriptedService({"t0": page(1, "t1", True), "t1": page(1, FINISHED)})
-    scene = ChannelScene(service, ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True)))
+    scene = ChannelScene(service, ManualProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True)))
     scene.open()
     await until(lambda: len(confirms) == 2)
     await asyncio.sleep(1000)

@@ -208,8 +208,23 @@ class ChannelScene:
         assert self._task is not None
         self._task.cancel()
 
+    def vanish(self) -> None:
+        """Remove the channel, as an answer without it does."""
+        self.channel.feed(machine.Vanished())
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the channel's task has ended."""
+        return self._task is not None and self._task.done()
+
     async def close(self) -> None:
         """Remove the channel, as an answer without it does, and wait for its end."""
         assert self._task is not None
-        self.channel.feed(machine.Vanished())
+        self.vanish()
         await self._task
+
+    async def leave(self) -> None:
+        """As `close`, also after `cancel`."""
+        assert self._task is not None
+        self.vanish()
+        await asyncio.wait([self._task])

@@ -43,6 +43,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Sink
 from ots_tunnel.sinks.choice import open_sink
+from ots_tunnel.sinks.middleware.base import deferred
 from tests.support.guards import ClosedGuard, OpenGuard
 
 CHANNEL = ChannelId("c1")
@@ -111,7 +112,28 @@ def change(key: int, number: int, padding: int = PADDING) -> Record:
 def page(ordinal: int, records: Sequence[Record]) -> Batch:
     """The page of a channel with this ordinal."""
     start, following = Token(f"page {ordinal}"), Token(f"page {ordinal + 1}")
-    return Batch(CHANNEL, ChannelType.STREAM, records, start=start, following=following)
+    return Batch(CHANNEL, ChannelType.STREAM, records, start=start, following=following, page=ordinal + 1)
+
+
+def document_of(
+    destination: Destination, folder: Path, delivery: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+) -> WorkerConfig:
+    """The worker's document of a sink.
+
+    Args:
+        folder: for the secret of the source.
+        delivery: members of its `delivery` beside short pauses between tries.
+        settings: its other sections.
+    """
+    secret = folder / "credentials"
+    secret.mkdir(exist_ok=True)
+    for name in ("accessKeyId", "accessKeySecret"):
+        (secret / name).write_text("key")
+    source = {"endpoint": "http://127.0.0.1:1", "instance": "shop", "table": "orders", "tunnelName": "kit"}
+    source |= {"tunnelId": "kit", "credentials": {"directory": str(secret)}}
+    delivery = {"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.05}, **delivery}
+    document = {**(settings or {}), "source": source, "sink": destination.section, "delivery": delivery}
+    return WorkerConfig.model_validate(document)
 
 
 def pages(count: int = PAGES) -> list[Batch]:
@@ -161,8 +183,8 @@ class Delivery:
         self.sink = sink
         self._batches = batches
         self._guard = guard
-        self._confirmations: list[Confirmation | None] = []
-        self._following: list[Token] = []
+        self._confirmations: list[Confirmation] = []
+        self._numbers: list[int] = []
 
     async def write_all(self) -> None:
         """Hand over every page, drain, and assert that every confirmation has ended."""
@@ -172,20 +194,16 @@ class Delivery:
 
     async def write(self, batch: Batch) -> None:
         """Hand over one page; more may follow before it is confirmed."""
-        confirmation = await self.sink.write(batch, self._guard)
-        self._following.append(batch.following)
+        confirmation = await deferred(self.sink).take(batch, self._guard)
+        self._numbers.append(batch.page)
         self._confirmations.append(confirmation)
-        if confirmation is None:
-            self._checkpoint()
-        else:
-            confirmation.add_done_callback(self._ended)
+        confirmation.add_done_callback(self._ended)
 
     async def drain(self) -> None:
         """Close the channel after everything has been stored."""
         await self.sink.end(CHANNEL, abandoned=False)
         for confirmation in self._confirmations:
-            if confirmation is not None:
-                await confirmation
+            await confirmation
 
     async def abandon(self) -> None:
         """Close the channel as a worker that lost it does."""
@@ -208,12 +226,10 @@ class Delivery:
     def _checkpoint(self) -> None:
         """Notify the sink of a stored checkpoint, which it may wait for before it publishes more."""
         if self.confirmed:
-            self.sink.checkpointed(CHANNEL, self._following[self.confirmed - 1])
+            self.sink.checkpointed(CHANNEL, self._numbers[self.confirmed - 1])
 
 
-def _is_stored(confirmation: Confirmation | None) -> bool:
-    if confirmation is None:
-        return True
+def _is_stored(confirmation: Confirmation) -> bool:
     return confirmation.done() and not confirmation.cancelled() and confirmation.exception() is None
 
 
@@ -226,15 +242,7 @@ class _Kit:
     @pytest.fixture
     def new_sink(self, destination: Destination, tmp_path: Path) -> NewSink:
         """Make the sink from a worker's document."""
-        secret = tmp_path / "credentials"
-        secret.mkdir()
-        for name in ("accessKeyId", "accessKeySecret"):
-            (secret / name).write_text("key")
-        source = {"endpoint": "http://127.0.0.1:1", "instance": "shop", "table": "orders", "tunnelName": "kit"}
-        source |= {"tunnelId": "kit", "credentials": {"directory": str(secret)}}
-        delivery = {"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.05}, **self.settings.get("delivery", {})}
-        document = {**self.settings, "source": source, "sink": destination.section, "delivery": delivery}
-        config = WorkerConfig.model_validate(document)
+        config = document_of(destination, tmp_path, self.settings.get("delivery", {}), self.settings)
         return lambda: open_sink(config)
 
     @asynccontextmanager

@@ -23,7 +23,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import TunnelId
 from ots_tunnel.processor import ProcessorFactory
-from ots_tunnel.sinks.python.sink import ProcessorSink
+from ots_tunnel.sinks.python.sink import processor_sink
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 
@@ -107,7 +107,7 @@ class TunnelWorkerConfig:
     def worker(self, client: TunnelClient, tunnel_id: TunnelId) -> TunnelWorker:
         """A new worker, which shares nothing with other workers of this configuration (docs/protocol.md 6.2, J5)."""
         patience = write_deadline(self.heartbeat_timeout, self.heartbeat_interval)
-        return TunnelWorker(client, ProcessorSink(self.processor_factory, patience=patience), self.settings(tunnel_id))
+        return TunnelWorker(client, processor_sink(self.processor_factory, patience=patience), self.settings(tunnel_id))
 
 
 class TunnelDaemon:

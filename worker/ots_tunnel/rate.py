@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+#: Seconds below which a wait is a rounding error of the clock.
+SHORTEST_WAIT = 1e-6
+
 
 class RateLimit:
     """Spreads reads over time by a budget of rows.
@@ -32,7 +35,7 @@ class RateLimit:
 
     async def ready(self) -> int:
         """Wait until the budget covers all rows read so far; returns the rows charged in advance for the next read."""
-        while (wait := self._free_at - self._clock()) > 0:
+        while (wait := self._free_at - self._clock()) > SHORTEST_WAIT:
             await self._sleep(wait)
         self._charge(self._last_page)
         return self._last_page

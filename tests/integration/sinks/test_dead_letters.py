@@ -23,8 +23,9 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
+from ots_tunnel.sinks.middleware.base import AtOnce, behind
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
-from ots_tunnel.sinks.middleware.permanent_errors import ErrorTolerantSink
+from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
 from tests.support.emulator.emulator_scene import COPY, CREDENTIALS, TABLE, EmulatorScene, create_table_request
@@ -69,7 +70,7 @@ async def keys_of(scene: EmulatorScene) -> set[str]:
 async def test_only_the_refused_records_are_missing(scene: EmulatorScene, tmp_path: Path) -> None:
     old = {0, 7, 77, 149}
     files = FileSettings(FolderStore(tmp_path), JsonLines(letter_form), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
-    sink = ErrorTolerantSink(sink_of(scene), DeadLetters(scene.tunnel_id, files))
+    sink = LetteringSink(AtOnce(sink_of(scene)), DeadLetters(scene.tunnel_id, files))
     worker = scene.worker(sink)
 
     def letters() -> list[dict[str, object]]:
@@ -88,7 +89,7 @@ async def test_only_the_refused_records_are_missing(scene: EmulatorScene, tmp_pa
 
 async def test_more_refusals_than_an_error_names_are_skipped(scene: EmulatorScene) -> None:
     old = set(range(0, 150, 3))
-    sink = ErrorTolerantSink(sink_of(scene))
+    sink = behind(Tolerant(), sink_of(scene))
     async with scene.running(scene.worker(sink)):
         await write_rows(scene, old)
         await until(lambda: sink.tally().records_skipped == len(old), 20, "all were skipped")
@@ -97,7 +98,7 @@ async def test_more_refusals_than_an_error_names_are_skipped(scene: EmulatorScen
 
 
 async def test_a_missing_table_refuses_no_record(scene: EmulatorScene) -> None:
-    sink = ErrorTolerantSink(sink_of(scene))
+    sink = behind(Tolerant(), sink_of(scene))
     worker = scene.worker(sink)
     running = asyncio.create_task(worker.run())
     await until(lambda: bool(worker.status.channels), 10, "connected")
@@ -114,7 +115,7 @@ async def test_a_table_with_another_key_refuses_no_record(scene: EmulatorScene) 
     other = create_table_request(COPY)
     other.table_meta.primary_key[0].type = pb.INTEGER
     await scene.caller.call(TABLE_OPERATIONS["CreateTable"], other)
-    sink = ErrorTolerantSink(sink_of(scene))
+    sink = behind(Tolerant(), sink_of(scene))
     await write_rows(scene, set())
 
     with pytest.raises(SinkRejected, match="primary key: found pk INTEGER, needed pk STRING, as the source has it"):

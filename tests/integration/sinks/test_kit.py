@@ -11,7 +11,7 @@ import pytest
 
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
+from ots_tunnel.sinks import Batch, Confirmation, Deferred, Guard, Immediate
 from tests.support.sink_kit import SEEDS, SinkConformance, Stored, contents, page
 
 
@@ -39,7 +39,7 @@ class HonestSink(Immediate):
     async def open(self) -> None:
         return None
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+    async def write(self, batch: Batch, guard: Guard) -> None:
         await asyncio.sleep(0.001)
         guard.check()
         self.memory.store(batch.records)
@@ -52,7 +52,7 @@ class HonestSink(Immediate):
 class Shuffling(HonestSink):
     """Reverses the order of a page."""
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+    async def write(self, batch: Batch, guard: Guard) -> None:
         guard.check()
         self.memory.store(random.Random(1).sample(batch.records, len(batch.records)))
         return None
@@ -61,7 +61,7 @@ class Shuffling(HonestSink):
 class Hasty(HonestSink):
     """Confirms a page before it stores it."""
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+    async def write(self, batch: Batch, guard: Guard) -> None:
         guard.check()
         asyncio.get_running_loop().call_later(0.05, self.memory.store, batch.records)
         return None
@@ -70,24 +70,33 @@ class Hasty(HonestSink):
 class Unfenced(HonestSink):
     """Does not check the guard."""
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+    async def write(self, batch: Batch, guard: Guard) -> None:
         self.memory.store(batch.records)
         return None
 
 
-class Forgetful(HonestSink):
+class Forgetful(Deferred):
     """Confirms later, and confirms what it drops when its channel is abandoned."""
 
     def __init__(self, memory: Memory) -> None:
-        super().__init__(memory)
+        self.memory = memory
         self._waiting: list[tuple[Batch, Confirmation]] = []
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+    async def open(self) -> None:
+        return None
+
+    async def begin(self, *channel: object) -> None:
+        return None
+
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
         await asyncio.sleep(0.005)
         guard.check()
         confirmation: Confirmation = asyncio.get_running_loop().create_future()
         self._waiting.append((batch, confirmation))
         return confirmation
+
+    def checkpointed(self, *page: object) -> None:
+        return None
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         for batch, confirmation in self._waiting:
@@ -95,6 +104,9 @@ class Forgetful(HonestSink):
                 self.memory.store(batch.records)
             confirmation.set_result(None)
         self._waiting.clear()
+
+    async def close(self) -> None:
+        return None
 
 
 class Hoarding(HonestSink):
@@ -104,7 +116,7 @@ class Hoarding(HonestSink):
         super().__init__(memory)
         self._pages: list[Batch] = []
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
+    async def write(self, batch: Batch, guard: Guard) -> None:
         self._pages.append(batch)
         return await super().write(batch, guard)
 
@@ -130,7 +142,9 @@ class TestHonestSink(SinkConformance):
 
 
 @pytest.mark.parametrize(("sabotaged", "test"), CASES, ids=lambda value: getattr(value, "__name__", None))
-async def test_the_kit_finds_the_guarantee_that_a_sink_breaks(sabotaged: type[HonestSink], test: Any) -> None:
+async def test_the_kit_finds_the_guarantee_that_a_sink_breaks(
+    sabotaged: type[HonestSink | Forgetful], test: Any
+) -> None:
     memory = Memory()
 
     with pytest.raises((AssertionError, pytest.fail.Exception)):

@@ -12,7 +12,7 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.model import TunnelType
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.python.sink import ProcessorSink
+from ots_tunnel.sinks.python.sink import ManualProcessorSink, ProcessorSink
 from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.sinks.sinks import check_order
 from tests.support.waiting import until
@@ -162,7 +162,7 @@ async def test_nothing_is_checkpointed_before_the_user_confirms(scene: EmulatorS
         log.take(context, records)
         confirms.append(confirm)
 
-    sink = ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
+    sink = ManualProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
     async with scene.running(worker := scene.worker(sink)):
         await until(lambda: len(confirms) == 4, what="all pages handed over")
         confirms[1]()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +199,30 @@ class Printed:
         """See `Destination.stored`."""
         self._text += self._capture.readouterr().out
         return [stored_in_json(json.loads(line)) for line in self._text.splitlines()]
+
+
+class PrintedToFile:
+    """What a sink prints, where a file is the standard output: its lines stay, however many read them.
+
+    Args:
+        path: of the file.
+    """
+
+    section: Mapping[str, Any] = {"stdout": {}}
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def redirected(self) -> Iterator[None]:
+        """Let the file be the standard output meanwhile; within a test, since pytest sets it for each of its phases."""
+        with self._path.open("a") as file, redirect_stdout(file):
+            yield
+
+    async def stored(self) -> list[Stored]:
+        """See `Destination.stored`; a line that is being written does not count."""
+        *lines, _ = self._path.read_text().split("\n")
+        return [stored_in_json(json.loads(line)) for line in lines]
 
 
 @asynccontextmanager

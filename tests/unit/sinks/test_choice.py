@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from ots_tunnel.config import SinkConfig, WorkerConfig
 from ots_tunnel.model import ChannelType, Token
 from ots_tunnel.sinks.choice import IMPLEMENTATIONS, open_sink
+from ots_tunnel.sinks.middleware.base import deferred
 from tests.support.guards import OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, changes, contents
 
@@ -44,11 +46,11 @@ async def test_a_page_that_takes_longer_than_a_file_is_one_file(tmp_path: Path) 
     await sink.open()
     await sink.begin(CHANNEL, ChannelType.STREAM, Token("t0"))
 
-    for first in (0, 12):
-        confirmation = await sink.write(changes(*range(first, first + 12)), OpenGuard())
-        assert confirmation is not None
+    for number, first in ((1, 0), (2, 12)):
+        batch = replace(changes(*range(first, first + 12)), page=number)
+        confirmation = await deferred(sink).take(batch, OpenGuard())
         await asyncio.wait_for(confirmation, 10)
-        sink.checkpointed(CHANNEL, Token("t1"))
+        sink.checkpointed(CHANNEL, number)
     await sink.end(CHANNEL, abandoned=False)
 
     assert contents(tmp_path) == [list(range(12)), list(range(12, 24))]

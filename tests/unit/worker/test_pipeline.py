@@ -14,7 +14,7 @@ from ots_tunnel.protocol.idle_read import TICK
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
+from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Guard, Immediate
 from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, ByteBudget
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.metrics import WorkerMetrics
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.looptime
 
 
 @dataclass
-class Script(Immediate):
-    """A channel whose pages are given by their token, and a sink that takes `write_time` per batch."""
+class Scripted(Channels):
+    """A channel whose pages are given by their token, and the calls of a sink of either kind."""
 
     pages: dict[str, Page]
     write_time: float = 0
@@ -53,12 +53,6 @@ class Script(Immediate):
 
     async def open(self) -> None: ...
 
-    async def write(self, batch: Batch, guard: Guard) -> None:
-        await asyncio.sleep(self.write_time)
-        if self.error is not None:
-            raise self.error
-        self.note(f"wrote {len(batch.records)}")
-
     async def close(self) -> None: ...
 
     def names(self) -> list[str]:
@@ -66,10 +60,27 @@ class Script(Immediate):
 
 
 @dataclass
+class Script(Scripted, Immediate):
+    """A sink that takes `write_time` per batch."""
+
+    async def begin(self, *channel: object) -> None: ...
+
+    def checkpointed(self, *page: object) -> None: ...
+
+    async def end(self, *channel: object, abandoned: bool) -> None: ...
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        await asyncio.sleep(self.write_time)
+        if self.error is not None:
+            raise self.error
+        self.note(f"wrote {len(batch.records)}")
+
+
+@dataclass
 class Stand:
     """A pipeline between a script and its sink, with the confirmed tokens."""
 
-    script: Script
+    script: Script | Keeper
     kind: ChannelType = ChannelType.STREAM
     slots: asyncio.Semaphore | None = None
     start: str = "t0"
@@ -261,7 +272,7 @@ async def test_caught_up_is_the_time_of_the_last_read_that_reached_the_end() -> 
 
 
 @dataclass
-class Keeper(Script):
+class Keeper(Scripted, Deferred):
     """Keeps pages back until `keep` of them are there, or the channel ends."""
 
     keep: int = 2
@@ -271,7 +282,9 @@ class Keeper(Script):
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
         self.note(f"begin {start}")
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation:  # type: ignore[override]
+    def checkpointed(self, *page: object) -> None: ...
+
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
         self.note(f"took {batch.start}..{batch.following}")
         self.held.append(asyncio.get_running_loop().create_future())
         confirmation = self.held[-1]

@@ -7,6 +7,7 @@ import pytest
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import Token
 from ots_tunnel.sinks import Confirmation
+from ots_tunnel.sinks import confirmed as stored_at_once
 from ots_tunnel.worker.read_page import ReadPage
 from ots_tunnel.worker.unconfirmed import UnconfirmedPages
 from tests.support.channel_scene import read_page
@@ -34,7 +35,7 @@ async def unconfirmed(confirmed: list[Token]) -> UnconfirmedPages:
 async def test_a_stored_page_is_confirmed_at_once(unconfirmed: UnconfirmedPages, confirmed: list[Token]) -> None:
     (only,) = pages(1)
 
-    unconfirmed.add(only, None)
+    unconfirmed.add(only, stored_at_once())
 
     assert (confirmed, len(unconfirmed)) == (["t0"], 0)
 
@@ -46,7 +47,7 @@ async def test_pages_are_confirmed_in_order_however_their_confirmations_come(
     early, late = confirmation(), confirmation()
     running = asyncio.create_task(unconfirmed.run())
     unconfirmed.add(first, late)
-    unconfirmed.add(second, None)
+    unconfirmed.add(second, stored_at_once())
     unconfirmed.add(third, early)
 
     early.set_result(None)
@@ -66,7 +67,7 @@ async def test_a_refused_page_ends_the_run_and_confirms_nothing_behind_it(
     first, second = pages(2)
     refused = confirmation()
     unconfirmed.add(first, refused)
-    unconfirmed.add(second, None)
+    unconfirmed.add(second, stored_at_once())
     running = asyncio.create_task(unconfirmed.run())
 
     refused.set_exception(SinkRejected("OTSInvalidPK", "no such key"))
@@ -107,21 +108,3 @@ async def test_closing_cancels_the_confirmations_that_are_left(
 
     assert left.cancelled()
     assert (confirmed, len(unconfirmed)) == ([], 0)
-
-
-async def test_a_page_counts_as_confirmed_before_the_sink_continues() -> None:
-    """The files sink takes a checkpoint that it learns of afterwards for one behind its file."""
-    order: list[str] = []
-    (only,) = pages(1)
-    stored = confirmation()
-    unconfirmed = UnconfirmedPages(lambda _: order.append("page"))
-    running = asyncio.create_task(unconfirmed.run())
-    unconfirmed.add(only, stored)
-    await asyncio.sleep(0)
-    stored.add_done_callback(lambda _: order.append("sink"))
-
-    stored.set_result(None)
-    await asyncio.sleep(0)
-
-    assert order == ["page", "sink"]
-    running.cancel()

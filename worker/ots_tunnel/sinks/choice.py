@@ -15,7 +15,8 @@ from typing import Any, Protocol
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks import Sink
-from ots_tunnel.sinks.middleware.transform import Transform, TransformingSink
+from ots_tunnel.sinks.middleware.base import behind, deferred
+from ots_tunnel.sinks.middleware.transform import Transform, Transformed
 
 
 class SinkClass(Protocol):
@@ -61,14 +62,14 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "files": Implementation("ots_tunnel.sinks.files:FilesSink", extra="files", whole_pages=True),
     "http": Implementation("ots_tunnel.sinks.http_sink:HttpSink"),
     "kafka": Implementation("ots_tunnel.sinks.kafka:KafkaSink", extra="kafka"),
-    "python": Implementation("ots_tunnel.sinks.python.sink:ProcessorSink"),
+    "python": Implementation("ots_tunnel.sinks.python.sink:Processors"),
     "stdout": Implementation("ots_tunnel.sinks.stdout:StdoutSink"),
     "count": Implementation("ots_tunnel.sinks.count:CountSink"),
 }
 
 
 def open_sink(config: WorkerConfig) -> Sink:
-    """Make the sink that the document names behind its middleware; `Sink.open` is still to be called.
+    """Make the sink that the document names behind its middleware; `Channels.open` is still to be called.
 
     Raises:
         ConfigError: the sink's library is not installed, or a file that the document names cannot be used.
@@ -81,30 +82,30 @@ def open_sink(config: WorkerConfig) -> Sink:
     sink = _limit_rate(sink, config, whole_pages=implementation.whole_pages)
     sink = _tolerate_errors(sink, config)
     transform = Transform.of(config.delivery)
-    return sink if transform is None else TransformingSink(sink, transform)
+    return sink if transform is None else behind(Transformed(transform), sink)
 
 
 def _limit_rate(sink: Sink, config: WorkerConfig, *, whole_pages: bool) -> Sink:
     limit = config.delivery.rate_limit
     if limit is None or not limit.rows_per_second:
         return sink
-    from ots_tunnel.sinks.middleware.rate_limit import RateLimitedSink
+    from ots_tunnel.sinks.middleware.rate_limit import Paced
 
-    return RateLimitedSink(sink, limit.rows_per_second, whole_pages=whole_pages)
+    return behind(Paced(limit.rows_per_second, whole_pages=whole_pages), sink)
 
 
 def _tolerate_errors(sink: Sink, config: WorkerConfig) -> Sink:
     if config.delivery.on_permanent_error == "Fail":
         return sink
-    from ots_tunnel.sinks.middleware.permanent_errors import ErrorTolerantSink
+    from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 
     letters = config.delivery.dead_letter
     if letters is None:
-        return ErrorTolerantSink(sink)
+        return behind(Tolerant(), sink)
     with _explain_missing("files", "delivery.deadLetter.files"):
         from ots_tunnel.sinks.middleware.dead_letters import open_dead_letters
 
-        return ErrorTolerantSink(sink, open_dead_letters(config, letters.files))
+        return LetteringSink(deferred(sink), open_dead_letters(config, letters.files))
 
 
 @contextmanager

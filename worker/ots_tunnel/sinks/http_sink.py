@@ -103,7 +103,7 @@ class HttpSink(Immediate):
         )
 
     async def write(self, batch: Batch, guard: Guard) -> None:
-        """Post every record; see `Sink.write`.
+        """Post every record; see `Immediate.write`.
 
         Raises:
             CodecError: a record is malformed.
@@ -124,7 +124,7 @@ class HttpSink(Immediate):
             await self._session.close()
 
     def tally(self) -> Tally:
-        """See `Sink.tally`."""
+        """See `Channels.tally`."""
         return Tally(write_retries=self.retries)
 
     async def _deliver(self, events: tuple[Event, ...], guard: Guard, on_refused: OnRefused | None) -> None:

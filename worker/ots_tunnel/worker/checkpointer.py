@@ -50,7 +50,7 @@ class Checkpointer:
         interval: seconds between checkpoints.
         sleep, clock: replaced in tests.
         on_stored: called with the seconds that a stored checkpoint took.
-        on_durable: called with the token when everything confirmed is durable.
+        on_durable: called with the number of the last page before the durable token; see `confirmed`.
         log_ids: tunnel, client and channel, for log lines.
     """
 
@@ -63,7 +63,7 @@ class Checkpointer:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] | None = None,
         on_stored: Callable[[float], None] | None = None,
-        on_durable: Callable[[Token], None] | None = None,
+        on_durable: Callable[[int], None] | None = None,
         log_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
@@ -74,9 +74,13 @@ class Checkpointer:
         self._on_durable = on_durable
         self._log_ids = log_ids
         self._confirmed = start.token
+        #: Number of the last page before the confirmed token.
+        self._page = 0
         self._durable = start.token
         self._sequence = start.sequence_number
-        self._tried: frozenset[Token] = frozenset()
+        #: Tokens of calls since the last acknowledged one, each with the number of the last page before it.
+        self._tried: dict[Token, int] = {}
+        self._durable_page = 0
         self._stored_at = self._clock()
         self._one_at_a_time = asyncio.Lock()
 
@@ -88,9 +92,14 @@ class Checkpointer:
         """The token the service has acknowledged."""
         return self._durable
 
-    def confirmed(self, token: Token) -> None:
-        """Everything before `token` is confirmed by the sink."""
+    def confirmed(self, token: Token, page: int = 0) -> None:
+        """Everything before `token` is confirmed by the sink.
+
+        Args:
+            page: number of the last page before it; pages are numbered in the order in which they were read.
+        """
         self._confirmed = token
+        self._page = page
 
     def age(self) -> float:
         """Seconds for which confirmed progress has not been durable; 0 when all is."""
@@ -122,7 +131,7 @@ class Checkpointer:
         """
         async with self._one_at_a_time:
             while self._confirmed != self._durable:
-                await self._write(self._confirmed)
+                await self._write(self._confirmed, self._page)
 
     async def flush_within(self, seconds: float) -> None:
         """Like `flush`, but repeats failed calls for `seconds`.
@@ -139,30 +148,30 @@ class Checkpointer:
                     raise
             await self._sleep(FLUSH_RETRY)
 
-    async def _write(self, token: Token) -> None:
+    async def _write(self, token: Token, page: int) -> None:
         began = self._clock()
-        self._tried |= {token}
+        self._tried[token] = page
         try:
             await self._store.put(Checkpoint(token, self._sequence + 1))
         except SequenceNumberMismatch as mismatch:
             await self._adopt_stored(mismatch)
             return
         self._sequence += 1
-        self._acknowledge(token)
+        self._acknowledge(token, page)
         if self._on_stored is not None:
             self._on_stored(self._clock() - began)
 
     async def _adopt_stored(self, mismatch: TunnelError) -> None:
         stored = await self._store.get()
-        if not belongs_to_us(stored.token, self._durable, self._tried):
+        if not belongs_to_us(stored.token, self._durable, frozenset(self._tried)):
             raise OwnershipLost("the stored checkpoint was written by another client") from mismatch
         logger.info("sequence number adopted", extra={"action": LogAction.CHECKPOINT_ADOPTED, **self._log_ids})
         self._sequence = stored.sequence_number
-        self._acknowledge(stored.token)
+        self._acknowledge(stored.token, self._tried.get(stored.token, self._durable_page))
 
-    def _acknowledge(self, token: Token) -> None:
-        self._durable = token
-        self._tried = frozenset()
+    def _acknowledge(self, token: Token, page: int) -> None:
+        self._durable, self._durable_page = token, page
+        self._tried = {}
         self._stored_at = self._clock()
-        if self._on_durable is not None and token == self._confirmed:
-            self._on_durable(token)
+        if self._on_durable is not None:
+            self._on_durable(page)

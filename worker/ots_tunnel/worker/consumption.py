@@ -186,7 +186,7 @@ class Consumption:
             start,
             self._context.settings.checkpoint_interval,
             on_stored=lambda seconds: metrics.checkpoint_stored(kind, seconds),
-            on_durable=lambda token: sink.checkpointed(channel_id, token),
+            on_durable=lambda page: sink.checkpointed(channel_id, page),
             log_ids=self._context.log_ids(channel_id),
         )
 
@@ -217,7 +217,7 @@ class Consumption:
             metrics = self._context.worker.metrics
             metrics.confirmed(self._progress.channel_type, page.actions, page.answer.size_bytes)
         self._progress.page_confirmed(page)
-        self._checkpointer.confirmed(page.following)
+        self._checkpointer.confirmed(page.following, page.number)
 
     def _failure(self, error: BaseException) -> machine.Event:
         self._progress.error = f"{type(error).__name__}: {error}"

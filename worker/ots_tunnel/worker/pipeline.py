@@ -7,7 +7,7 @@ Theory of operation. A pipeline has two tasks beside its own:
     UnconfirmedPages.run   confirms pages whose confirmation comes later than the write
 
 A page passes them as one `ReadPage`. It holds its records and their share of the byte budget until the sink has taken
-them: either they are stored when `Sink.write` returns, or the sink keeps them elsewhere and returns a confirmation.
+them: either they are stored when `Immediate.write` returns, or `Deferred.take` has put them elsewhere.
 Its token and its figures then wait until the page and all before it are confirmed. Only then is the token a checkpoint
 (docs/architecture.md rule 1).
 
@@ -20,7 +20,7 @@ A pipeline ends in one of these ways, the first that applies:
 3. The page with the token `finished` was written: FINISHED.
 4. The page with the end time was written (`read_page.cut_page`): END_TIME.
 
-In the cases 2 to 4 the sink stores the records that it holds (`Sink.end`), and every page that it took is confirmed
+In the cases 2 to 4 the sink stores the records that it holds (`Channels.end`), and every page that it took is confirmed
 when `run` returns. In case 1, and when `run` is cancelled, the sink drops them, and the write that it began is in
 doubt for D (see `fence`).
 
@@ -39,7 +39,8 @@ from collections.abc import Callable
 from ots_tunnel.errors import first_error
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import FINISHED
-from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks import Batch, Confirmation, confirmed
+from ots_tunnel.sinks.middleware.base import deferred
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.read_ahead import ReadAhead
 from ots_tunnel.worker.read_page import ReadPage
@@ -72,7 +73,8 @@ class Pipeline:
     ) -> None:
         self._ahead = ahead
         self._start = ahead.start
-        self._sink = context.sink
+        self._sink = deferred(context.sink)
+        self._pages = 0
         self._metrics = context.metrics
         self._fence = fence
         self._unconfirmed = UnconfirmedPages(on_confirmed)
@@ -135,12 +137,14 @@ class Pipeline:
                 return PipelineEnd.END_TIME
         return PipelineEnd.STOPPED
 
-    async def _write(self, page: ReadPage) -> Confirmation | None:
+    async def _write(self, page: ReadPage) -> Confirmation:
+        self._pages += 1
+        page.number = self._pages
         records = page.answer.records
         if not records:
-            return None
+            return confirmed()
         kind = self._start.channel_type
-        batch = Batch(self._start.channel_id, kind, records, page.start, page.following, records[0])
+        batch = Batch(self._start.channel_id, kind, records, page.start, page.following, records[0], page=page.number)
         self._fence.begin_write()
         with self._metrics.writing(kind):
-            return await self._sink.write(batch, self._fence)
+            return await self._sink.take(batch, self._fence)

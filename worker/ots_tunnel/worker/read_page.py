@@ -33,6 +33,8 @@ class ReadPage:
     is_last: bool = False
     #: Records of each action; they are counted while the records are there.
     actions: Mapping[int, int] = field(init=False, repr=False)
+    #: How many pages of the channel were handed over with this one; 0 before it was.
+    number: int = 0
     #: Set by `release`.
     released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 

@@ -23,7 +23,7 @@ class UnconfirmedPages:
 
     def __init__(self, on_confirmed: Callable[[ReadPage], None]) -> None:
         self._on_confirmed = on_confirmed
-        self._waiting: deque[tuple[ReadPage, Confirmation | None]] = deque()
+        self._waiting: deque[tuple[ReadPage, Confirmation]] = deque()
         self._added = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -32,15 +32,13 @@ class UnconfirmedPages:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, page: ReadPage, confirmation: Confirmation | None) -> None:
-        """Take a page; without a confirmation it is stored, and waits only for the pages before it.
+    def add(self, page: ReadPage, confirmation: Confirmation) -> None:
+        """Take a page; if its confirmation has ended, it waits only for the pages before it.
 
         Raises:
             SinkRejected, OwnershipLost: a confirmation failed.
         """
         self._waiting.append((page, confirmation))
-        if confirmation is not None:
-            confirmation.add_done_callback(self._ended)
         self._confirm_stored()
         if self._waiting:
             self._added.set()
@@ -57,8 +55,7 @@ class UnconfirmedPages:
                 await self._added.wait()
                 continue
             _, confirmation = self._waiting[0]
-            if confirmation is not None:
-                await asyncio.wait((confirmation,))
+            await asyncio.wait((confirmation,))
             self._confirm_stored()
 
     async def settle(self) -> None:
@@ -67,7 +64,7 @@ class UnconfirmedPages:
         Raises:
             SinkRejected, OwnershipLost: a confirmation failed. RuntimeError: the sink left one open.
         """
-        unfinished = [each for _, each in self._waiting if each is not None and not each.done()]
+        unfinished = [each for _, each in self._waiting if not each.done()]
         if unfinished:
             await asyncio.wait(unfinished, timeout=SETTLE_SECONDS)
         self._confirm_stored()
@@ -78,20 +75,12 @@ class UnconfirmedPages:
         """Cancel the confirmations that are left."""
         waiting, self._waiting = self._waiting, deque()
         for _, confirmation in waiting:
-            if confirmation is not None:
-                confirmation.remove_done_callback(self._ended)
-                confirmation.cancel()
-
-    def _ended(self, _: Confirmation) -> None:
-        # In the round of the confirmation's own callbacks: a sink that learns of a checkpoint afterwards must not take
-        # an older one for a checkpoint behind these pages (`sinks.files.publisher`). `run` raises failures.
-        self._pop_stored()
+            confirmation.cancel()
 
     def _confirm_stored(self) -> None:
         self._pop_stored()
         if self._waiting:
             _, confirmation = self._waiting[0]
-            assert confirmation is not None, "a page without a confirmation is stored"
             if confirmation.cancelled():
                 raise RuntimeError("the sink cancelled the confirmation of a page")
             if confirmation.done():
@@ -102,7 +91,5 @@ class UnconfirmedPages:
             self._on_confirmed(self._waiting.popleft()[0])
 
 
-def _is_stored(confirmation: Confirmation | None) -> bool:
-    if confirmation is None:
-        return True
+def _is_stored(confirmation: Confirmation) -> bool:
     return confirmation.done() and not confirmation.cancelled() and confirmation.exception() is None

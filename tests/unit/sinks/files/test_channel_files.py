@@ -6,6 +6,7 @@ import asyncio
 import os
 import stat
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,22 @@ from tests.support.guards import ClosedGuard, OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, changes, contents, rows
 
 START = Token("t0")
+_numbers = count(1)
+#: Number of the last page of a channel that is confirmed.
+confirmed_pages: dict[ChannelFiles[Record], int] = {}
 
 
 async def put(channel: ChannelFiles[Record], batch: Batch, guard: Guard) -> Confirmation:
     head = batch.head or batch.records[0]
-    return await channel.write(batch.records, batch.channel_id, head, guard)
+    number = next(_numbers)
+    confirmation = await channel.write(batch.records, batch.channel_id, head, guard, page=number)
+    confirmation.add_done_callback(lambda _: confirmed_pages.update({channel: number}))
+    return confirmation
+
+
+def checkpoint(channel: ChannelFiles[Record]) -> None:
+    """A checkpoint behind every page that is confirmed."""
+    channel.checkpointed(confirmed_pages[channel])
 
 
 def files(folder: Path) -> list[str]:
@@ -70,13 +82,27 @@ async def test_only_one_file_is_ahead_of_the_checkpoint(open_channel: Opener, tm
     done, _ = await asyncio.wait([second, third], timeout=0.2)
     assert not done
     assert contents(tmp_path) == [[1]]
-    channel.checkpointed()
+    checkpoint(channel)
     await asyncio.wait_for(second, 10)
 
     assert contents(tmp_path) == [[1], [2]]
-    channel.checkpointed()
+    checkpoint(channel)
     await asyncio.wait_for(await third, 10)
     assert contents(tmp_path) == [[1], [2], [3]]
+
+
+async def test_a_checkpoint_of_an_older_page_lets_no_second_file_appear(open_channel: Opener, tmp_path: Path) -> None:
+    channel = open_channel()
+    await channel.open(START)
+    await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
+    second = await put(channel, changes(2), OpenGuard())
+
+    channel.checkpointed(confirmed_pages[channel] - 1)
+    await asyncio.wait([second], timeout=0.2)
+
+    assert contents(tmp_path) == [[1]]
+    checkpoint(channel)
+    await asyncio.wait_for(second, 10)
 
 
 async def test_a_file_that_is_old_enough_follows_the_former_one(open_channel: Opener, tmp_path: Path) -> None:
@@ -89,9 +115,9 @@ async def test_a_file_that_is_old_enough_follows_the_former_one(open_channel: Op
     third = await put(channel, changes(3), OpenGuard())
     await asyncio.sleep(0.1)
 
-    channel.checkpointed()
+    checkpoint(channel)
     await asyncio.wait_for(second, 10)
-    channel.checkpointed()
+    checkpoint(channel)
     await asyncio.wait_for(third, 10)
     assert contents(tmp_path) == [[1], [2], [3]]
 
@@ -101,7 +127,7 @@ async def test_a_replay_replaces_the_files_at_or_after_its_first_record(open_cha
     await before.open(START)
     for batch in (changes(1, 2), changes(3, 4)):
         await asyncio.wait_for(await put(before, batch, OpenGuard()), 10)
-        before.checkpointed()
+        checkpoint(before)
     await before.end(abandoned=True)
 
     after = open_channel(max_bytes=1_000_000)
@@ -129,7 +155,7 @@ async def test_rows_that_existed_are_replaced_from_the_checkpoint_on(open_channe
     await before.open(base_token(0))
     for batch in (rows(1, 2), rows(3, 4), rows(5)):
         await asyncio.wait_for(await put(before, batch, OpenGuard()), 10)
-        before.checkpointed()
+        checkpoint(before)
     await before.end(abandoned=True)
 
     after = open_channel(ChannelType.BASE)
@@ -290,11 +316,11 @@ async def test_a_page_that_is_read_again_begins_a_file(open_channel: Opener, tmp
     await channel.open(START)
     first = await put(channel, changes(1, 2), OpenGuard())
     cut = changes(3, 4)
-    await channel.write(cut.records, CHANNEL, cut.records[0], OpenGuard(), alone=True)
+    await channel.write(cut.records, CHANNEL, cut.records[0], OpenGuard(), page=next(_numbers), alone=True)
     ending = asyncio.ensure_future(channel.end(abandoned=False))
     await asyncio.wait_for(first, 10)
     assert contents(tmp_path) == [[1, 2]]
-    channel.checkpointed()
+    checkpoint(channel)
     await asyncio.wait_for(ending, 10)
     assert contents(tmp_path) == [[1, 2], [3, 4]]
 
@@ -310,7 +336,7 @@ async def test_the_fence_is_asked_before_every_removal(open_channel: Opener, tmp
     await before.open(START)
     for batch in (changes(1), changes(2), changes(3)):
         await asyncio.wait_for(await put(before, batch, OpenGuard()), 10)
-        before.checkpointed()
+        checkpoint(before)
     await before.end(abandoned=True)
 
     class ClosesAfterOne:

@@ -18,8 +18,9 @@ from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, all_confirme
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
+from ots_tunnel.sinks.middleware.base import AtOnce, behind
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
-from ots_tunnel.sinks.middleware.permanent_errors import ErrorTolerantSink
+from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from tests.support.guards import ClosedGuard, OpenGuard
 from tests.support.records import record
 
@@ -72,11 +73,11 @@ def stored_letters(folder: Path) -> list[tuple[int, str]]:
 
 async def test_refused_records_are_skipped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     picky = Picky()
-    sink = ErrorTolerantSink(picky)
+    sink = behind(Tolerant(), picky)
     await sink.begin(CHANNEL, KIND, Token("t"))
 
     with caplog.at_level(logging.WARNING):
-        assert await sink.write(batch(1, 2, 3), OpenGuard()) is None
+        await sink.write(batch(1, 2, 3), OpenGuard())
 
     assert picky.stored == [2]
     assert sink.tally().records_skipped == 2
@@ -85,11 +86,10 @@ async def test_refused_records_are_skipped_and_counted(caplog: pytest.LogCapture
 
 
 async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: Path) -> None:
-    sink = ErrorTolerantSink(Picky(), letters_in(tmp_path))
+    sink = LetteringSink(AtOnce(Picky()), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
 
-    confirmation = await sink.write(batch(1, 2, 3), OpenGuard())
-    assert confirmation is not None
+    confirmation = await sink.take(batch(1, 2, 3), OpenGuard())
     await asyncio.wait_for(confirmation, 10)
 
     assert stored_letters(tmp_path) == [(1, "Odd"), (3, "Odd")]
@@ -98,16 +98,16 @@ async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: P
 
 async def test_a_record_that_is_taken_by_a_replay_is_no_dead_letter_any_more(tmp_path: Path) -> None:
     picky = Picky()
-    sink = ErrorTolerantSink(picky, letters_in(tmp_path))
+    sink = LetteringSink(AtOnce(picky), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
-    await sink.write(batch(1, 2), OpenGuard())
+    _ = await sink.take(batch(1, 2), OpenGuard())
     await sink.end(CHANNEL, abandoned=False)
     assert stored_letters(tmp_path) == [(1, "Odd")]
 
     picky.taken_by_now = True
-    again = ErrorTolerantSink(picky, letters_in(tmp_path))
+    again = LetteringSink(AtOnce(picky), letters_in(tmp_path))
     await again.begin(CHANNEL, KIND, Token("t"))
-    assert await again.write(batch(1, 2), OpenGuard()) is None
+    assert (await again.take(batch(1, 2), OpenGuard())).done()
     await again.end(CHANNEL, abandoned=False)
 
     assert stored_letters(tmp_path) == []
@@ -115,16 +115,15 @@ async def test_a_record_that_is_taken_by_a_replay_is_no_dead_letter_any_more(tmp
 
 async def test_a_dead_letter_place_that_fails_for_good_ends_the_write(tmp_path: Path) -> None:
     (tmp_path / "t").write_text("no folder")
-    sink = ErrorTolerantSink(Picky(), letters_in(tmp_path))
+    sink = LetteringSink(AtOnce(Picky()), letters_in(tmp_path))
     with pytest.raises(SinkRejected, match="t"):
         await sink.begin(CHANNEL, KIND, Token("t"))
 
 
 async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
-    sink = ErrorTolerantSink(Picky(), letters_in(tmp_path))
+    sink = LetteringSink(AtOnce(Picky()), letters_in(tmp_path))
     await sink.begin(CHANNEL, KIND, Token("t"))
-    confirmation = await sink.write(batch(1), ClosedGuard())
-    assert confirmation is not None
+    confirmation = await sink.take(batch(1), ClosedGuard())
     with pytest.raises(OwnershipLost):
         await asyncio.wait_for(confirmation, 10)
     await sink.end(CHANNEL, abandoned=True)
@@ -136,7 +135,6 @@ async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:
 async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None:
     parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
     whole = all_confirmed(parts)
-    assert whole is not None
     parts[order[0]].set_result(None)
     await asyncio.sleep(0)
     assert not whole.done()
@@ -147,7 +145,6 @@ async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None
 async def test_the_first_failure_fails_the_whole() -> None:
     parts: list[Confirmation] = [asyncio.get_running_loop().create_future() for _ in range(2)]
     whole = all_confirmed(parts)
-    assert whole is not None
     parts[1].set_exception(SinkRejected("A", "first"))
     with pytest.raises(SinkRejected, match="first"):
         await asyncio.wait_for(whole, 1)

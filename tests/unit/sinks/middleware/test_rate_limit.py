@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from ots_tunnel.model import ChannelId, ChannelType
-from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate
-from ots_tunnel.sinks.middleware.rate_limit import RateLimitedSink
+from ots_tunnel.sinks import Batch, Confirmation, Deferred, Guard, Immediate
+from ots_tunnel.sinks.middleware.base import behind
+from ots_tunnel.sinks.middleware.rate_limit import Paced
 from tests.support.guards import OpenGuard
 from tests.support.records import numbered_record
 
@@ -33,7 +34,7 @@ class Timed(Immediate):
 @pytest.mark.looptime
 async def test_a_page_is_spread_over_time() -> None:
     timed = Timed()
-    sink = RateLimitedSink(timed, 100)
+    sink = behind(Paced(100), timed)
     await sink.open()
     records = [numbered_record(number, number) for number in range(200)]
     began = asyncio.get_running_loop().time()
@@ -49,7 +50,7 @@ async def test_a_page_is_spread_over_time() -> None:
     assert timed.heads == {id(records[0])}
 
 
-class Manual(Immediate):
+class Manual(Deferred):
     """Confirms on the test's request, as users' code with manual checkpoints does."""
 
     def __init__(self) -> None:
@@ -58,7 +59,16 @@ class Manual(Immediate):
     async def open(self) -> None:
         pass
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation:
+    async def begin(self, *channel: object) -> None:
+        pass
+
+    def checkpointed(self, *page: object) -> None:
+        pass
+
+    async def end(self, *channel: object, abandoned: bool) -> None:
+        pass
+
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
         self.confirmations.append(asyncio.get_running_loop().create_future())
         return self.confirmations[-1]
 
@@ -69,13 +79,12 @@ class Manual(Immediate):
 @pytest.mark.looptime
 async def test_a_page_in_slices_is_confirmed_when_every_slice_is() -> None:
     manual = Manual()
-    sink = RateLimitedSink(manual, 100)
+    sink = behind(Paced(100), manual)
     await sink.open()
     records = [numbered_record(number, number) for number in range(60)]
 
-    whole = await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
+    whole = await sink.take(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
 
-    assert whole is not None
     assert len(manual.confirmations) == 3
     for confirmation in reversed(manual.confirmations):
         assert not whole.done()
@@ -87,11 +96,10 @@ async def test_a_page_in_slices_is_confirmed_when_every_slice_is() -> None:
 @pytest.mark.looptime
 async def test_a_page_is_confirmed_right_after_its_slices_in_whatever_order_they_are() -> None:
     manual = Manual()
-    sink = RateLimitedSink(manual, 4)
+    sink = behind(Paced(4), manual)
     await sink.open()
     records = [numbered_record(number, number) for number in range(12)]
-    whole = await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
-    assert whole is not None
+    whole = await sink.take(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
 
     for confirmation in reversed(manual.confirmations):
         confirmation.set_result(None)

@@ -9,7 +9,7 @@ from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
-from ots_tunnel.sinks.python.sink import ProcessorSink
+from ots_tunnel.sinks.python.sink import ManualProcessorSink
 from tests.support.guards import OpenGuard
 
 CHANNEL = ChannelId("c1")
@@ -23,9 +23,9 @@ def test_a_confirmation_after_the_worker_has_ended_does_nothing() -> None:
         confirms.append(confirm)
 
     async def work() -> None:
-        sink = ProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
+        sink = ManualProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
         await sink.begin(CHANNEL, ChannelType.STREAM, Token(""))
-        await sink.write(Batch(CHANNEL, ChannelType.STREAM, []), OpenGuard())
+        _ = await sink.take(Batch(CHANNEL, ChannelType.STREAM, []), OpenGuard())
         await sink.end(CHANNEL, abandoned=True)
 
     asyncio.run(work())

@@ -12,7 +12,7 @@ from ots_tunnel.config import FilesSinkConfig, WorkerConfig
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks import Batch, Confirmation, Deferred
 from ots_tunnel.sinks.files.channel_folders import ChannelFolders
 from ots_tunnel.sinks.files.places import format_of, open_store
 from ots_tunnel.sinks.files.settings import FileSettings
@@ -20,7 +20,7 @@ from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
 
 
-class FilesSink(ChannelFolders[Record]):
+class FilesSink(ChannelFolders[Record], Deferred):
     """Publishes files of changes."""
 
     @classmethod
@@ -37,13 +37,13 @@ class FilesSink(ChannelFolders[Record]):
         files = FileSettings(store, format_of(section), section.max_file_bytes, section.max_file_seconds, backoff)
         return cls(TunnelId(config.source.tunnel_id), files)
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation:
-        """See `Sink.write`."""
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
+        """See `Deferred.take`."""
         return await self.store(batch, batch.records, guard)
 
     async def close(self) -> None:
         """Nothing stays open."""
 
     def tally(self) -> Tally:
-        """See `Sink.tally`."""
+        """See `Channels.tally`."""
         return Tally(write_retries=self.retries)

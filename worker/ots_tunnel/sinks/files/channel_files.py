@@ -88,12 +88,20 @@ class ChannelFiles(Generic[Item]):
         await self._publisher.remove_stale(guard)
 
     async def write(
-        self, items: Sequence[Item], channel_id: ChannelId, head: Record, guard: Guard, *, alone: bool = False
+        self,
+        items: Sequence[Item],
+        channel_id: ChannelId,
+        head: Record,
+        guard: Guard,
+        *,
+        page: int,
+        alone: bool = False,
     ) -> Confirmation:
-        """Add records of one page to the file that is being filled; see `Sink.write`.
+        """Add records of one page to the file that is being filled; see `Deferred.take`.
 
         Args:
             head: the page's first record, also where `items` do not hold it.
+            page: see `Batch`.
             alone: begin a file with this page.
         """
         if alone and self._filling is not None:
@@ -102,14 +110,15 @@ class ChannelFiles(Generic[Item]):
         if file is None:
             file = self._filling = await self._begin(head, guard)
         file.guard = guard
+        file.last_page = page
         confirmation = await file.fill(items, channel_id)
         if file.due or file.size >= self._files.max_bytes:
             await self._publish_when_free(file)
         return confirmation
 
-    def checkpointed(self) -> None:
-        """A checkpoint behind everything confirmed so far is stored."""
-        self._publisher.checkpointed()
+    def checkpointed(self, page: int) -> None:
+        """A checkpoint behind this page is stored."""
+        self._publisher.checkpointed(page)
 
     async def end(self, *, abandoned: bool) -> None:
         """Publish the last file, or drop it if `abandoned`.

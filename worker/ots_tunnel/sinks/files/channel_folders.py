@@ -14,7 +14,7 @@ from ots_tunnel.sinks.files.settings import FileSettings, Item
 
 
 class ChannelFolders(Generic[Item]):
-    """The calls of `Sink` that the files sink and the dead letters share: all but `write`.
+    """The calls of `Deferred` that the files sink and the dead letters share: all but `take`.
 
     Args:
         tunnel_id: first part of every folder's name, since channel ids are unique only within a tunnel.
@@ -44,7 +44,7 @@ class ChannelFolders(Generic[Item]):
         await self._files.store.check()
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """See `Sink.begin`."""
+        """See `Channels.begin`."""
         channel = ChannelFiles(folder_of(self._tunnel_id, channel_id), channel_type, self._files)
         await channel.open(start)
         self._channels[channel_id] = channel
@@ -54,18 +54,18 @@ class ChannelFolders(Generic[Item]):
         await self._channels[batch.channel_id].resume(batch.head or batch.records[0], guard)
 
     async def store(self, batch: Batch, items: Sequence[Item], guard: Guard) -> Confirmation:
-        """Store the items of one batch; see `Sink.write`."""
+        """Store the items of one batch; see `Deferred.take`."""
         head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]
         # A page that every resume reads again has to begin a file, which the resume replaces.
-        return await channel.write(items, batch.channel_id, head, guard, alone=batch.is_read_again)
+        return await channel.write(items, batch.channel_id, head, guard, page=batch.page, alone=batch.is_read_again)
 
-    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
-        """See `Sink.checkpointed`."""
+    def checkpointed(self, channel_id: ChannelId, page: int) -> None:
+        """See `Channels.checkpointed`."""
         if channel_id in self._channels:
-            self._channels[channel_id].checkpointed()
+            self._channels[channel_id].checkpointed(page)
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
-        """See `Sink.end`."""
+        """See `Channels.end`."""
         channel = self._channels.get(channel_id)
         if channel is not None:
             await channel.end(abandoned=abandoned)

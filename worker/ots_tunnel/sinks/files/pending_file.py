@@ -25,12 +25,14 @@ class PendingFile(Generic[Item]):
         path: where it is filled.
         start: position of the first record that was read for it; None for existing rows.
         guard: the guard of its last batch, asked right before the file appears.
+        last_page: number of the last page in it; a checkpoint of this page or of a later one is behind the file.
     """
 
     path: Path
     writer: FileWriter[Item]
     start: SequenceInfo | None
     guard: Guard
+    last_page: int = 0
     rows: int = 0
     size: int = 0
     #: Publish it as soon as no write to it is under way and the file before it is published.

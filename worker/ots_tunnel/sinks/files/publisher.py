@@ -3,7 +3,8 @@
 Theory of operation (docs/architecture.md rule 16). A file is published when it appears under its name, and durable when
 a checkpoint behind its last record is stored. A restart between the two reads the file's records again. The publisher
 therefore waits for the checkpoint of one file before the next one appears: at most one published file is ahead of the
-checkpoint.
+checkpoint. Pages are numbered, and a checkpoint names the last page before it: an older checkpoint, acknowledged while
+or after the file appears, is no checkpoint behind the file.
 
 The replay finds that file by its position: a stream file's name starts with the sequence of its first record, so every
 file at or after the first record of the replay is stale. Files of existing rows are numbered, and their first key tells
@@ -57,7 +58,9 @@ class Publisher(Generic[Item]):
         self._files = files
         self._on_free = on_free
         self._task: asyncio.Task[None] | None = None
-        #: The checkpoint behind the last published file is durable.
+        #: The last page of the file that was published last, and the last page that a durable checkpoint is behind.
+        self._published_page = 0
+        self._durable_page = 0
         self._durable = asyncio.Event()
         self._durable.set()
         #: Published files that the next one replaces.
@@ -81,9 +84,11 @@ class Publisher(Generic[Item]):
         """Begin to publish a file; no other one may be under way. Its confirmations end when it has appeared."""
         self._task = asyncio.create_task(self._publish(file), name=f"publish {self._folder}")
 
-    def checkpointed(self) -> None:
-        """A checkpoint behind everything confirmed so far is stored."""
-        self._durable.set()
+    def checkpointed(self, page: int) -> None:
+        """A checkpoint behind this page is stored."""
+        self._durable_page = max(self._durable_page, page)
+        if self._durable_page >= self._published_page:
+            self._durable.set()
 
     async def abandon(self) -> None:
         """Abandon the file that is being published."""
@@ -121,9 +126,9 @@ class Publisher(Generic[Item]):
             for confirmation in file.confirmations:
                 confirmation.cancel()
             return
-        # The callback runs after the pipeline's own, which was added earlier: a checkpoint that the pipeline is
-        # storing at this moment is of an earlier file and must not set the event for this one.
-        file.confirmations[-1].add_done_callback(lambda _: self._durable.clear())
+        self._published_page = file.last_page
+        if self._durable_page < file.last_page:
+            self._durable.clear()
         for confirmation in file.confirmations:
             if not confirmation.done():
                 confirmation.set_result(None)

@@ -90,7 +90,7 @@ class KafkaSink(Immediate):
         await self._connections.check_topic()
 
     async def write(self, batch: Batch, guard: Guard) -> None:
-        """Send every record; return when all are confirmed. See `Sink.write`.
+        """Send every record; return when all are confirmed. See `Immediate.write`.
 
         Raises:
             CodecError: a record is malformed.
@@ -121,7 +121,7 @@ class KafkaSink(Immediate):
         await self._connections.close()
 
     def tally(self) -> Tally:
-        """See `Sink.tally`."""
+        """See `Channels.tally`."""
         return Tally(write_retries=self.retries)
 
     async def _send(self, parcel: Parcel, messages: Messages, guard: Guard, reports: Reports) -> None:

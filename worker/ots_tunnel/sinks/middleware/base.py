@@ -1,45 +1,140 @@
-"""Base of sinks that wrap another sink: every call is passed on until a subclass overrides it."""
+"""What middleware is, and how a sink stands behind it.
+
+Theory of operation. Middleware decides what of a batch is handed over, and when; it never sees a confirmation. Who
+stands behind it stays of its kind:
+
+    behind(middleware, immediate sink)    is immediate: `write` returns when every portion is stored
+    behind(middleware, deferred sink)     is deferred: its confirmation ends when those of all portions have ended
+
+So no middleware can make a confirmation of its own, which would let a checkpoint pass records that nobody has stored
+(docs/architecture.md rule 1). What stores records itself, such as dead letters, is a deferred sink around another one.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Generic, TypeVar, overload
+
+from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
-from ots_tunnel.sinks import Sink
+from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Immediate, Sink, all_confirmed, confirmed
 from ots_tunnel.sinks.tally import Tally
 
+S = TypeVar("S", bound=Channels)
 
-class WrappingSink:
-    """Passes every call of `Sink` but `write` to the wrapped sink.
+
+class Wrapping(Channels, Generic[S]):
+    """Passes the calls of `Channels` to the wrapped sink.
 
     Args:
         sink: the wrapped sink; opened and closed with this one.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: S) -> None:
         self._sink = sink
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sink!r})"
 
     async def open(self) -> None:
-        """See `Sink.open`."""
+        """See `Channels.open`."""
         await self._sink.open()
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """See `Sink.begin`."""
+        """See `Channels.begin`."""
         await self._sink.begin(channel_id, channel_type, start)
 
-    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
-        """See `Sink.checkpointed`."""
-        self._sink.checkpointed(channel_id, token)
+    def checkpointed(self, channel_id: ChannelId, page: int) -> None:
+        """See `Channels.checkpointed`."""
+        self._sink.checkpointed(channel_id, page)
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
-        """See `Sink.end`."""
+        """See `Channels.end`."""
         await self._sink.end(channel_id, abandoned=abandoned)
 
     async def close(self) -> None:
-        """See `Sink.close`."""
+        """See `Channels.close`."""
         await self._sink.close()
 
     def tally(self) -> Tally:
-        """See `Sink.tally`."""
+        """See `Channels.tally`."""
         return self._sink.tally()
+
+
+class AtOnce(Wrapping[Immediate], Deferred):
+    """An immediate sink in the place of a deferred one: its confirmations have ended when it returns them."""
+
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
+        """See `Deferred.take`."""
+        await self._sink.write(batch, guard)
+        return confirmed()
+
+
+def deferred(sink: Sink) -> Deferred:
+    """The sink as a deferred one."""
+    return sink if isinstance(sink, Deferred) else AtOnce(sink)
+
+
+class Middleware(ABC):
+    """Decides what of a batch is handed over, and when."""
+
+    async def open(self) -> None:
+        """Called before the sink is opened."""
+        return None
+
+    @abstractmethod
+    def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
+        """The parts of a batch that the sink has to store, in commit order.
+
+        The next one is asked for when the sink has taken the one before. The records that no portion holds are not
+        stored, on purpose.
+
+        Raises:
+            SinkRejected: a record cannot be stored in the way that the document asks for.
+        """
+
+    def tally(self) -> Tally:
+        """Counts so far."""
+        return Tally()
+
+
+class _Behind(Wrapping[S]):
+    def __init__(self, middleware: Middleware, sink: S) -> None:
+        super().__init__(sink)
+        self._middleware = middleware
+
+    def __repr__(self) -> str:
+        return f"{self._middleware!r} -> {self._sink!r}"
+
+    async def open(self) -> None:
+        await self._middleware.open()
+        await super().open()
+
+    def tally(self) -> Tally:
+        return super().tally() + self._middleware.tally()
+
+
+class _ImmediateBehind(_Behind[Immediate], Immediate):
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        async with aclosing(self._middleware.portions(batch, guard)) as portions:
+            async for portion in portions:
+                await self._sink.write(portion, guard)
+
+
+class _DeferredBehind(_Behind[Deferred], Deferred):
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
+        async with aclosing(self._middleware.portions(batch, guard)) as portions:
+            return all_confirmed([await self._sink.take(portion, guard) async for portion in portions])
+
+
+@overload
+def behind(middleware: Middleware, sink: Immediate) -> Immediate: ...
+@overload
+def behind(middleware: Middleware, sink: Deferred) -> Deferred: ...
+def behind(middleware: Middleware, sink: Sink) -> Sink:
+    """A sink that stores what the middleware leaves; of the same kind as the sink behind it."""
+    if isinstance(sink, Deferred):
+        return _DeferredBehind(middleware, sink)
+    return _ImmediateBehind(middleware, sink)

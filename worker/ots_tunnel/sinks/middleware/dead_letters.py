@@ -32,10 +32,10 @@ def letter_form(letter: DeadLetter, channel_id: ChannelId) -> dict[str, Any]:
 
 
 class DeadLetters(ChannelFolders[DeadLetter]):
-    """Stores dead letters; has the calls of a sink."""
+    """Stores dead letters; has the calls of a deferred sink but `take`."""
 
     async def write(self, batch: Batch, letters: Sequence[DeadLetter], guard: Guard) -> Confirmation:
-        """Store the letters of one batch; see `Sink.write`."""
+        """Store the letters of one batch; see `Deferred.take`."""
         return await self.store(batch, letters, guard)
 
 

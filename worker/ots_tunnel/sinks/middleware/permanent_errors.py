@@ -1,12 +1,14 @@
-"""Middleware that tolerates refused records: they are skipped or become dead letters, are counted and logged.
+"""Refused records are tolerated: they are skipped or become dead letters, are counted and logged.
 
 The change of a refused record is missing at the destination, so a row may be there in part (docs/architecture.md rule
-17). Dead letters that cannot be stored block their channel: no record is dropped without a trace.
+17). Dead letters that cannot be stored block their channel: no record is dropped without a trace. They are stored in
+files and confirmed later, so a sink with dead letters is a deferred one, whatever it was before.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,9 +16,9 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Sink, all_confirmed
+from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Deferred, all_confirmed
 from ots_tunnel.sinks.key_text import key_text
-from ots_tunnel.sinks.middleware.base import WrappingSink
+from ots_tunnel.sinks.middleware.base import Middleware, Wrapping
 from ots_tunnel.sinks.tally import Tally
 
 if TYPE_CHECKING:
@@ -25,14 +27,63 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class ErrorTolerantSink(WrappingSink):
-    """Stores a batch without the records that the wrapped sink refuses.
+class Refused:
+    """The records of one batch that are refused, until the sink has taken the batch."""
+
+    def __init__(self) -> None:
+        self._letters: dict[int, DeadLetter] = {}
+        self._is_taken = False
+
+    def __repr__(self) -> str:
+        return f"Refused({len(self._letters)} records)"
+
+    def add(self, record: Record, code: str, message: str) -> None:
+        """See `OnRefused`.
+
+        Raises:
+            RuntimeError: the sink has taken the batch: a checkpoint could pass the record without a trace.
+        """
+        if self._is_taken:
+            raise RuntimeError("a sink refuses a record after it has taken the batch")
+        # A record that is written in pieces counts as one refused record.
+        self._letters.setdefault(id(record), DeadLetter(record, code, message))
+
+    def taken(self) -> list[DeadLetter]:
+        """The refused records, once the sink has taken the batch."""
+        self._is_taken = True
+        return list(self._letters.values())
+
+
+class Tolerant(Middleware):
+    """Skips the records that the sink refuses."""
+
+    def __init__(self) -> None:
+        self._tally = Tally()
+
+    def __repr__(self) -> str:
+        return "Tolerant()"
+
+    async def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
+        """See `Middleware.portions`."""
+        refused = Refused()
+        yield replace(batch, on_refused=refused.add)
+        if letters := refused.taken():
+            self._tally.records_skipped += len(letters)
+            _warn("refused records are skipped", batch, letters)
+
+    def tally(self) -> Tally:
+        """See `Middleware.tally`."""
+        return self._tally
+
+
+class LetteringSink(Wrapping[Deferred], Deferred):
+    """Stores a batch without the records that the wrapped sink refuses, and those as dead letters.
 
     Args:
-        letters: stores refused records; None skips them.
+        letters: stores refused records.
     """
 
-    def __init__(self, sink: Sink, letters: DeadLetters | None = None) -> None:
+    def __init__(self, sink: Deferred, letters: DeadLetters) -> None:
         super().__init__(sink)
         self._letters = letters
         #: Channels that have not written a batch since `begin`.
@@ -40,73 +91,63 @@ class ErrorTolerantSink(WrappingSink):
         self._tally = Tally()
 
     def __repr__(self) -> str:
-        return f"ErrorTolerantSink({self._sink!r}, {self._letters!r})"
+        return f"LetteringSink({self._sink!r}, {self._letters!r})"
 
     async def open(self) -> None:
-        """See `Sink.open`."""
-        if self._letters is not None:
-            await self._letters.open()
+        """See `Channels.open`."""
+        await self._letters.open()
         await super().open()
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """See `Sink.begin`."""
-        if self._letters is not None:
-            await self._letters.begin(channel_id, channel_type, start)
-            self._begun.add(channel_id)
+        """See `Channels.begin`."""
+        await self._letters.begin(channel_id, channel_type, start)
+        self._begun.add(channel_id)
         await super().begin(channel_id, channel_type, start)
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """See `Sink.write`; refused records count as stored once they are skipped or are dead letters."""
-        if self._letters is not None and batch.channel_id in self._begun:
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
+        """See `Deferred.take`; refused records count as stored once they are dead letters."""
+        if batch.channel_id in self._begun:
             await self._letters.resume(batch, guard)
             self._begun.discard(batch.channel_id)
-        letters: dict[int, DeadLetter] = {}
-
-        def on_refused(record: Record, code: str, message: str) -> None:
-            # A record that is written in pieces counts as one refused record.
-            letters.setdefault(id(record), DeadLetter(record, code, message))
-
-        stored = await self._sink.write(replace(batch, on_refused=on_refused), guard)
+        refused = Refused()
+        stored = await self._sink.take(replace(batch, on_refused=refused.add), guard)
+        letters = refused.taken()
         if not letters:
             return stored
-        lettered = await self._handle(batch, list(letters.values()), guard)
-        return all_confirmed([confirmation for confirmation in (stored, lettered) if confirmation is not None])
+        _warn("refused records become dead letters", batch, letters)
+        lettered = await self._letters.write(batch, letters, guard)
+        self._tally.records_dead_lettered += len(letters)
+        return all_confirmed([stored, lettered])
 
-    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
-        """See `Sink.checkpointed`."""
-        super().checkpointed(channel_id, token)
-        if self._letters is not None:
-            self._letters.checkpointed(channel_id, token)
+    def checkpointed(self, channel_id: ChannelId, page: int) -> None:
+        """See `Channels.checkpointed`."""
+        super().checkpointed(channel_id, page)
+        self._letters.checkpointed(channel_id, page)
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
-        """See `Sink.end`."""
+        """See `Channels.end`."""
         ended = False
         try:
             await super().end(channel_id, abandoned=abandoned)
             ended = True
         finally:
-            if self._letters is not None:
-                # After a failed sink no checkpoint follows: letters that wait for one would never end.
-                await self._letters.end(channel_id, abandoned=abandoned or not ended)
+            # After a failed sink no checkpoint follows: letters that wait for one would never end.
+            await self._letters.end(channel_id, abandoned=abandoned or not ended)
 
     def tally(self) -> Tally:
-        """See `Sink.tally`."""
+        """See `Channels.tally`."""
         return super().tally() + self._tally
 
-    async def _handle(self, batch: Batch, letters: list[DeadLetter], guard: Guard) -> Confirmation | None:
-        first = letters[0]
-        extra = {
+
+def _warn(sentence: str, batch: Batch, letters: Sequence[DeadLetter]) -> None:
+    first = letters[0]
+    logger.warning(
+        sentence,
+        extra={
             "action": LogAction.RECORDS_REFUSED,
             "channel_id": batch.channel_id,
             "records": len(letters),
             "error": f"{first.code}: {first.message}",
             "key": key_text(first.record.key),
-        }
-        if self._letters is None:
-            self._tally.records_skipped += len(letters)
-            logger.warning("refused records are skipped", extra=extra)
-            return None
-        logger.warning("refused records become dead letters", extra=extra)
-        confirmation = await self._letters.write(batch, letters, guard)
-        self._tally.records_dead_lettered += len(letters)
-        return confirmation
+        },
+    )

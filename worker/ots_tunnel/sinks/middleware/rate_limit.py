@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.rate import RateLimit
-from ots_tunnel.sinks import Batch, Confirmation, Sink, all_confirmed
-from ots_tunnel.sinks.middleware.base import WrappingSink
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.middleware.base import Middleware
 
 #: Seconds' worth of rows in one slice: short, so that the destination sees no bursts.
 SLICE_SECONDS = 0.25
 
 
-class RateLimitedSink(WrappingSink):
+class Paced(Middleware):
     """Hands a sink at most `rows_per_second` rows per second, over all channels.
 
     Args:
@@ -23,30 +24,24 @@ class RateLimitedSink(WrappingSink):
             name, and the second file would wait for a checkpoint that the page itself still holds back.
     """
 
-    def __init__(self, sink: Sink, rows_per_second: int, *, whole_pages: bool = False) -> None:
-        super().__init__(sink)
+    def __init__(self, rows_per_second: int, *, whole_pages: bool = False) -> None:
         self._rows_per_second = rows_per_second
         self._slice_rows = sys.maxsize if whole_pages else max(1, int(rows_per_second * SLICE_SECONDS))
         self._rate: RateLimit | None = None
 
     def __repr__(self) -> str:
-        return f"RateLimitedSink({self._sink!r}, {self._rows_per_second} rows/s)"
+        return f"Paced({self._rows_per_second} rows/s)"
 
     async def open(self) -> None:
-        """Start the limit, and open the sink."""
+        """Start the limit."""
         self._rate = RateLimit(self._rows_per_second)
-        await super().open()
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """See `Sink.write`; a batch is confirmed when all of its slices are."""
+    async def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
+        """See `Middleware.portions`."""
         assert self._rate is not None, "open() comes first"
-        confirmations: list[Confirmation] = []
         head = batch.head or batch.records[0]
         for start in range(0, len(batch.records), self._slice_rows):
             records = batch.records[start : start + self._slice_rows]
             charged = await self._rate.ready()
             self._rate.spend(len(records), charged)
-            confirmation = await self._sink.write(replace(batch, records=records, head=head), guard)
-            if confirmation is not None:
-                confirmations.append(confirmation)
-        return all_confirmed(confirmations)
+            yield replace(batch, records=records, head=head)

@@ -5,7 +5,7 @@ Cells pass through as bytes; only a renamed one is encoded again (docs/architect
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -16,8 +16,8 @@ from ots_tunnel.model import Action, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.building import join_row, rename_cell
 from ots_tunnel.protocol.plainbuffer.spans import CellSpan, scan_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Sink
-from ots_tunnel.sinks.middleware.base import WrappingSink
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.middleware.base import Middleware
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
 from ots_tunnel.sinks.tally import Tally
 
@@ -125,27 +125,29 @@ class Transform:
         return (cell.raw, cell.checksum) if name is None else rename_cell(cell, name)
 
 
-class TransformingSink(WrappingSink):
-    """Hands the wrapped sink the records that a transform leaves."""
+class Transformed(Middleware):
+    """Hands over the records that a transform leaves."""
 
-    def __init__(self, sink: Sink, transform: Transform) -> None:
-        super().__init__(sink)
+    def __init__(self, transform: Transform) -> None:
         self._transform = transform
         self.omitted = Omitted()
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """See `Sink.write`; a batch without a remaining record counts as stored.
+    def __repr__(self) -> str:
+        return f"Transformed({self._transform!r})"
+
+    async def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
+        """See `Middleware.portions`.
 
         Raises:
             CodecError: a record is malformed.
         """
         records = self._transform.apply(batch.records, self.omitted)
-        return await self._sink.write(replace(batch, records=records), guard) if records else None
+        if records:
+            yield replace(batch, records=records)
 
     def tally(self) -> Tally:
-        """See `Sink.tally`."""
-        own = Tally(records_filtered=self.omitted.records, cells_left_out=self.omitted.cells)
-        return super().tally() + own
+        """See `Middleware.tally`."""
+        return Tally(records_filtered=self.omitted.records, cells_left_out=self.omitted.cells)
 
 
 def _begins(primary_key: PrimaryKey, prefixes: Mapping[str, str]) -> bool:

@@ -7,7 +7,6 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Self
 
 from ots_tunnel.config import PythonSinkConfig, WorkerConfig
 from ots_tunnel.console.exit_codes import OTHER_ERROR
@@ -16,10 +15,9 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
-from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Immediate, Sink
 from ots_tunnel.sinks.python.callbacks import CallbackThread
 from ots_tunnel.sinks.python.factory import load_factory
-from ots_tunnel.sinks.tally import Tally
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +40,8 @@ class _Channel:
     unconfirmed: list[Confirmation] = field(default_factory=list)
 
 
-class ProcessorSink:
-    """Hands records to the users' processors, one per channel.
+class _ProcessorChannels(Channels):
+    """The processors of the open channels.
 
     Args:
         factory: makes a processor per channel.
@@ -61,17 +59,8 @@ class ProcessorSink:
         #: Processors that are being shut down; the next one of the same channel waits for them.
         self._shutting_down: dict[ChannelId, asyncio.Task[None]] = {}
 
-    @classmethod
-    def from_config(cls, config: WorkerConfig, section: PythonSinkConfig) -> Self:
-        """The sink of a worker's document.
-
-        Raises:
-            ConfigError: the factory cannot be imported or made.
-        """
-        return cls(load_factory(section.factory), patience=config.client.write_deadline)
-
     def __repr__(self) -> str:
-        return f"ProcessorSink({self._factory!r}, {len(self._channels)} channels)"
+        return f"{type(self).__name__}({self._factory!r}, {len(self._channels)} channels)"
 
     async def open(self) -> None:
         """Nothing to open: every processor is initialized in `begin`."""
@@ -96,29 +85,7 @@ class ProcessorSink:
             await self.end(channel_id, abandoned=True)
             raise
 
-    async def write(self, batch: Batch, guard: Guard) -> Confirmation | None:
-        """See `Sink.write`; with manual checkpoints the user's code confirms.
-
-        Raises:
-            ProcessorFailed: the processor raised. OwnershipLost: another client may own the channel.
-        """
-        channel = self._channels[batch.channel_id]
-        guard.check()
-        if not self._factory.manual_checkpoints:
-            await self._call(channel, "process", channel.processor.process, channel.context, batch.records, None)
-            return None
-        confirmation: Confirmation = asyncio.get_running_loop().create_future()
-        channel.unconfirmed.append(confirmation)
-        confirm = _confirm_of(confirmation)
-        await self._call(channel, "process", channel.processor.process, channel.context, batch.records, confirm)
-        channel.unconfirmed = [waiting for waiting in channel.unconfirmed if not waiting.done()]
-        return confirmation
-
-    def tally(self) -> Tally:
-        """Nothing is counted."""
-        return Tally()
-
-    def checkpointed(self, channel_id: ChannelId, token: Token) -> None:
+    def checkpointed(self, channel_id: ChannelId, page: int) -> None:
         """Nothing waits for it."""
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
@@ -173,6 +140,11 @@ class ProcessorSink:
         finally:
             channel.callbacks.close()
 
+    async def _process(self, batch: Batch, guard: Guard, confirm: Confirm | None) -> None:
+        channel = self._channels[batch.channel_id]
+        guard.check()
+        await self._call(channel, "process", channel.processor.process, channel.context, batch.records, confirm)
+
     async def _call(
         self, channel: _Channel, name: str, callback: Callable[..., Awaitable[None] | None], *arguments: object
     ) -> None:
@@ -182,6 +154,54 @@ class ProcessorSink:
             raise
         except Exception as error:
             raise _failed(name, error) from error
+
+
+class ProcessorSink(_ProcessorChannels, Immediate):
+    """Hands records to processors that have processed them when `process` returns."""
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        """See `Immediate.write`.
+
+        Raises:
+            ProcessorFailed: the processor raised. OwnershipLost: another client may own the channel.
+        """
+        await self._process(batch, guard, None)
+
+
+class ManualProcessorSink(_ProcessorChannels, Deferred):
+    """Hands records to processors that confirm them when they want to."""
+
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
+        """See `Deferred.take`; the user's code ends the confirmation.
+
+        Raises:
+            ProcessorFailed: the processor raised. OwnershipLost: another client may own the channel.
+        """
+        confirmation: Confirmation = asyncio.get_running_loop().create_future()
+        channel = self._channels[batch.channel_id]
+        channel.unconfirmed.append(confirmation)
+        await self._process(batch, guard, _confirm_of(confirmation))
+        channel.unconfirmed = [waiting for waiting in channel.unconfirmed if not waiting.done()]
+        return confirmation
+
+
+def processor_sink(factory: ProcessorFactory, *, patience: float = 10.0) -> ProcessorSink | ManualProcessorSink:
+    """The sink of a factory: of the kind that its `manual_checkpoints` asks for."""
+    kind = ManualProcessorSink if factory.manual_checkpoints else ProcessorSink
+    return kind(factory, patience=patience)
+
+
+class Processors:
+    """The sinks of documents that name a factory."""
+
+    @staticmethod
+    def from_config(config: WorkerConfig, section: PythonSinkConfig) -> Sink:
+        """The sink of a worker's document.
+
+        Raises:
+            ConfigError: the factory cannot be imported or made.
+        """
+        return processor_sink(load_factory(section.factory), patience=config.client.write_deadline)
 
 
 def _failed(name: str, error: Exception) -> ProcessorFailed:

@@ -148,7 +148,7 @@ class TablestoreSink(Immediate):
         return f"{where}: {error.message}: {way_out}"
 
     async def write(self, batch: Batch, guard: Guard) -> None:
-        """See `Sink.write`.
+        """See `Immediate.write`.
 
         Raises:
             SinkRejected: also for a destination with another key than the source.
@@ -171,7 +171,7 @@ class TablestoreSink(Immediate):
         await self._client.close()
 
     def tally(self) -> Tally:
-        """See `Sink.tally`."""
+        """See `Channels.tally`."""
         return Tally(
             records_empty=self.omissions.empty_updates,
             cells_expired=self.omissions.expired_cells,
