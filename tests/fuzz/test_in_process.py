@@ -101,7 +101,7 @@ async def test_unfit_answers_are_noticed(status: int, body: bytes, complaint: st
         check_answer("/ListTable", {}, signed(status, body))
 
 
-@pytest.mark.parametrize("header", ["x-ots-contentmd5", "x-ots-date", "x-ots-requestid", "authorization"])
+@pytest.mark.parametrize("header", ["x-ots-contentmd5", "x-ots-date", "x-ots-requestid", "Authorization"])
 async def test_unfit_headers_are_noticed(header: str) -> None:
     response = signed(200, b"")
     headers = {name: value if name != header else "wrong" for name, value in response.headers.items()}

@@ -41,7 +41,6 @@ ANSWERED = {
     *("listStream", "describeStream", "getShardIterator", "getStreamRecord"),
     *("createTunnel", "listTunnel", "describeTunnel", "deleteTunnel"),
     *("connectTunnel", "heartbeat", "shutdownTunnel", "getCheckpoint", "checkpoint", "readRecords"),
-    *("listSearchIndex", "listDeliveryTask"),
 }
 #: Calls of the SDK for other products, which are unknown operations here.
 OTHER_PRODUCTS = ("GlobalTable", "KnowledgeBase", "Document", "Chunks", "retrieve")

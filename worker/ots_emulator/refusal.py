@@ -69,6 +69,11 @@ def request_invalid(message: str) -> RequestRefusal:
     return RequestRefusal("OTSParameterInvalid", message)
 
 
+def unavailable(what: str) -> str:
+    """Say that the emulator lacks something that the service has."""
+    return f"{what} is not available in this emulator: see 'What is missing?' in docs/emulator.md."
+
+
 def check_table_name(name: str) -> None:
     """Refuse an invalid table name (docs/data-plane.md 2.2).
 

@@ -96,8 +96,23 @@ func walkRanges(w *walk) {
 	part("a page of columns", "[a,1] x@2=y; [a,2] x@2=y; [b,-2]", func(asked rangeAsk) {
 		asked.MaxVersion, asked.Filter = 1, &ots.PaginationFilter{Offset: 1, Limit: 5}
 	})
-	part("as a matrix if it likes", "[a,1] n@2=9; [a,2] n@2=9", func(asked rangeAsk) {
-		asked.MaxVersion, asked.ColumnsToGet, asked.DataBlockType = 1, []string{"n"}, ots.SimpleRowMatrix
+	w.step("as a matrix", func() error {
+		got, err := w.table.GetRange(&ots.GetRangeRequest{RangeRowQueryCriteria: &ots.RangeRowQueryCriteria{
+			TableName: table, StartPrimaryKey: key("a", 1), EndPrimaryKey: key("b", -1), Direction: ots.FORWARD,
+			MaxVersion: 1, ColumnsToGet: []string{"n", "x", "m"}, DataBlockType: ots.SimpleRowMatrix}})
+		if err != nil {
+			return err
+		}
+		rows := []string{}
+		for _, row := range got.Rows { // values have no versions
+			shown := showKey(row.PrimaryKey)
+			for _, column := range row.Columns {
+				shown += " " + column.ColumnName + "=" + value(column.Value)
+			}
+			rows = append(rows, shown)
+		}
+		return first(equal("rows", strings.Join(rows, "; "), "[a,1] n=9 x=y; [a,2] n=9 x=y; [b,-2] m=-2"),
+			equal("type", got.DataBlockType, ots.SimpleRowMatrix))
 	})
 	walkLargeRanges(w)
 	walkRangeRefusals(w, table)

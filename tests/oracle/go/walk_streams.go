@@ -72,6 +72,9 @@ func (w *walk) showRecords(records []*ots.StreamRecord) string {
 		for _, column := range record.Columns {
 			parts = append(parts, w.showColumn(column))
 		}
+		for _, column := range record.OriginColumns {
+			parts = append(parts, "was "+w.showColumn(column))
+		}
 		shown[index] = strings.Join(parts, " ")
 	}
 	return strings.Join(shown, "; ")
@@ -201,6 +204,38 @@ func walkStreams(w *walk) {
 		}
 		rest, _, err := w.drain(at)
 		return first(err, equal("records", w.showRecords(rest), w.showRecords(all[2:])))
+	})
+	w.step("former values of origin columns", func() error {
+		const table = "origins"
+		err := first(
+			w.create(table, "s", func(request *ots.CreateTableRequest) {
+				withStream(request)
+				request.StreamSpec.OriginColumnsToGet = []string{"a"}
+			}),
+			w.put(table, key("r"), v("a", 1, 1), v("b", 1, 1)),
+			w.update(table, key("r"), func(change *ots.UpdateRowChange) {
+				change.PutColumnWithTimestamp("a", int64(2), w.epoch+2)
+			}),
+			w.update(table, key("r"), func(change *ots.UpdateRowChange) { change.DeleteColumn("a") }),
+			w.delete(table, key("r")))
+		if err != nil {
+			return err
+		}
+		stream, err := w.streamOf(table)
+		if err != nil {
+			return err
+		}
+		shards, err := w.shards(stream)
+		if err != nil {
+			return err
+		}
+		at, err := w.iterator(stream, shards[0].SelfShard, nil)
+		if err != nil {
+			return err
+		}
+		records, _, err := w.drain(at)
+		return first(err, equal("records", w.showRecords(records),
+			"PutRow [r] a@1=1 b@1=1; UpdateRow [r] a@2=2 was a@1=1; UpdateRow [r] -a was a@2=2; DeleteRow [r]"))
 	})
 	walkShards(w)
 	walkStreamRefusals(w, stream, shard)

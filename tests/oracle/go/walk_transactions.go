@@ -152,8 +152,9 @@ func walkTransactions(w *walk) {
 		return first(err, commit(id), wantRefusal(commit(id), "OTSSessionNotExist", ""),
 			wantRefusal(put(id, key("p", 1), 1), "OTSSessionNotExist", ""))
 	})
-	w.refused("commit of what never was", "OTSSessionNotExist", "", func() error { return commit(proto.String("none")) })
-	w.refused("abort of what never was", "OTSSessionNotExist", "", func() error { return abort(proto.String("none")) })
+	invalid := "TransactionID is invalid."
+	w.refused("commit of what never was", "OTSParameterInvalid", invalid, func() error { return commit(proto.String("none")) })
+	w.refused("abort of what never was", "OTSParameterInvalid", invalid, func() error { return abort(proto.String("none")) })
 	w.refused("no table", "OTSObjectNotExist", "Requested table does not exist.", func() error {
 		return only(start("missing", "p"))
 	})

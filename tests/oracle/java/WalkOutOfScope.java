@@ -13,7 +13,6 @@ import com.alicloud.openservices.tablestore.model.DeleteIndexRequest;
 import com.alicloud.openservices.tablestore.model.IndexMeta;
 import com.alicloud.openservices.tablestore.model.RangeIteratorParameter;
 import com.alicloud.openservices.tablestore.model.SearchIndexSplitsOptions;
-import com.alicloud.openservices.tablestore.model.StreamSpecification;
 import com.alicloud.openservices.tablestore.model.delivery.CreateDeliveryTaskRequest;
 import com.alicloud.openservices.tablestore.model.delivery.DeleteDeliveryTaskRequest;
 import com.alicloud.openservices.tablestore.model.delivery.DeliveryTaskType;
@@ -37,7 +36,7 @@ import com.alicloud.openservices.tablestore.model.search.query.MatchAllQuery;
 import com.alicloud.openservices.tablestore.model.sql.SQLQueryRequest;
 import com.alicloud.openservices.tablestore.model.tunnel.BulkExportQueryCriteria;
 
-/** Calls on what no table has here: lists are empty, and the rest is refused, at once and by the service. */
+/** Calls on what the emulator lacks: each is refused at once, in words. */
 final class WalkOutOfScope extends Section {
     private static final String TABLE = "plain";
 
@@ -51,7 +50,7 @@ final class WalkOutOfScope extends Section {
                 body.run();
             } catch (TableStoreException refusal) {
                 Walk.yes("request id", !refusal.getRequestId().isEmpty());
-                Walk.yes("code", refusal.getErrorCode().startsWith("OTS"));
+                Walk.yes("words", refusal.getMessage().contains(" is not available in this emulator: see "));
                 return;
             }
             throw new Walk.Wrong("succeeded, wanted a code of the service");
@@ -63,11 +62,6 @@ final class WalkOutOfScope extends Section {
         refused("sqlQuery", () -> w.table.sqlQuery(new SQLQueryRequest("select 1")));
         indexes();
         searches();
-        refused("createTable with origin columns in its stream", () -> create("origins", "s", request -> {
-            StreamSpecification specification = new StreamSpecification(true, 24);
-            specification.addOriginColumnsToGet("a");
-            request.setStreamSpecification(specification);
-        }));
         refused("addDefinedColumn", () -> {
             AddDefinedColumnRequest request = new AddDefinedColumnRequest();
             request.setTableName(TABLE);
@@ -84,8 +78,7 @@ final class WalkOutOfScope extends Section {
         deliveries();
         TimeseriesClient series = new TimeseriesClient(
                 w.account.endpoint, w.account.keyId, w.account.keySecret, w.account.instance);
-        w.step("listTimeseriesTable",
-                () -> Walk.equal("tables", series.listTimeseriesTable().getTimeseriesTableNames().size(), 0));
+        refused("listTimeseriesTable", series::listTimeseriesTable);
         series.shutdown();
     }
 
@@ -98,10 +91,10 @@ final class WalkOutOfScope extends Section {
     }
 
     private void searches() {
-        w.step("listSearchIndex", () -> {
+        refused("listSearchIndex", () -> {
             ListSearchIndexRequest request = new ListSearchIndexRequest();
             request.setTableName(TABLE);
-            Walk.equal("indexes", w.table.listSearchIndex(request).getIndexInfos().size(), 0);
+            w.table.listSearchIndex(request);
         });
         refused("createSearchIndex", () -> {
             CreateSearchIndexRequest request = new CreateSearchIndexRequest(TABLE, "i");
@@ -166,8 +159,7 @@ final class WalkOutOfScope extends Section {
             request.setTaskType(DeliveryTaskType.BASE);
             w.table.createDeliveryTask(request);
         });
-        w.step("listDeliveryTask", () -> Walk.equal("tasks",
-                w.table.listDeliveryTask(new ListDeliveryTaskRequest(TABLE)).getTaskInfos().size(), 0));
+        refused("listDeliveryTask", () -> w.table.listDeliveryTask(new ListDeliveryTaskRequest(TABLE)));
         refused("describeDeliveryTask", () -> w.table.describeDeliveryTask(new DescribeDeliveryTaskRequest(TABLE, "t")));
         refused("deleteDeliveryTask", () -> w.table.deleteDeliveryTask(new DeleteDeliveryTaskRequest(TABLE, "t")));
     }

@@ -12,6 +12,7 @@ import static oracle.Walk.yes;
 import com.alicloud.openservices.tablestore.model.Condition;
 import com.alicloud.openservices.tablestore.model.DescribeStreamRequest;
 import com.alicloud.openservices.tablestore.model.DescribeStreamResponse;
+import com.alicloud.openservices.tablestore.model.DescribeTableRequest;
 import com.alicloud.openservices.tablestore.model.GetShardIteratorRequest;
 import com.alicloud.openservices.tablestore.model.GetShardIteratorResponse;
 import com.alicloud.openservices.tablestore.model.GetStreamRecordRequest;
@@ -22,6 +23,7 @@ import com.alicloud.openservices.tablestore.model.RowPutChange;
 import com.alicloud.openservices.tablestore.model.Stream;
 import com.alicloud.openservices.tablestore.model.StreamRecord;
 import com.alicloud.openservices.tablestore.model.StreamShard;
+import com.alicloud.openservices.tablestore.model.StreamSpecification;
 import com.alicloud.openservices.tablestore.model.StreamStatus;
 import java.util.ArrayList;
 import java.util.List;
@@ -145,6 +147,22 @@ final class WalkStreams extends Section {
             List<StreamRecord> all = drain(stream, shard, null).records;
             long since = all.get(2).getSequenceInfo().getTimestamp();
             equal("records", Rows.show(drain(stream, shard, since).records), Rows.show(all.subList(2, all.size())));
+        });
+        w.step("former values of origin columns", () -> {
+            create("origins", "s", request -> {
+                StreamSpecification specification = new StreamSpecification(true, 24);
+                specification.addOriginColumnsToGet("a");
+                request.setStreamSpecification(specification);
+            });
+            put("origins", key("r"), v("a", 1, 1), v("b", 1, 1));
+            update("origins", key("r"), change -> change.put("a", value(2), EPOCH + 2));
+            update("origins", key("r"), change -> change.deleteColumns("a"));
+            delete("origins", key("r"));
+            String origins = streamOf("origins");
+            equal("records", Rows.show(drain(origins, shardsOf(origins).get(0).getShardId(), null).records),
+                    "PUT [r] a@1=1 b@1=1; UPDATE [r] a@2=2 was a@1=1; UPDATE [r] -a was a@2=2; DELETE [r]");
+            equal("described", w.table.describeTable(new DescribeTableRequest("origins")).getStreamDetails()
+                    .getOriginColumnsToGet(), Set.of("a"));
         });
         shards();
         refusals();

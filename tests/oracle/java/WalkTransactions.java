@@ -169,8 +169,8 @@ final class WalkTransactions extends Section {
             wantRefusal("OTSSessionNotExist", "", () -> commit(id));
             wantRefusal("OTSSessionNotExist", "", () -> put(w.table, id, key("p", 1), 1));
         });
-        w.refused("commit of what never was", "OTSSessionNotExist", "", () -> commit("none"));
-        w.refused("abort of what never was", "OTSSessionNotExist", "", () -> abort("none"));
+        refusedParameter("commit of what never was", "TransactionID is invalid.", () -> commit("none"));
+        refusedParameter("abort of what never was", "TransactionID is invalid.", () -> abort("none"));
         w.refused("no table", "OTSObjectNotExist", NO_TABLE, () -> start("missing", "p"));
         refusedParameter("a table with auto-increment", "", () -> start(NUMBERED, "p"));
     }

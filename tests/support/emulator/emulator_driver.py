@@ -84,6 +84,14 @@ class Driver:
         operation = TUNNEL_OPERATIONS.get(name) or TABLE_OPERATIONS[name]
         return parse_response(operation, await self.send(name, operation.request_type(**fields)))
 
+    async def refused(self, name: str, **fields: Any) -> tuple[int, str, str]:
+        """Status, code and message of a call that the service refuses."""
+        operation = TUNNEL_OPERATIONS.get(name) or TABLE_OPERATIONS[name]
+        response = await self.send(name, operation.request_type(**fields))
+        assert response.status != 200, f"{name} was not refused"
+        error = table_pb2.Error.FromString(response.body)
+        return response.status, error.code, error.message
+
     # Tables
 
     async def create_table(

@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ots_emulator.api.call import Call
-from ots_emulator.api.rows.capacity import consumed, write_units
+from ots_emulator.api.rows.capacity import VERSION_BYTES, consumed, version_bytes, write_units
 from ots_emulator.api.rows.change_check import check_row_key
 from ots_emulator.api.rows.row_write import KeyedWrite, RowWrite, execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, read_units, write_cost
-from ots_emulator.refusal import Refusal, RequestRefusal, request_invalid, table_missing
+from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid, table_missing
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope, out_of_scope
 from ots_emulator.wire import bytes_field
@@ -30,7 +30,7 @@ BATCH_ROWS: Final = 200
 
 
 class RefusedWrite(NamedTuple):
-    """A row of a batch that will not be executed."""
+    """A row of a batch that is not executed."""
 
     write: RowWrite
     refusal: Refusal
@@ -45,6 +45,11 @@ class TableBatch(NamedTuple):
     name: str
     table: Table | None
     rows: Sequence[BatchRow]
+
+    @property
+    def version(self) -> int:
+        """Bytes of a cell's version in the cost of a row."""
+        return VERSION_BYTES if self.table is None else version_bytes(self.table.options)
 
 
 def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
@@ -66,7 +71,7 @@ def _with_keys(call: Call, name: str, writes: Sequence[RowWrite]) -> TableBatch:
     else:
         rows = _keyed_or_refused(writes, table, call.now_us)
     _check_repeated([row.write for row in rows], allowed=not call.settings.refuse_repeated_rows)
-    return TableBatch(name, table, rows)
+    return TableBatch(name, table, _without_repeated_increments(rows))
 
 
 def _without_table(write: RowWrite, name: str) -> RefusedWrite:
@@ -96,7 +101,7 @@ def _one_by_one(call: Call, batches: Sequence[TableBatch], transaction_id: str) 
     if call.row_refusal is not None:
         batches = [_with_first_refused(batches[0], call.row_refusal), *batches[1:]]
     return b"".join(
-        _answer(batch.name, [_outcome(call, scope, row) for row in batch.rows])
+        _answer(batch.name, [_outcome(call, scope, row, batch.version) for row in batch.rows])
         for batch, scope in zip(batches, scopes, strict=True)
     )
 
@@ -106,17 +111,17 @@ def _with_first_refused(batch: TableBatch, refusal: Refusal) -> TableBatch:
     return batch._replace(rows=[RefusedWrite(first.write, refusal), *others])
 
 
-def _outcome(call: Call, scope: Scope | None, row: BatchRow) -> bytes:
+def _outcome(call: Call, scope: Scope | None, row: BatchRow, version: int) -> bytes:
     """Execute one row of a batch and return its field of the response."""
     if isinstance(row, RefusedWrite):
-        return _failure(row.write, row.refusal)
+        return _failure(row.write, row.refusal, version)
     assert scope is not None, "rows without a table have been refused"
     try:
         call.check_ready(scope.table)
         content = execute(call, scope, row)
     except Refusal as refusal:
-        return _failure(row.write, refusal)
-    return _success(row.write, content)
+        return _failure(row.write, refusal, version)
+    return _success(row.write, content, version)
 
 
 def _all_or_none(call: Call, batches: Sequence[TableBatch], transaction_id: str) -> bytes:
@@ -125,7 +130,7 @@ def _all_or_none(call: Call, batches: Sequence[TableBatch], transaction_id: str)
         rows = _atomic_rows(call, batches)
     except Refusal as refusal:
         return _all_refused(batches, refusal)
-    name, table, _ = batches[0]
+    name, table, _ = batch = batches[0]
     assert table is not None, "rows without a table have been refused"
     scope = call.instance.transactions.scope(table, transaction_id, call.now)
     try:
@@ -135,7 +140,8 @@ def _all_or_none(call: Call, batches: Sequence[TableBatch], transaction_id: str)
     except Refusal as refusal:
         return _all_refused(batches, refusal)
     scope.take(trial, call.now_us)
-    return _answer(name, [_success(row.write, content) for row, content in zip(rows, contents, strict=True)])
+    answers = [_success(row.write, content, batch.version) for row, content in zip(rows, contents, strict=True)]
+    return _answer(name, answers)
 
 
 def _atomic_rows(call: Call, batches: Sequence[TableBatch]) -> list[KeyedWrite]:
@@ -162,7 +168,9 @@ def _atomic_rows(call: Call, batches: Sequence[TableBatch]) -> list[KeyedWrite]:
 
 
 def _all_refused(batches: Sequence[TableBatch], refusal: Refusal) -> bytes:
-    return b"".join(_answer(batch.name, [_failure(row.write, refusal) for row in batch.rows]) for batch in batches)
+    return b"".join(
+        _answer(batch.name, [_failure(row.write, refusal, batch.version) for row in batch.rows]) for batch in batches
+    )
 
 
 def _check_batch(tables: Sequence[tuple[str, Sequence[pb.RowInBatchWriteRowRequest]]]) -> None:
@@ -195,14 +203,13 @@ def _check_texts(request: pb.BatchWriteRowRequest) -> None:
 
 
 def _check_repeated(writes: Sequence[RowWrite], *, allowed: bool) -> None:
-    """Refuse conditions and second increments on repeated rows (docs/data-plane.md 2.5)."""
+    """Refuse conditions on repeated rows (docs/data-plane.md 2.5)."""
     keys = [write.span.key for write in writes]
     if len(set(keys)) == len(keys):
         return
     if not allowed:
         raise request_invalid("Repeated rows are not allowed in BatchModify.")
     counts = Counter(keys)
-    increments: Counter[bytes] = Counter()
     for write in writes:
         key, condition = write.span.key, write.request.condition
         if counts[key] == 1:
@@ -211,9 +218,22 @@ def _check_repeated(writes: Sequence[RowWrite], *, allowed: bool) -> None:
             raise request_invalid("Repeated rows do not support row exist expectation check in BatchModify.")
         if condition.column_condition:
             raise request_invalid("Repeated rows do not support row condition check in BatchModify.")
-        increments[key] += any(cell.op == CellOp.INCREMENT for cell in write.span.cells)
-        if increments[key] > 1:
-            raise request_invalid("Repeated rows do not support increments more than once in BatchModify.")
+
+
+def _without_repeated_increments(rows: Sequence[BatchRow]) -> Sequence[BatchRow]:
+    """Refuse the increments of a row that is incremented more than once (docs/data-plane.md 2.5)."""
+    counts = Counter(row.write.span.key for row in rows if _increments(row.write))
+    if all(count == 1 for count in counts.values()):
+        return rows
+    refusal = parameter_invalid("Repeated rows do not support increments more than once in BatchModify.")
+    return [
+        RefusedWrite(row.write, refusal) if _increments(row.write) and counts[row.write.span.key] > 1 else row
+        for row in rows
+    ]
+
+
+def _increments(write: RowWrite) -> bool:
+    return write.action is Action.UPDATE and any(cell.op == CellOp.INCREMENT for cell in write.span.cells)
 
 
 def _answer(name: str, outcomes: Iterable[bytes]) -> bytes:
@@ -221,16 +241,16 @@ def _answer(name: str, outcomes: Iterable[bytes]) -> bytes:
     return bytes_field(1, bytes_field(1, name.encode()) + b"".join(outcomes))
 
 
-def _failure(write: RowWrite, refusal: Refusal) -> bytes:
+def _failure(write: RowWrite, refusal: Refusal, version: int) -> bytes:
     error = pb.Error(code=refusal.code, message=refusal.message)
-    row = pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=write_cost(write))
+    row = pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=write_cost(write, version))
     return bytes_field(2, row.SerializeToString())
 
 
-def _success(write: RowWrite, content: bytes | None) -> bytes:
+def _success(write: RowWrite, content: bytes | None, version: int) -> bytes:
     if content is None:
-        return _plain_success(read_units(write.request.condition), write_units(write.span, len(write.row)))
-    row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=write_cost(write), row=content)
+        return _plain_success(read_units(write.request.condition), write_units(write.span, len(write.row), version))
+    row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=write_cost(write, version), row=content)
     return bytes_field(2, row.SerializeToString())
 
 

@@ -89,11 +89,13 @@ def get_stream_record(call: Call, request: pb.GetStreamRecordRequest) -> bytes:
     rows = min(limit, call.settings.range_rows)
     page = log.read(shard, position, rows=rows, size=call.settings.range_bytes, end_us=None)
     drained = page.next_position >= shard.end
+    is_ended = drained and shard.closed_us is not None
     size = sum(map(len, page.entries))
     tail = pb.GetStreamRecordResponse(
-        next_shard_iterator=None if drained and shard.closed_us is not None else f"{shard.id}:{page.next_position}",
+        next_shard_iterator=None if is_ended else f"{shard.id}:{page.next_position}",
         consumed=consumed(capacity_units(size), 0),
-        may_more_record=not drained,
+        # The service looks no further than its last record, so that records may follow every page that has some.
+        may_more_record=bool(page.entries) and not is_ended,
     )
     return b"".join(page.entries) + tail.SerializeToString()
 

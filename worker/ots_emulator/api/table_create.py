@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ots_emulator.api.rows.change_check import check_name
@@ -17,6 +17,12 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_value
 _DEFINED_LIMIT: Final = 32
 _PARTITION_LIMIT: Final = 10
 _PARTITION_VALUE_BYTES: Final = 64
+#: Values at which no table is split, because nothing can come before them, with their names.
+_NO_POINTS: Final[Mapping[object, str]] = {
+    "": "empty string",
+    b"": "empty binary",
+    **dict.fromkeys((-(1 << 63), (1 << 63) - 1), "INT64_MIN or INT64_MAX"),
+}
 
 
 def key_columns_of(meta: pb.TableMeta) -> list[KeyColumn]:
@@ -94,10 +100,10 @@ def _partition_value(encoded: bytes, column: KeyColumn) -> Any:
     except CodecError as error:
         raise parameter_invalid(f"The value of partition range is malformed: {error}") from error
     kinds = {KeyType.INTEGER: int, KeyType.STRING: str, KeyType.BINARY: bytes}
-    if not isinstance(value, kinds[column.type]) or isinstance(value, bool) or value in ("", b""):
-        raise parameter_invalid(
-            f"The value of partition range must be a non-empty {column.type.name} of column '{column.name}'."
-        )
+    if not isinstance(value, kinds[column.type]) or isinstance(value, bool):
+        raise parameter_invalid("The value type of partition does not match with primary key.")
+    if value in _NO_POINTS:
+        raise parameter_invalid(f"The value of partition range can not be {_NO_POINTS[value]}.")
     size = len(encoded) - 5 if column.type is not KeyType.INTEGER else 8
     if size > _PARTITION_VALUE_BYTES:
         raise parameter_invalid(

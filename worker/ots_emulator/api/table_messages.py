@@ -71,4 +71,5 @@ def stream_message(table: Table) -> pb.StreamDetails:
         stream_id=log.stream_id,
         expiration_time=log.retention_hours,
         last_enable_time=log.enabled_us,
+        column_to_get=log.origin_columns,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from ots_emulator.api.rows.change_check import check_name
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.tables.options import TableOptions
 from ots_tunnel.protocol import table_pb2 as pb
@@ -75,11 +76,10 @@ def stream_hours(spec: pb.StreamSpecification) -> int | None:
     """Return the retention of a stream to enable, None for a stream to disable.
 
     Raises:
-        Refusal: a contradiction, or a retention out of its range.
+        Refusal: a contradiction, a retention out of its range, or an origin column that no table has.
     """
-    if spec.columns_to_get:
-        names = ", ".join(spec.columns_to_get)
-        raise parameter_invalid(f"columns_to_get of StreamSpecification is not supported, found: {names}.")
+    for name in spec.columns_to_get:
+        check_name(name.encode())
     if not spec.enable_stream:
         if spec.HasField("expiration_time"):
             raise parameter_invalid("Expiration time cannot be set when the stream is disabled.")

@@ -15,7 +15,7 @@ from ots_emulator.api.table_messages import (
     throughput_message,
 )
 from ots_emulator.api.table_update import merged_options, merged_throughput, stream_hours
-from ots_emulator.refusal import check_table_name, parameter_invalid
+from ots_emulator.refusal import check_table_name, parameter_invalid, unavailable
 from ots_emulator.tables.keys import KeySchema
 from ots_emulator.tables.options import Partitioning, TableOptions
 from ots_emulator.tables.table import Table
@@ -27,7 +27,7 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
     meta = request.table_meta
     check_table_name(meta.table_name)
     if request.index_metas:
-        raise parameter_invalid("index_metas of CreateTable: secondary indexes are not available in this instance.")
+        raise parameter_invalid(unavailable("CreateTable with index_metas"))
     given = request.table_options
     if not given.HasField("time_to_live"):
         raise parameter_invalid("Time-to-live is missing while creating table.")
@@ -57,7 +57,7 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
     hours = stream_hours(request.stream_spec) if request.HasField("stream_spec") else None
     call.instance.add_table(table)
     if hours is not None:
-        table.enable_stream(hours, call.now_us)
+        table.enable_stream(hours, call.now_us, request.stream_spec.columns_to_get)
     return b""
 
 
@@ -69,6 +69,8 @@ def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
         raise parameter_invalid("No parameter is specified while updating table.")
     if has_options and not request.table_options.ListFields():
         raise parameter_invalid("No parameter is specified in table options.")
+    if request.table_options.HasField("update_full_row"):
+        raise parameter_invalid("The table options of UpdateTable must not contain updateFullRow.")
     options = merged_options(table.options, request.table_options)
     if request.HasField("reserved_throughput"):
         changes = (options.increased_s or 0, options.decreased_s or 0)
@@ -80,19 +82,30 @@ def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
             interval=call.settings.throughput_interval,
         )
     if request.HasField("stream_spec"):
-        hours = stream_hours(request.stream_spec)
-        if (hours is not None) == (table.log is not None):
-            raise parameter_invalid(f"Stream is already {'enabled' if table.log is not None else 'disabled'}.")
-        if hours is None:
-            call.instance.disable_stream(table)
-        else:
-            table.enable_stream(hours, call.now_us)
+        _change_stream(call, table, request.stream_spec)
     table.change_options(options, call.now_us)
     return pb.UpdateTableResponse(
         reserved_throughput_details=throughput_message(table),
         table_options=options_message(table),
         stream_details=stream_message(table),
     ).SerializeToString()
+
+
+def _change_stream(call: Call, table: Table, spec: pb.StreamSpecification) -> None:
+    """Switch the stream on or off, or choose other origin columns for one that is on.
+
+    Raises:
+        Refusal: it is on or off already, or a value is out of its range.
+    """
+    hours, columns, log = stream_hours(spec), spec.columns_to_get, table.log
+    if hours is None and log is not None:
+        call.instance.disable_stream(table)
+    elif hours is not None and log is None:
+        table.enable_stream(hours, call.now_us, columns)
+    elif log is not None and columns and hours == log.retention_hours:
+        log.origin_columns = tuple(columns)
+    else:
+        raise parameter_invalid(f"Stream is already {'enabled' if log is not None else 'disabled'}.")
 
 
 def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:

@@ -1,10 +1,9 @@
-"""Calls on features that no table has here: search and secondary indexes, delivery tasks, time series.
+"""Calls of the service that the emulator lacks: indexes, SQL, time series, delivery tasks, bulk calls, global tables.
 
-Answers are those of the service for a table without the feature: lists are empty, a named index does not exist. Calls
-that create one, and SQL, are unsupported operations like any unknown name. The codes of these answers are certain, the
-texts are guesses.
+Each is refused in words, whatever it names: an empty list or a missing index would say something about the caller's
+data that is not known here. Names that no SDK knows are unsupported operations, as the service says it.
 
-Source: docs/data-plane.md 1.5, 1.11; the names are those of the vendor's SDKs.
+Source: the names are those of the vendor's SDKs.
 """
 
 from __future__ import annotations
@@ -13,79 +12,77 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.refusal import Refusal, table_missing
+from ots_emulator.refusal import parameter_invalid, unavailable
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
 
-#: Calls that list indexes or tasks.
-_LISTS: Final = ("ListSearchIndex", "ListDeliveryTask")
-#: Calls that name an index or a task of a table.
-_PARTS: Final = {
-    **dict.fromkeys(
-        ("DescribeSearchIndex", "UpdateSearchIndex", "DeleteSearchIndex", "Search", "ParallelScan", "ComputeSplits"),
-        "index",
+#: What is missing, with its calls.
+GAPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "secondary indexes": ("CreateIndex", "DropIndex", "AddDefinedColumn", "DeleteDefinedColumn"),
+    "search indexes": (
+        "CreateSearchIndex",
+        "UpdateSearchIndex",
+        "ListSearchIndex",
+        "DescribeSearchIndex",
+        "DeleteSearchIndex",
+        "Search",
+        "ParallelScan",
+        "ComputeSplits",
     ),
-    "DropIndex": "index",
-    **dict.fromkeys(("DescribeDeliveryTask", "UpdateDeliveryTask", "DeleteDeliveryTask"), "delivery task"),
+    "SQL": ("SQLQuery",),
+    "bulk calls": ("BulkImport", "BulkExport"),
+    "delivery tasks": (
+        "CreateDeliveryTask",
+        "UpdateDeliveryTask",
+        "ListDeliveryTask",
+        "DescribeDeliveryTask",
+        "DeleteDeliveryTask",
+    ),
+    "global tables": (
+        "CreateGlobalTable",
+        "UpdateGlobalTable",
+        "DescribeGlobalTable",
+        "BindGlobalTable",
+        "UnbindGlobalTable",
+    ),
+    "time series": (
+        "CreateTimeseriesTable",
+        "UpdateTimeseriesTable",
+        "ListTimeseriesTable",
+        "DescribeTimeseriesTable",
+        "DeleteTimeseriesTable",
+        "PutTimeseriesData",
+        "GetTimeseriesData",
+        "QueryTimeseriesMeta",
+        "UpdateTimeseriesMeta",
+        "DeleteTimeseriesMeta",
+        "SplitTimeseriesScanTask",
+        "ScanTimeseriesData",
+        "CreateTimeseriesAnalyticalStore",
+        "UpdateTimeseriesAnalyticalStore",
+        "DescribeTimeseriesAnalyticalStore",
+        "DeleteTimeseriesAnalyticalStore",
+        "CreateTimeseriesLastpointIndex",
+        "DeleteTimeseriesLastpointIndex",
+    ),
 }
-#: Calls that name a time series table.
-_SERIES: Final = (
-    "DescribeTimeseriesTable",
-    "UpdateTimeseriesTable",
-    "DeleteTimeseriesTable",
-    "PutTimeseriesData",
-    "GetTimeseriesData",
-    "QueryTimeseriesMeta",
-    "UpdateTimeseriesMeta",
-    "DeleteTimeseriesMeta",
-    "SplitTimeseriesScanTask",
-    "ScanTimeseriesData",
-    "DescribeTimeseriesAnalyticalStore",
-    "UpdateTimeseriesAnalyticalStore",
-    "DeleteTimeseriesAnalyticalStore",
-    "DeleteTimeseriesLastpointIndex",
-)
 
 
-def list_nothing(call: Call, request: pb.ListStreamRequest) -> bytes:
-    """Return an empty list.
-
-    Raises:
-        Refusal: the table does not exist.
-    """
-    if request.table_name:
-        call.instance.table(request.table_name)
-    return b""
-
-
-def _no_part(kind: str) -> Callable[[Call, pb.ListStreamRequest], bytes]:
-    def handle(call: Call, request: pb.ListStreamRequest) -> bytes:
-        call.instance.table(request.table_name)
-        raise Refusal("OTSObjectNotExist", f"Requested {kind} does not exist.")
+def _refuse(name: str) -> Callable[[Call, Any], bytes]:
+    def handle(call: Call, request: Any) -> bytes:
+        raise parameter_invalid(unavailable(name))
 
     return handle
 
 
-def no_series(call: Call, request: pb.ListStreamRequest) -> bytes:
-    """Refuse a call on a time series table.
-
-    Raises:
-        Refusal: always; no table has time series.
-    """
-    raise table_missing(request.table_name)
-
-
 HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
-    **dict.fromkeys(_LISTS, list_nothing),
-    "ListTimeseriesTable": lambda call, request: b"",
-    **{name: _no_part(kind) for name, kind in _PARTS.items()},
-    **dict.fromkeys(_SERIES, no_series),
+    name: _refuse(name) for names in GAPS.values() for name in names
 }
 
-# All of them name their table in field 1, as ListStreamRequest does; other fields are not read.
+# Nothing of these requests is read: every field is unknown to the message of ListTable.
 OPERATIONS_BY_PATH: Final[Mapping[str, Operation]] = {
     f"/{name}": Operation(
-        name, f"/{name}", pb.ListStreamRequest, pb.ListStreamResponse, idempotent=True, api_version=TABLE_API_VERSION
+        name, f"/{name}", pb.ListTableRequest, pb.ListTableResponse, idempotent=True, api_version=TABLE_API_VERSION
     )
     for name in HANDLERS
 }

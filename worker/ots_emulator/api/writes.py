@@ -13,7 +13,8 @@ A write passes three stages, for one row as for each row of a batch:
 Calls never overlap: the application executes one call at a time, without a pause between the stages, so the condition
 still holds when the row is stored.
 
-The cost of a write is one capacity unit per 4 KiB of the row, plus one read unit if it has a condition.
+The cost of a write is one capacity unit per 4 KiB of the row, plus one read unit if it has a condition. The versions
+of its cells count only where the table keeps several, or keeps them for a limited time.
 
 Example: PutRow of ``k=1, v="a"`` with EXPECT_NOT_EXIST on an empty table. Stage 1 finds one cell without a version.
 Stage 2 gives the key ``(1,)``. Stage 3 finds no row, stamps the cell with the server's time and stores it; the change
@@ -27,6 +28,7 @@ from typing import Any, Final
 
 from ots_emulator.api.batch_write import batch_write_row
 from ots_emulator.api.call import Call
+from ots_emulator.api.rows.capacity import version_bytes
 from ots_emulator.api.rows.row_write import execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
 from ots_tunnel.model import Action
@@ -61,7 +63,8 @@ def _single(
     keyed = with_key(write, table, call.now_us)
     content = execute(call, call.instance.transactions.scope(table, request.transaction_id, call.now), keyed)
     # The three responses share their fields.
-    return pb.PutRowResponse(consumed=write_cost(keyed.write), row=content).SerializeToString()
+    cost = write_cost(keyed.write, version_bytes(table.options))
+    return pb.PutRowResponse(consumed=cost, row=content).SerializeToString()
 
 
 HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {

@@ -53,7 +53,7 @@ def facts_of(kept: Kept) -> tuple[Any, ...]:
             return kept.closed_us, kept.base
         case Table():
             log = kept.log
-            head = None if log is None else (log.stream_id, log.retention_hours, log.enabled_us)
+            head = None if log is None else (log.stream_id, log.retention_hours, log.enabled_us, log.origin_columns)
             return kept.options, kept.fixed, kept.partition_aim, kept.last_auto_increment, head
 
 
@@ -103,6 +103,7 @@ def _log_document(log: ChangeLog) -> Document:
         "retention_hours": log.retention_hours,
         "enabled_us": log.enabled_us,
         "last_us": log.last_us,
+        "origin_columns": log.origin_columns,
     }
 
 

@@ -190,5 +190,6 @@ def answer_headers(
         headers["x-ots-response-compress-type"] = "deflate"
         headers["x-ots-response-compress-size"] = str(len(body.content))
     key_id, key = (caller.access_key_id, caller.signing_key) if caller is not None else ("", "")
-    headers["authorization"] = f"OTS {key_id}:{sign_response(path, headers, key)}"
+    # In the service's spelling: some clients look the header up case-sensitively.
+    headers["Authorization"] = f"OTS {key_id}:{sign_response(path, headers, key)}"
     return headers

@@ -27,6 +27,7 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     CELL_TIMESTAMP,
     CELL_VALUE,
     CHECKSUM_BYTES,
+    HEADER,
     I64,
     INTEGER,
     TAG_BYTES,
@@ -135,6 +136,18 @@ def key_cells(image: bytes, columns: int) -> bytes:
 def key_image(span: RowSpan) -> bytes:
     """Build the row that holds only the key."""
     return join_row(span.key, span.key_checksums, (), header=False)
+
+
+def origin_of(image: bytes, names: Sequence[str]) -> bytes:
+    """Build a row with header from the key and the newest cells of some columns; empty without any.
+
+    With the key, because the vendor's Java SDK refuses an empty one in records of a table's stream; in those of a
+    tunnel all clients take both.
+    """
+    span = scan_image(image)
+    wanted = {name.encode() for name in names}
+    cells = newest((cell for cell in cells_of(span) if cell.name in wanted), 1)
+    return HEADER + build_image(span, cells) if cells else b""
 
 
 def in_order(cells: Sequence[Cell]) -> list[Cell]:

@@ -7,7 +7,7 @@ open ones cover all keys without gaps and take new changes; closed ones only hav
 
 An entry is stored as the bytes of one record field of ReadRecords' answer, so a page is a join of entries. Appending
 adds what a row lacks as a record: header, sequence extension with the commit time, and nothing else. The row's
-checksum covers neither, so it stays valid.
+checksum covers neither, so it stays valid. Where the stream has origin columns, their values before the change follow.
 
 Rules:
 
@@ -37,7 +37,7 @@ from typing import Final, Self
 from ots_emulator.tables.keys import BOTTOM_KEY, Key
 from ots_emulator.tables.listener import SILENT, LogListener
 from ots_emulator.tables.partition import Partition
-from ots_emulator.wire import record_head
+from ots_emulator.wire import origin_field, record_head
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.tags import (
     CHECKSUM_BYTES,
@@ -89,6 +89,8 @@ class ChangeLog:
         self.stream_id = stream_id
         self.retention_hours = retention_hours
         self.enabled_us = now_us
+        #: Columns whose former values the entries carry.
+        self.origin_columns: tuple[str, ...] = ()
         self.partitions: dict[str, Partition] = {}
         self._starts: list[Key] = []
         self._open: list[Partition] = []
@@ -107,9 +109,11 @@ class ChangeLog:
         enabled_us: int,
         last_us: int,
         listener: LogListener,
+        origin_columns: Iterable[str] = (),
     ) -> Self:
         """Build the log of stored partitions, in the order of their creation."""
         log = cls(stream_id, retention_hours, enabled_us, [], listener)
+        log.origin_columns = tuple(origin_columns)
         log.partitions = {partition.id: partition for partition in partitions}
         log._open = [partition for partition in log.partitions.values() if partition.closed_us is None]
         log._open.sort(key=lambda partition: partition.start)
@@ -132,17 +136,19 @@ class ChangeLog:
         """The latest commit time handed out."""
         return self._last_us
 
-    def append(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
+    def append(self, key: Key, action: Action, row: bytes, now_us: int, origin: bytes = b"") -> None:
         """Write one change.
 
         Args:
             row: PlainBuffer row without header and extension.
+            origin: the former cells of the origin columns as a row with header, empty without any.
         """
         timestamp_us = self._tick(now_us)
-        head = record_head(action, len(row) + _ADDED_BYTES)
+        tail = origin_field(origin)
+        head = record_head(action, len(row) + _ADDED_BYTES, len(tail))
         sequence = _pack_sequence(SEQUENCE_EPOCH, 0, SEQUENCE_TIMESTAMP, timestamp_us, SEQUENCE_ROW_INDEX, 0)
         # One join, because every written row passes here.
-        entry = b"".join((head, HEADER, row[:-CHECKSUM_BYTES], _EXTENSION_START, sequence, row[-CHECKSUM_BYTES:]))
+        entry = b"".join((head, HEADER, row[:-CHECKSUM_BYTES], _EXTENSION_START, sequence, row[-CHECKSUM_BYTES:], tail))
         partition = self.locate(key)
         partition.append(timestamp_us, entry)
         self._listener.entry_appended(partition, timestamp_us, entry)

@@ -16,7 +16,8 @@ from typing import Any, Final
 from ots_emulator.refusal import Refusal, request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyColumn, KeyType, KeyValue, Marker, PrimaryKey
-from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells, decode_primary_key, decode_value, encode_primary_key
+from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells, decode_value, encode_primary_key
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_row
 from ots_tunnel.protocol.plainbuffer.tags import (
     BLOB,
     CELL,
@@ -31,6 +32,8 @@ from ots_tunnel.protocol.plainbuffer.tags import (
 
 _INT_MAX: Final = (1 << 63) - 1
 KEY_VALUE_BYTES: Final = 1024
+#: Most columns of a key (docs/data-plane.md 2.2).
+KEY_COLUMNS: Final = 4
 
 #: PlainBuffer type byte of each key type, and how messages print it.
 TYPE_BYTE = {KeyType.INTEGER: INTEGER, KeyType.STRING: STRING, KeyType.BINARY: BLOB}
@@ -122,18 +125,27 @@ class KeySchema:
             Refusal: OTSInvalidPK, or OTSParameterInvalid for a key that no table can have.
         """
         check_key_values(primary_key, bounds=bounds)
-        if len(primary_key) != len(self.columns):
-            text = f"Validate PK size fail. Input: {len(primary_key)}, Meta: {len(self.columns)}."
-            raise Refusal("OTSInvalidPK", text)
-        for (name, value), column in zip(primary_key, self.columns, strict=True):
-            if name != column.name:
-                raise Refusal("OTSInvalidPK", f"Validate PK name fail. Input: {name}, Meta: {column.name}.")
+        self.check_names(primary_key)
+        for (_, value), column in zip(primary_key, self.columns, strict=True):
             if isinstance(value, Marker):
                 continue
             found = type_of(value)
             if found is not column.type:
                 text = f"Validate PK type fail. Input: {TYPE_NAME[found]}, Meta: {TYPE_NAME[column.type]}."
                 raise Refusal("OTSInvalidPK", text)
+
+    def check_names(self, primary_key: PrimaryKey) -> None:
+        """Compare number and names of a key's columns with the schema.
+
+        Raises:
+            Refusal: OTSInvalidPK.
+        """
+        if len(primary_key) != len(self.columns):
+            text = f"Validate PK size fail. Input: {len(primary_key)}, Meta: {len(self.columns)}."
+            raise Refusal("OTSInvalidPK", text)
+        for (name, _), column in zip(primary_key, self.columns, strict=True):
+            if name != column.name:
+                raise Refusal("OTSInvalidPK", f"Validate PK name fail. Input: {name}, Meta: {column.name}.")
 
     def bound(self, primary_key: PrimaryKey) -> Key:
         """Convert a range limit to a bound.
@@ -201,12 +213,42 @@ def read_primary_key(buffer: bytes) -> PrimaryKey:
     """Decode a PlainBuffer row that holds only a key.
 
     Raises:
-        RequestRefusal: it is malformed.
+        RequestRefusal: it is malformed, or no table has a key of so many columns.
     """
     try:
-        return decode_primary_key(buffer)
+        span = scan_sent_row(buffer)
+        if span.cells or span.delete_marker or span.sequence is not None:
+            raise CodecError("expected a row of primary key columns only")
+        primary_key = decode_key_cells(span.key)
     except CodecError as error:
         raise request_invalid(f"Malformed primary key: {error}.") from error
+    check_column_count(len(primary_key))
+    return primary_key
+
+
+def scan_sent_row(buffer: bytes) -> RowSpan:
+    """Find the parts of a row that a client has sent; zero bytes may follow it.
+
+    The vendor's Node SDK reserves a byte too many for each value without payload and for each deleted column, and
+    sends what it has reserved.
+
+    Raises:
+        CodecError: the bytes are not a row, a checksum is wrong, or something else follows.
+    """
+    span = scan_row(buffer, check_header(buffer), verify=True)
+    if span.end != len(buffer) and buffer[span.end :].strip(b"\0"):
+        raise CodecError(f"{len(buffer) - span.end} bytes follow the row", span.end)
+    return span
+
+
+def check_column_count(count: int) -> None:
+    """Refuse a key with more columns than any table has, or none.
+
+    Raises:
+        RequestRefusal: it concerns the request whatever the table is.
+    """
+    if not 1 <= count <= KEY_COLUMNS:
+        raise request_invalid(f"The number of primary key columns must be in range: [1, {KEY_COLUMNS}].")
 
 
 def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False) -> None:

@@ -35,6 +35,8 @@ _U64: Final = 1 << 64
 _UNSTAMPED: Final = {None}
 _KEY_SECTION, _DATA_SECTION, _ROW_CHECKSUM = (bytes((tag,)) for tag in (ROW_KEY, ROW_DATA, ROW_CHECKSUM))
 _I63: Final = 1 << 63
+#: Cell operations that write nothing.
+DELETIONS: Final = (CellOp.DELETE_ALL_VERSIONS, CellOp.DELETE_ONE_VERSION)
 
 #: A cell of a record: the wire bytes and their checksum.
 Touched = tuple[bytes, int]

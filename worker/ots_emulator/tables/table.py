@@ -14,13 +14,13 @@ from itertools import pairwise
 from typing import Any
 
 from ots_emulator.refusal import parameter_invalid
-from ots_emulator.tables.cells import build_image, cells_of, has_versions, scan_image
+from ots_emulator.tables.cells import build_image, cells_of, has_versions, origin_of, scan_image
 from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, Key, KeySchema, cut_element
 from ots_emulator.tables.listener import SILENT, TableListener
 from ots_emulator.tables.options import NO_FIXED_OPTIONS, ONE_PARTITION, FixedOptions, Partitioning, TableOptions
 from ots_emulator.tables.partition import Partition
-from ots_emulator.tables.row_change import apply_update, row_of_put, touched_row
+from ots_emulator.tables.row_change import DELETIONS, apply_update, row_of_put, touched_row
 from ots_emulator.tables.rows import Rows
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
@@ -110,11 +110,14 @@ class Table:
     def put(self, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
         """Replace a row; `row` is header and row as they were sent."""
         image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
+        origin = self._origin(key, now_us)
         self._rows.store(key, image, versioned=versioned)
-        self._append_to_log(key, Action.PUT, image, now_us)
+        self._append_to_log(key, Action.PUT, image, now_us, origin)
 
     def update(self, key: Key, span: RowSpan, now_us: int) -> bytes:
-        """Change single columns of a row, which is created if it is missing; return the row of touched cells.
+        """Change single columns of a row and return the row of touched cells.
+
+        A missing row is created, unless the change only deletes columns; the change log has the change in any case.
 
         Raises:
             Refusal: an increment of a value that is not an integer.
@@ -122,16 +125,19 @@ class Table:
         now_ms = now_us // 1000
         image = self.get(key, now_ms)
         before = cells_of(scan_image(image)) if image is not None else []
+        origin = self._origin(key, now_us)
         touched, after = apply_update(before, span, now_ms, self.options.max_versions)
-        self._rows.store(key, build_image(span, after), versioned=has_versions(after))
+        if image is not None or any(cell.op not in DELETIONS for cell in span.cells):
+            self._rows.store(key, build_image(span, after), versioned=has_versions(after))
         change = touched_row(span, touched)
-        self._append_to_log(key, Action.UPDATE, change, now_us)
+        self._append_to_log(key, Action.UPDATE, change, now_us, origin)
         return change
 
     def delete(self, key: Key, span: RowSpan, now_us: int) -> None:
         """Remove a row; a missing one is only logged."""
+        origin = self._origin(key, now_us)
         self._rows.remove(key)
-        self._append_to_log(key, Action.DELETE, build_image(span, (), delete=True), now_us)
+        self._append_to_log(key, Action.DELETE, build_image(span, (), delete=True), now_us, origin)
 
     def next_auto_increment(self, now_us: int) -> int:
         """Return a value for an auto-increment key column, greater than all before it."""
@@ -176,10 +182,17 @@ class Table:
         if lowered:
             self._rows.keep_newest(options.max_versions)
 
-    def _append_to_log(self, key: Key, action: Action, row: bytes, now_us: int) -> None:
+    def _origin(self, key: Key, now_us: int) -> bytes:
+        """Return the newest cells of the stream's origin columns, empty if there are none."""
+        if self.log is None or not self.log.origin_columns:
+            return b""
+        image = self.get(key, now_us // 1000)
+        return b"" if image is None else origin_of(image, self.log.origin_columns)
+
+    def _append_to_log(self, key: Key, action: Action, row: bytes, now_us: int, origin: bytes) -> None:
         if self.log is None:
             return
-        self.log.append(key, action, row, now_us)
+        self.log.append(key, action, row, now_us, origin)
         if self.partition_aim == 1 or len(self._rows) < self._next_split:
             return
         if len(self.log.open_partitions) < self.partition_aim:
@@ -191,10 +204,11 @@ class Table:
 
     # Partitions
 
-    def enable_stream(self, retention_hours: int, now_us: int) -> ChangeLog:
+    def enable_stream(self, retention_hours: int, now_us: int, origin_columns: Sequence[str] = ()) -> ChangeLog:
         """Start a new change log; the table is cut into its partitions at this moment."""
         starts = self.partition_starts()
         self.log = ChangeLog(f"{self.name}_{now_us:016d}", retention_hours, now_us, starts, self._listener)
+        self.log.origin_columns = tuple(origin_columns)
         return self.log
 
     def disable_stream(self) -> None:

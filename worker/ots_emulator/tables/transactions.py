@@ -9,6 +9,7 @@ no source has them: for a row beyond the transaction's partition key, and for to
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +22,8 @@ from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 
 #: The first element of a key.
 PartitionKey = Any
+#: An id as `Transactions.start` returns it.
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: Bytes of rows one transaction may write (docs/data-plane.md 2.2).
 TRANSACTION_BYTES: Final = 4_194_304
 
@@ -203,7 +206,7 @@ class Transactions:
         self._open = {key: found for key, found in self._open.items() if found.table is not table}
 
     def _transaction(self, transaction_id: str) -> Transaction:
-        if not transaction_id:
+        if not _ID.fullmatch(transaction_id):
             raise parameter_invalid("TransactionID is invalid.")
         transaction = self._open.get(transaction_id)
         if transaction is None:

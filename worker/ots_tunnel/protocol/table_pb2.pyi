@@ -106,6 +106,11 @@ class Direction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FORWARD: _ClassVar[Direction]
     BACKWARD: _ClassVar[Direction]
 
+class DataBlockType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DBT_PLAIN_BUFFER: _ClassVar[DataBlockType]
+    DBT_SIMPLE_ROW_MATRIX: _ClassVar[DataBlockType]
+
 class StreamStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     STREAM_ENABLING: _ClassVar[StreamStatus]
@@ -168,6 +173,8 @@ UPDATE: OperationType
 DELETE: OperationType
 FORWARD: Direction
 BACKWARD: Direction
+DBT_PLAIN_BUFFER: DataBlockType
+DBT_SIMPLE_ROW_MATRIX: DataBlockType
 STREAM_ENABLING: StreamStatus
 STREAM_ACTIVE: StreamStatus
 PUT_ROW: ActionType
@@ -713,7 +720,7 @@ class BatchGetRowResponse(_message.Message):
     def __init__(self, tables: _Optional[_Iterable[_Union[TableInBatchGetRowResponse, _Mapping]]] = ...) -> None: ...
 
 class GetRangeRequest(_message.Message):
-    __slots__ = ("table_name", "direction", "columns_to_get", "time_range", "max_versions", "limit", "inclusive_start_primary_key", "exclusive_end_primary_key", "filter", "start_column", "end_column", "token", "transaction_id")
+    __slots__ = ("table_name", "direction", "columns_to_get", "time_range", "max_versions", "limit", "inclusive_start_primary_key", "exclusive_end_primary_key", "filter", "start_column", "end_column", "token", "transaction_id", "data_block_type_hint", "return_entire_primary_keys")
     TABLE_NAME_FIELD_NUMBER: _ClassVar[int]
     DIRECTION_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_TO_GET_FIELD_NUMBER: _ClassVar[int]
@@ -727,6 +734,8 @@ class GetRangeRequest(_message.Message):
     END_COLUMN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_ID_FIELD_NUMBER: _ClassVar[int]
+    DATA_BLOCK_TYPE_HINT_FIELD_NUMBER: _ClassVar[int]
+    RETURN_ENTIRE_PRIMARY_KEYS_FIELD_NUMBER: _ClassVar[int]
     table_name: str
     direction: Direction
     columns_to_get: _containers.RepeatedScalarFieldContainer[str]
@@ -740,19 +749,23 @@ class GetRangeRequest(_message.Message):
     end_column: str
     token: bytes
     transaction_id: str
-    def __init__(self, table_name: _Optional[str] = ..., direction: _Optional[_Union[Direction, str]] = ..., columns_to_get: _Optional[_Iterable[str]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., max_versions: _Optional[int] = ..., limit: _Optional[int] = ..., inclusive_start_primary_key: _Optional[bytes] = ..., exclusive_end_primary_key: _Optional[bytes] = ..., filter: _Optional[bytes] = ..., start_column: _Optional[str] = ..., end_column: _Optional[str] = ..., token: _Optional[bytes] = ..., transaction_id: _Optional[str] = ...) -> None: ...
+    data_block_type_hint: DataBlockType
+    return_entire_primary_keys: bool
+    def __init__(self, table_name: _Optional[str] = ..., direction: _Optional[_Union[Direction, str]] = ..., columns_to_get: _Optional[_Iterable[str]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., max_versions: _Optional[int] = ..., limit: _Optional[int] = ..., inclusive_start_primary_key: _Optional[bytes] = ..., exclusive_end_primary_key: _Optional[bytes] = ..., filter: _Optional[bytes] = ..., start_column: _Optional[str] = ..., end_column: _Optional[str] = ..., token: _Optional[bytes] = ..., transaction_id: _Optional[str] = ..., data_block_type_hint: _Optional[_Union[DataBlockType, str]] = ..., return_entire_primary_keys: bool = ...) -> None: ...
 
 class GetRangeResponse(_message.Message):
-    __slots__ = ("consumed", "rows", "next_start_primary_key", "next_token")
+    __slots__ = ("consumed", "rows", "next_start_primary_key", "next_token", "data_block_type")
     CONSUMED_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     NEXT_START_PRIMARY_KEY_FIELD_NUMBER: _ClassVar[int]
     NEXT_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DATA_BLOCK_TYPE_FIELD_NUMBER: _ClassVar[int]
     consumed: ConsumedCapacity
     rows: bytes
     next_start_primary_key: bytes
     next_token: bytes
-    def __init__(self, consumed: _Optional[_Union[ConsumedCapacity, _Mapping]] = ..., rows: _Optional[bytes] = ..., next_start_primary_key: _Optional[bytes] = ..., next_token: _Optional[bytes] = ...) -> None: ...
+    data_block_type: DataBlockType
+    def __init__(self, consumed: _Optional[_Union[ConsumedCapacity, _Mapping]] = ..., rows: _Optional[bytes] = ..., next_start_primary_key: _Optional[bytes] = ..., next_token: _Optional[bytes] = ..., data_block_type: _Optional[_Union[DataBlockType, str]] = ...) -> None: ...
 
 class ComputeSplitPointsBySizeRequest(_message.Message):
     __slots__ = ("table_name", "split_size", "split_size_unit_in_byte", "split_point_limit")

@@ -196,9 +196,7 @@ async def test_attributes_named_as_a_key_column_refuse_the_whole_batch(driver: D
     ("tables", "message"),
     [
         ([], "No row specified in the request of BatchGetRow"),
-        ([("t", [])], "No row is specified for table: 't'"),
         ([("t", [1]), ("t", [2])], "Duplicated table name: t"),
-        ([("t", [1, 1])], "Duplicate rows detected in MultiGet"),
         ([("t", range(101))], "Rows count exceeds the upper limit: 100"),
     ],
 )
@@ -211,6 +209,17 @@ async def test_batches_of_reads_are_checked(driver: Driver, tables: list[tuple[s
     ]
     with pytest.raises(ServiceError, match=rf"OTSParameterInvalid: {message}\. \(http 400"):
         await driver.call("BatchGetRow", tables=asked)
+
+
+async def test_a_batch_of_reads_takes_a_key_twice_and_a_table_without_keys(driver: Driver) -> None:
+    await driver.put(1, put("a", 1))
+    twice = pb.TableInBatchGetRowRequest(table_name="t", primary_key=[KEY, KEY], max_versions=1)
+    empty = pb.TableInBatchGetRowRequest(table_name="other", max_versions=1)
+
+    first, second = (await driver.call("BatchGetRow", tables=[twice, empty])).tables
+
+    assert [decode_row(row.row).primary_key for row in first.rows] == [(("k", 1),)] * 2
+    assert (second.table_name, list(second.rows)) == ("other", [])
 
 
 async def test_the_bounds_of_a_range_have_the_same_types(driver: Driver) -> None:
@@ -245,8 +254,10 @@ async def test_every_row_of_a_batch_of_reads_has_its_own_outcome(driver: Driver)
 async def test_a_table_can_forbid_updates(driver: Driver) -> None:
     await driver.call("UpdateTable", table_name="t", table_options=pb.TableOptions(allow_update=False))
     await driver.put(1, put("a", 1))
-    with pytest.raises(ServiceError, match="UpdateRow is not allowed: allow_update of the table is false"):
-        await update(driver, put("a", 2))
+    refused = await driver.refused(
+        "UpdateRow", table_name="t", row_change=encode_row((("k", 1),), [put("a", 2)]), condition=IGNORE
+    )
+    assert refused == (400, "OTSParameterInvalid", "Update operation is not allowed in this table")
     await driver.delete(1)
 
     assert not (await driver.call("DescribeTable", table_name="t")).table_options.allow_update

@@ -47,6 +47,19 @@ async def drain(driver: Driver, shard: str, *, limit: int | None = None) -> tupl
         place = answer.next_shard_iterator
 
 
+async def test_records_may_follow_every_page_that_has_some(streamed: Driver) -> None:
+    """The service says so of the page with the last record as well; the next one is empty, and nothing follows it."""
+    driver = streamed
+    await driver.fill(3)
+    (shard,) = (await shards(driver)).shards
+    first = await driver.call("GetStreamRecord", shard_iterator=await iterator(driver, shard.shard_id))
+    second = await driver.call("GetStreamRecord", shard_iterator=first.next_shard_iterator)
+
+    assert (len(first.stream_records), first.may_more_record) == (3, True)
+    assert (len(second.stream_records), second.may_more_record) == (0, False)
+    assert second.next_shard_iterator == first.next_shard_iterator
+
+
 async def everything(driver: Driver) -> dict[int, list[int]]:
     """All changes per key, children after their parents."""
     done: set[str] = set()

@@ -177,8 +177,16 @@ async def test_table_checklist_06_repeated_keys_in_a_batch(driver: Driver) -> No
     parts = [pb.RowInBatchWriteRowRequest(type="PUT", row_change=row, condition=expect)] * 2
     with pytest.raises(ServiceError, match="Repeated rows do not support row exist expectation check in BatchModify"):
         await driver.call("BatchWriteRow", tables=[pb.TableInBatchWriteRowRequest(table_name="t", rows=parts)])
-    with pytest.raises(ServiceError, match="Repeated rows do not support increments more than once in BatchModify"):
-        await driver.write((Action.UPDATE, 1, [increment("n", 1)]), (Action.UPDATE, 1, [increment("n", 1)]))
+    outcomes = await driver.write(
+        (Action.UPDATE, 1, [increment("n", 1)]),
+        (Action.UPDATE, 2, [increment("n", 1)]),
+        (Action.UPDATE, 1, [increment("m", 1)]),
+        (Action.UPDATE, 1, [put("w", 5)]),
+    )
+    message = "Repeated rows do not support increments more than once in BatchModify."
+    refused = ("OTSParameterInvalid", message)
+    assert [(row.error.code, row.error.message) for row in outcomes] == [refused, ("", ""), refused, ("", "")]
+    assert {name: value for name, value, _ in await driver.cells(1)} == {"v": 3, "w": 5}
 
 
 async def test_table_checklist_07_descriptions_and_changes_of_tables(driver: Driver) -> None:

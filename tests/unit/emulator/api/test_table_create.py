@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from ots_tunnel.errors import ServiceError
+from ots_tunnel.model import Marker
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_value
 from tests.support.emulator.emulator_driver import Driver
 
 
-async def create(driver: Driver, kind: str = "STRING", **fields: Any) -> None:
+async def create(
+    driver: Driver, kind: str = "STRING", *, options: Mapping[str, Any] = MappingProxyType({}), **fields: Any
+) -> None:
     await driver.call(
         "CreateTable",
         table_meta=pb.TableMeta(table_name="t", primary_key=[pb.PrimaryKeySchema(name="k", type=kind)]),
         reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
-        table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1, **options),
         **fields,
     )
 
@@ -46,8 +51,8 @@ async def test_a_table_is_split_in_advance() -> None:
     [
         (ranges("p", "f"), "must be continuous, in order"),
         (ranges("f", "f"), "must be continuous, in order"),
-        (ranges(""), "must be a non-empty STRING of column 'k'"),
-        (ranges(5), "must be a non-empty STRING of column 'k'"),
+        (ranges(""), r"The value of partition range can not be empty string\. \("),
+        (ranges(5), r"The value type of partition does not match with primary key\. \("),
         (ranges("x" * 65), "exceeds the MaxLength:64 with CurrentLength:65"),
         (ranges(*"abcdefghij"), "The count of partitions cannot be greater than 10"),
     ],
@@ -55,6 +60,44 @@ async def test_a_table_is_split_in_advance() -> None:
 async def test_bad_partitions_are_refused(partitions: list[pb.PartitionRange], message: str) -> None:
     with pytest.raises(ServiceError, match=message):
         await create(Driver(), partitions=partitions)
+
+
+@pytest.mark.parametrize(
+    ("kind", "point", "message"),
+    [
+        ("INTEGER", -(1 << 63), "The value of partition range can not be INT64_MIN or INT64_MAX."),
+        ("INTEGER", (1 << 63) - 1, "The value of partition range can not be INT64_MIN or INT64_MAX."),
+        ("BINARY", b"", "The value of partition range can not be empty binary."),
+        ("STRING", b"x", "The value type of partition does not match with primary key."),
+        ("INTEGER", Marker.INF_MAX, "The value type of partition does not match with primary key."),
+    ],
+)
+async def test_no_table_is_split_at_the_end_of_its_keys(kind: str, point: Any, message: str) -> None:
+    refused = await Driver().refused(
+        "CreateTable",
+        table_meta=pb.TableMeta(table_name="t", primary_key=[pb.PrimaryKeySchema(name="k", type=kind)]),
+        reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+        partitions=ranges(point),
+    )
+
+    assert refused == (400, "OTSParameterInvalid", message)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_whether_updates_rewrite_the_row_is_chosen_when_a_table_is_created(whole: bool) -> None:
+    driver = Driver()
+    await create(driver, options={"update_full_row": whole})
+    given = pb.TableOptions(max_versions=5, update_full_row=not whole)
+    message = "The table options of UpdateTable must not contain updateFullRow."
+
+    assert await driver.refused("UpdateTable", table_name="t", table_options=given) == (
+        400,
+        "OTSParameterInvalid",
+        message,
+    )
+    described = await driver.call("DescribeTable", table_name="t")
+    assert (described.table_options.update_full_row, described.table_options.max_versions) == (whole, 1)
 
 
 async def test_encryption_is_remembered() -> None:
@@ -69,7 +112,7 @@ async def test_encryption_is_remembered() -> None:
 
 async def test_secondary_indexes_are_refused_with_a_reason() -> None:
     index = pb.IndexMeta(name="i", index_update_mode="IUM_ASYNC_INDEX", index_type="IT_GLOBAL_INDEX")
-    with pytest.raises(ServiceError, match="index_metas of CreateTable"):
+    with pytest.raises(ServiceError, match="CreateTable with index_metas is not available in this emulator: see"):
         await create(Driver(), index_metas=[index])
 
 

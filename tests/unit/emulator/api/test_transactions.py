@@ -136,10 +136,42 @@ async def test_an_atomic_batch_has_one_partition_key(two: Driver) -> None:
     assert await rows(two) == 0
 
 
-async def test_a_transaction_needs_an_id(two: Driver) -> None:
-    for name in ("CommitTransaction", "AbortTransaction"):
-        with pytest.raises(ServiceError, match="OTSParameterInvalid: TransactionID is invalid"):
-            await two.call(name, transaction_id="")
+UNKNOWN = "0b5f1c7e-3f6a-4c52-9c39-5d7b2a0f1e11"
+
+
+ROW_CALLS: dict[str, Any] = {
+    "GetRow": {"table_name": "two", "primary_key": encode_primary_key((("k", 1), ("s", 2))), "max_versions": 1},
+    "PutRow": {"table_name": "two", "row": encode_row((("k", 1), ("s", 2))), "condition": IGNORE},
+}
+
+
+@pytest.mark.parametrize("name", ["CommitTransaction", "AbortTransaction"])
+async def test_a_transaction_needs_an_id(two: Driver, name: str) -> None:
+    assert await two.refused(name, transaction_id="") == (400, "OTSParameterInvalid", "TransactionID is invalid.")
+
+
+@pytest.mark.parametrize("name", ["CommitTransaction", "AbortTransaction", "GetRow", "PutRow"])
+@pytest.mark.parametrize("text", ["1", "x" * 36, UNKNOWN + "0", UNKNOWN[:-1], UNKNOWN + "\n"])
+async def test_an_id_that_the_service_never_gave_is_malformed(two: Driver, name: str, text: str) -> None:
+    assert await two.refused(name, transaction_id=text, **ROW_CALLS.get(name, {})) == (
+        400,
+        "OTSParameterInvalid",
+        "TransactionID is invalid.",
+    )
+
+
+@pytest.mark.parametrize("name", ["CommitTransaction", "AbortTransaction", "GetRow", "PutRow"])
+async def test_a_transaction_that_has_ended_is_named_as_such(two: Driver, name: str) -> None:
+    answer = await two.call("StartLocalTransaction", table_name="two", key=encode_primary_key((("k", 1),)))
+    ended = answer.transaction_id
+    await two.call("AbortTransaction", transaction_id=ended)
+
+    for text in (ended, UNKNOWN):
+        assert await two.refused(name, transaction_id=text, **ROW_CALLS.get(name, {})) == (
+            400,
+            "OTSSessionNotExist",
+            "Session not exist or may be timeout.",
+        )
 
 
 async def test_a_transaction_starts_with_one_key_column(two: Driver) -> None:

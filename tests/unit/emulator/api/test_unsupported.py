@@ -1,30 +1,15 @@
-"""Calls for unsupported features are answered as for a table without them; unknown calls are named."""
+"""Calls that the emulator lacks are refused in words; calls that nobody knows are named."""
 
 from __future__ import annotations
 
 import pytest
 
-from ots_emulator.api.unsupported import HANDLERS, OPERATIONS_BY_PATH
+from ots_emulator.api.unsupported import GAPS, HANDLERS, OPERATIONS_BY_PATH
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
 from ots_tunnel.protocol.http.rpc import build_request
+from tests.docs.pages import ROOT
 from tests.support.emulator.emulator_driver import CREDENTIALS, Driver
-
-LISTS = ("ListSearchIndex", "ListDeliveryTask")
-SERIES = sorted(name for name in HANDLERS if "Timeseries" in name and name != "ListTimeseriesTable")
-PARTS = sorted(set(HANDLERS) - {*LISTS, *SERIES, "ListTimeseriesTable"})
-UNSUPPORTED = (
-    "SQLQuery",
-    "CreateIndex",
-    "CreateSearchIndex",
-    "CreateTimeseriesTable",
-    "CreateDeliveryTask",
-    "CreateGlobalTable",
-    "AddDefinedColumn",
-    "BulkImport",
-    "NoSuchCall",
-    "tunnel/nosuchcall",
-)
 
 
 async def answer(driver: Driver, name: str, body: bytes) -> tuple[int, str, str]:
@@ -35,39 +20,30 @@ async def answer(driver: Driver, name: str, body: bytes) -> tuple[int, str, str]
         operation, body, instance="demo", credentials=CREDENTIALS, now=driver.clock.now(), trace_id="t"
     )
     response = await driver.emulator.handle(request)
-    if response.status == 200:
-        return 200, "", response.body.decode()
     error = pb.Error.FromString(response.body)
     return response.status, error.code, error.message
 
 
 def named(table: str) -> bytes:
-    # The other fields are ignored: here an index by name, and a number.
+    # A table, an index by name, and a number: nothing of it is read.
     return pb.ListStreamRequest(table_name=table).SerializeToString() + b"\x12\x01i\x30\x05"
 
 
-@pytest.mark.parametrize("name", LISTS)
-async def test_lists_are_empty(driver: Driver, name: str) -> None:
-    assert await answer(driver, name, named("t")) == (200, "", "")
-    assert await answer(driver, name, b"") == (200, "", "")
-    assert (await answer(driver, name, named("none")))[:2] == (404, "OTSObjectNotExist")
-    assert await answer(driver, "ListTimeseriesTable", b"") == (200, "", "")
+@pytest.mark.parametrize("name", sorted(HANDLERS))
+@pytest.mark.parametrize("table", ["t", "none", "#"])
+async def test_a_call_that_is_missing_is_refused_in_words(driver: Driver, name: str, table: str) -> None:
+    message = f"{name} is not available in this emulator: see 'What is missing?' in docs/emulator.md."
+
+    assert await answer(driver, name, named(table)) == (400, "OTSParameterInvalid", message)
 
 
-@pytest.mark.parametrize("name", PARTS)
-async def test_a_named_index_or_task_does_not_exist(driver: Driver, name: str) -> None:
-    status, code, message = await answer(driver, name, named("t"))
-    assert (status, code) == (404, "OTSObjectNotExist")
-    assert message in ("Requested index does not exist.", "Requested delivery task does not exist.")
-    assert await answer(driver, name, named("none")) == (404, "OTSObjectNotExist", "Requested table does not exist.")
-    assert await answer(driver, name, named("#")) == (400, "OTSParameterInvalid", "Invalid table name: '#'.")
+def test_the_page_that_the_refusals_name_lists_what_is_missing() -> None:
+    _, _, after = (ROOT / "docs/emulator.md").read_text().partition("## What is missing?")
+    section = after.partition("\n## ")[0]
+
+    assert [what for what in GAPS if what.lower() not in section.lower()] == []
 
 
-@pytest.mark.parametrize("name", SERIES)
-async def test_no_table_is_a_time_series_table(driver: Driver, name: str) -> None:
-    assert await answer(driver, name, named("t")) == (404, "OTSObjectNotExist", "Requested table does not exist.")
-
-
-@pytest.mark.parametrize("name", UNSUPPORTED)
+@pytest.mark.parametrize("name", ["NoSuchCall", "tunnel/nosuchcall"])
 async def test_unknown_calls_are_named(driver: Driver, name: str) -> None:
     assert await answer(driver, name, named("t")) == (400, "OTSParameterInvalid", f"Unsupported operation: '{name}'.")

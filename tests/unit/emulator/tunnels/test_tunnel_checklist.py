@@ -176,7 +176,7 @@ async def test_tunnel_checklist_02_every_answer_carries_a_signature_that_holds(d
         response = await answer_to(driver, request)
 
         signature = sign_response(path or "/tunnel/describe", response.headers, "test-secret")
-        assert response.headers["authorization"] == f"OTS test-id:{signature}"
+        assert response.headers["Authorization"] == f"OTS test-id:{signature}"
         assert response.headers["x-ots-contentmd5"] == content_md5(response.body)
         assert set(response.headers) >= {"x-ots-requestid", "x-ots-date", "x-ots-contenttype"}
 

@@ -1,7 +1,6 @@
 """Sizes of rows and capacity units of calls, as the service counts them; pure (docs/data-plane.md 2.2).
 
-A read costs the size of the returned rows, plus the stored size of rows that a filter left out: a guess from the
-vendor's documentation, which charges what was read.
+A read costs the size of the rows it returns, so one that selects nothing of many rows costs one unit.
 """
 
 from __future__ import annotations
@@ -11,37 +10,46 @@ from typing import Final
 
 from ots_emulator.tables.cells import scan_image
 from ots_emulator.tables.keys import key_columns
+from ots_emulator.tables.options import TableOptions
 from ots_tunnel.model import KeyValue
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 
 #: Bytes of one capacity unit.
 UNIT_BYTES: Final = 4096
+#: Bytes of a cell's version, in tables that keep several of them or for a limited time.
+VERSION_BYTES: Final = 8
 #: Bytes of a value by its type byte: integer, double, boolean; other types count their payload.
 _DATA_BYTES: Final = {0x00: 8, 0x01: 8, 0x02: 1}
 
 
-def data_bytes(span: RowSpan) -> int:
-    """Return the size of a row: names, values, and eight bytes for each version."""
+def version_bytes(options: TableOptions) -> int:
+    """Return what the version of a cell counts: nothing in a table that keeps one version without end."""
+    return 0 if options.max_versions == 1 and options.time_to_live < 0 else VERSION_BYTES
+
+
+def data_bytes(span: RowSpan, version: int = VERSION_BYTES) -> int:
+    """Return the size of a row: names, values, and `version` bytes for each version."""
     key = sum(len(name.encode()) + _key_bytes(value) for name, value in key_columns(span.key))
-    return key + sum(len(cell.name) + _value_bytes(cell.value) + 8 for cell in span.cells)
+    return key + sum(len(cell.name) + _value_bytes(cell.value) + version for cell in span.cells)
 
 
-def read_bytes(wire_bytes: int, sample: bytes) -> int:
+def read_bytes(wire_bytes: int, sample: bytes, version: int) -> int:
     """Return the size of rows that were read.
 
     Args:
         wire_bytes: their size on the wire, which is an upper bound.
         sample: one of the rows; the size of all is estimated from it.
+        version: bytes of a cell's version.
     """
     if wire_bytes <= UNIT_BYTES:
         return wire_bytes
-    return wire_bytes * data_bytes(scan_image(sample)) // len(sample)
+    return wire_bytes * data_bytes(scan_image(sample), version) // len(sample)
 
 
-def write_units(span: RowSpan, wire_bytes: int) -> int:
+def write_units(span: RowSpan, wire_bytes: int, version: int) -> int:
     """Return the cost of a write; a row of at most one unit on the wire is not counted in detail."""
-    return 1 if wire_bytes <= UNIT_BYTES else capacity_units(data_bytes(span))
+    return 1 if wire_bytes <= UNIT_BYTES else capacity_units(data_bytes(span, version))
 
 
 def capacity_units(size_bytes: int) -> int:

@@ -11,11 +11,11 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from ots_emulator.refusal import request_invalid
-from ots_emulator.tables.keys import check_key_values, is_text, key_columns
+from ots_emulator.refusal import RequestRefusal, request_invalid
+from ots_emulator.tables.keys import check_column_count, check_key_values, is_text, key_columns, scan_sent_row
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp
-from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan, check_header, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan
 
 _U32 = struct.Struct("<I")
 _F64 = struct.Struct("<d")
@@ -37,6 +37,7 @@ def read_change(buffer: bytes, action: Action) -> RowSpan:
         RequestRefusal: malformed, or wrong whatever the table looks like.
     """
     span = _scan(buffer)
+    check_column_count(len(span.key_checksums))
     if action is Action.DELETE:
         if not span.delete_marker:
             raise request_invalid("Invalid request of delete row: missing RowDeleteMarker in request.")
@@ -57,14 +58,11 @@ def read_change(buffer: bytes, action: Action) -> RowSpan:
 
 def _scan(buffer: bytes) -> RowSpan:
     try:
-        span = scan_row(buffer, check_header(buffer), verify=True)
+        return scan_sent_row(buffer)
     except CodecError as error:
         if "checksum is" in str(error):
             raise request_invalid(f"Cell data broken, checksum is mismatch: {error}.") from error
         raise request_invalid(f"Malformed PlainBuffer row: {error}.") from error
-    if span.end != len(buffer):
-        raise request_invalid(f"Malformed PlainBuffer row: {len(buffer) - span.end} bytes follow it.")
-    return span
 
 
 def check_row_key(span: RowSpan) -> None:
@@ -151,12 +149,16 @@ def _check_value(name: bytes, value: bytes) -> None:
             raise request_invalid(f"The value of column '{name.decode()}' has an invalid type or length: no UTF-8.")
         case 0x03 | 0x07 if len(value) >= 5 and _U32.unpack_from(value, 1)[0] == len(value) - 5:
             if len(value) - 5 > VALUE_BYTES:
-                raise request_invalid(
-                    f"The length of attribute column: '{name.decode()}' exceeds the MaxLength:{VALUE_BYTES} "
-                    f"with CurrentLength:{len(value) - 5}."
-                )
+                raise value_too_long(name.decode(), len(value) - 5)
         case _:
             raise request_invalid(f"The value of column '{name.decode()}' has an invalid type or length.")
+
+
+def value_too_long(name: str, size: int) -> RequestRefusal:
+    """Build the refusal of a text or binary value of a column that has too many bytes."""
+    return request_invalid(
+        f"The length of attribute column: '{name}' exceeds the MaxLength:{VALUE_BYTES} with CurrentLength:{size}."
+    )
 
 
 def _check_increments(span: RowSpan) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
+from ots_emulator.api.rows.change_check import VALUE_BYTES, check_name, value_too_long
 from ots_emulator.api.rows.patterns import Pattern, PatternError, pattern_of
 from ots_emulator.refusal import request_invalid
 from ots_emulator.tables.cells import Cell
@@ -28,6 +29,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.rpc import check_text
 from ots_tunnel.protocol.plainbuffer.values import decode_value, encode_value
 
+#: Most filters in one, composites and their parts counted alike.
 FILTER_LIMIT: Final = 32
 _COMPARE: Final[Mapping[int, Callable[[Any, Any], bool]]] = {
     pb.CT_EQUAL: operator.eq,
@@ -168,26 +170,28 @@ def read_filter(encoded: bytes) -> Filter:
     """Read a filter or column condition.
 
     Raises:
-        RequestRefusal: it is malformed, or has too many parts.
+        RequestRefusal: it is malformed or has too many parts, or one of them has a name or value that no column has.
     """
     try:
-        return _filter_of(pb.Filter.FromString(encoded), Counter())
+        return _filter_of(pb.Filter.FromString(encoded), Counter(filters=1))
     except (DecodeError, CodecError) as error:
         raise request_invalid(f"Invalid filter: {error}.") from error
 
 
-def _filter_of(message: pb.Filter, seen: Counter[bool]) -> Filter:
-    # Composites and their parts are counted separately; both limits together bound the depth.
-    seen[message.type == pb.FT_COMPOSITE_COLUMN_VALUE] += 1
-    if max(seen.values()) > FILTER_LIMIT:
-        raise request_invalid(f"The count of filter exceeds the max: {FILTER_LIMIT}.")
+def _filter_of(message: pb.Filter, seen: Counter[str]) -> Filter:
     if message.type == pb.FT_SINGLE_COLUMN_VALUE:
         return _column_test(pb.SingleColumnValueFilter.FromString(message.filter))
     if message.type == pb.FT_COMPOSITE_COLUMN_VALUE:
         composite = pb.CompositeColumnValueFilter.FromString(message.filter)
         count = len(composite.sub_filters)
-        if count != 1 if composite.combinator == pb.LO_NOT else count < 2:
-            raise request_invalid(f"Invalid filter: {count} sub-filters for combinator {composite.combinator}.")
+        # Counted where they are listed, so the limit also bounds the depth, and comes before the operator's rule.
+        seen["filters"] += count
+        if seen["filters"] > FILTER_LIMIT:
+            raise request_invalid(f"The count of filter exceeds the max: {FILTER_LIMIT}.")
+        if composite.combinator == pb.LO_NOT and count != 1:
+            raise request_invalid("Invalid NOT operator: the number of sub-filters must be 1.")
+        if composite.combinator != pb.LO_NOT and count < 2:
+            raise request_invalid("Invalid AND/OR operator: the number of sub-filters must be more than 1.")
         return Composite(composite.combinator, tuple(_filter_of(part, seen) for part in composite.sub_filters))
     page = pb.ColumnPaginationFilter.FromString(message.filter)
     if page.offset < 0 or page.limit < 0:
@@ -199,7 +203,12 @@ def _filter_of(message: pb.Filter, seen: Counter[bool]) -> Filter:
 
 def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
     check_text(single)
+    check_name(single.column_name.encode())
     wanted = None if single.comparator in _EXISTENCE else decode_value(single.column_value)
+    if isinstance(wanted, (str, bytes)):
+        size = len(wanted.encode() if isinstance(wanted, str) else wanted)
+        if size > VALUE_BYTES:
+            raise value_too_long(single.column_name, size)
     return ColumnTest(
         single.comparator,
         single.column_name.encode(),

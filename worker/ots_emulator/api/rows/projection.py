@@ -11,7 +11,7 @@ from typing import Final
 
 from ots_emulator.api.rows.change_check import check_name
 from ots_emulator.api.rows.filters import Filter, key_values, read_filter
-from ots_emulator.refusal import request_invalid
+from ots_emulator.refusal import check_table_name, request_invalid
 from ots_emulator.tables.cells import Cell, build_image, cells_of, key_image, scan_image
 from ots_tunnel.protocol import table_pb2 as pb
 
@@ -77,11 +77,13 @@ ReadRequest = pb.GetRowRequest | pb.GetRangeRequest | pb.TableInBatchGetRowReque
 
 
 def projection_of(request: ReadRequest, *, missing: str = "No version condition is specified.") -> Projection:
-    """Read the selection of a request.
+    """Check the table's name and read the selection of a request: columns, filter, versions, in this order.
 
     Raises:
-        RequestRefusal: no version condition, or one that contradicts itself.
+        RequestRefusal: no table has this name, a malformed filter, no version condition, or one that contradicts
+            itself.
     """
+    check_table_name(request.table_name)
     if len(request.columns_to_get) > COLUMN_LIMIT:
         raise request_invalid(
             f"The number of columns from the request exceeds the limit, limit count: {COLUMN_LIMIT}, "
@@ -90,6 +92,7 @@ def projection_of(request: ReadRequest, *, missing: str = "No version condition 
     names = [name.encode() for name in request.columns_to_get]
     for name in names:
         check_name(name)
+    condition = read_filter(request.filter) if request.filter else None
     max_versions = request.max_versions if request.HasField("max_versions") else None
     if max_versions is not None and max_versions <= 0:
         raise request_invalid("The max versions must be greater than 0.")
@@ -105,7 +108,7 @@ def projection_of(request: ReadRequest, *, missing: str = "No version condition 
         end_ms,
         request.start_column.encode() if request.HasField("start_column") else None,
         request.end_column.encode() if request.HasField("end_column") else None,
-        read_filter(request.filter) if request.filter else None,
+        condition,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ots_emulator.api.rows.capacity import read_bytes
+from ots_emulator.api.rows.capacity import read_bytes, version_bytes
 from ots_emulator.api.rows.projection import Projection
 from ots_emulator.api.rows.wide_rows import cut_row
 from ots_emulator.settings import Settings
@@ -47,6 +47,7 @@ def read_page(
     as_stored = projection.is_whole(stored, single=False)
     single_as_stored = projection.is_whole(stored, single=True)
     most_rows, most_bytes = settings.range_rows, settings.range_bytes
+    version = version_bytes(table.options)
     scan = table.scan(span.start, span.end, now_ms, backward=span.backward)
     rows: list[bytes] = []
     size = read = 0
@@ -55,18 +56,17 @@ def read_page(
         row: bytes | None = image
         if not as_stored and not (single_as_stored and table.single_versions(key)):
             row = projection.apply(image, table.schema.names)
-        sample = sample or image
+        sample = sample or row or b""
         if row is not None and (token or len(row) > most_bytes):
             row, behind = cut_row(row, most_bytes, token if key == span.start else b"")
             if behind is not None:
-                return Page([*rows, row], read_bytes(read + len(row), sample), key, behind)
+                return Page([*rows, row], read_bytes(read + len(row), sample, version), key, behind)
         token = b""
-        # A row that a filter leaves out was read as well.
-        read += len(image if row is None else row)
         if row is not None:
+            read += len(row)
             rows.append(row)
         # A scan costs the stored size, not the selected one.
         size += len(image)
         if scanned >= most_rows or size >= most_bytes or len(rows) == limit:
-            return Page(rows, read_bytes(read, sample), next((following for following, _ in scan), None))
-    return Page(rows, read_bytes(read, sample))
+            return Page(rows, read_bytes(read, sample, version), next((following for following, _ in scan), None))
+    return Page(rows, read_bytes(read, sample, version))

@@ -31,7 +31,7 @@ WriteRequest = pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowReq
 
 
 class RowWrite(NamedTuple):
-    """One row of a write as it was sent; `span` is `row` parsed."""
+    """One row of a write as it was sent, without what follows it; `span` is `row` parsed."""
 
     action: Action
     row: bytes
@@ -55,7 +55,7 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
     span = read_change(row, action)
     if request.HasField("return_content"):
         _check_return(request.return_content, span)
-    return RowWrite(action, row, span, request)
+    return RowWrite(action, row if span.end == len(row) else row[: span.end], span, request)
 
 
 def _check_return(wanted: pb.ReturnContent, span: RowSpan) -> None:
@@ -107,7 +107,7 @@ def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
     if action is not Action.DELETE:
         table.check_versions(span, now_us)
     if action is Action.UPDATE and not table.options.allow_update:
-        raise parameter_invalid("UpdateRow is not allowed: allow_update of the table is false.")
+        raise parameter_invalid("Update operation is not allowed in this table")
     condition = request.condition
     if condition.row_existence != pb.IGNORE or condition.column_condition:
         _check_condition(table, condition, span, key, now_us // 1000)

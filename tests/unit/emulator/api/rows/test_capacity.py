@@ -35,7 +35,7 @@ def test_the_size_of_a_row(columns: list[Column], size: int) -> None:
 
 
 def of(size: int) -> Column:
-    """A column that makes the whole row this size."""
+    """A column that makes the whole row this size where versions count."""
     return put("v", b"x" * (size - 9 - 1 - 8))
 
 
@@ -53,6 +53,25 @@ async def test_rows_cost_a_unit_for_each_4096_bytes(driver: Driver, size: int, u
     assert await cost(driver, "GetRow", primary_key=KEY, max_versions=1) == (units, 0)
     key_range = {"direction": "FORWARD", "inclusive_start_primary_key": LOW, "exclusive_end_primary_key": HIGH}
     assert await cost(driver, "GetRange", max_versions=1, **key_range) == (units, 0)
+
+
+@pytest.mark.parametrize(("versions", "ttl", "units"), [(1, -1, 1), (2, -1, 2), (1, 86400, 2)])
+async def test_versions_count_only_where_several_are_kept_or_none_for_ever(versions: int, ttl: int, units: int) -> None:
+    driver = Driver()
+    await driver.create_table(max_versions=versions, ttl=ttl)
+    row = encode_row((("k", 1),), [of(4096 + 8)])
+    batch = pb.TableInBatchWriteRowRequest(
+        table_name="t", rows=[pb.RowInBatchWriteRowRequest(type="PUT", row_change=row, condition=IGNORE)]
+    )
+    asked = pb.TableInBatchGetRowRequest(table_name="t", primary_key=[KEY], max_versions=1)
+
+    assert await cost(driver, "PutRow", row=row, condition=IGNORE) == (0, units)
+    assert await cost(driver, "GetRow", primary_key=KEY, max_versions=1) == (units, 0)
+    (written,) = (await driver.call("BatchWriteRow", tables=[batch])).tables[0].rows
+    (atomic,) = (await driver.call("BatchWriteRow", tables=[batch], is_atomic=True)).tables[0].rows
+    (read,) = (await driver.call("BatchGetRow", tables=[asked])).tables[0].rows
+    assert [row.consumed.capacity_unit.write for row in (written, atomic)] == [units, units]
+    assert read.consumed.capacity_unit.read == units
 
 
 async def test_a_missing_row_costs_a_unit(driver: Driver) -> None:
@@ -75,7 +94,7 @@ async def test_a_row_of_a_batch_that_fails_its_condition_costs_both(driver: Driv
     assert (outcome.consumed.capacity_unit.read, outcome.consumed.capacity_unit.write) == (1, 1)
 
 
-async def test_rows_that_a_filter_leaves_out_cost_units(driver: Driver) -> None:
+async def test_a_range_that_selects_nothing_of_many_rows_costs_a_unit(driver: Driver) -> None:
     for key in range(4):
         await driver.put(key, of(4096))
     single = pb.SingleColumnValueFilter(
@@ -84,7 +103,9 @@ async def test_rows_that_a_filter_leaves_out_cost_units(driver: Driver) -> None:
     nothing = pb.Filter(type="FT_SINGLE_COLUMN_VALUE", filter=single.SerializeToString()).SerializeToString()
     key_range = {"direction": "FORWARD", "inclusive_start_primary_key": LOW, "exclusive_end_primary_key": HIGH}
 
-    assert await cost(driver, "GetRange", max_versions=1, filter=nothing, **key_range) == (4, 0)
+    assert await cost(driver, "GetRange", max_versions=1, **key_range) == (4, 0)
+    assert await cost(driver, "GetRange", max_versions=1, filter=nothing, **key_range) == (1, 0)
+    assert await cost(driver, "GetRange", max_versions=1, columns_to_get=["none"], **key_range) == (1, 0)
     assert await cost(driver, "GetRange", max_versions=1, columns_to_get=["k"], **key_range) == (1, 0)
 
 

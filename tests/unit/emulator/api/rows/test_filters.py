@@ -9,11 +9,12 @@ import pytest
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Marker, Value
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer.codec import encode_row, encode_value
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row, encode_value
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator.emulator_driver import Driver, put
 
 T = 1_700_000_000_000
+KEY = encode_primary_key((("k", 1),))
 LOW, HIGH = (("k", Marker.INF_MIN),), (("k", Marker.INF_MAX),)
 
 
@@ -124,10 +125,68 @@ async def test_filters_are_joined(driver: Driver) -> None:
     assert {name for name, columns in found.items() if columns is not None} == {"or", "not"}
 
 
-@pytest.mark.parametrize(("combinator", "count"), [("NOT", 2), ("AND", 1), ("OR", 0)])
-async def test_joins_need_their_number_of_parts(driver: Driver, combinator: str, count: int) -> None:
-    with pytest.raises(ServiceError, match=f"{count} sub-filters"):
-        await names(driver, filter=joined(combinator, *[single("a", "EQUAL", 2)] * count))
+ONE = "Invalid NOT operator: the number of sub-filters must be 1."
+SEVERAL = "Invalid AND/OR operator: the number of sub-filters must be more than 1."
+MANY = "The count of filter exceeds the max: 32."
+
+
+@pytest.mark.parametrize(
+    ("combinator", "count", "message"),
+    [
+        *(("NOT", 2, ONE), ("NOT", 0, ONE), ("NOT", 31, ONE), ("NOT", 1000, MANY)),
+        *(("AND", 1, SEVERAL), ("OR", 0, SEVERAL), ("AND", 32, MANY), ("OR", 1000, MANY)),
+    ],
+)
+async def test_joins_need_their_number_of_parts(driver: Driver, combinator: str, count: int, message: str) -> None:
+    """The join itself counts as one of the 32."""
+    condition = joined(combinator, *[single("a", "EQUAL", 2)] * count)
+    refused = (400, "OTSParameterInvalid", message)
+
+    assert await refusals(driver, condition) == [refused] * 4
+
+
+async def test_thirty_two_filters_are_enough(driver: Driver) -> None:
+    yes = single("a", "EQUAL", 2)
+
+    assert await names(driver, filter=joined("AND", *[yes] * 31)) is not None
+    assert await names(driver, filter=joined("AND", *[yes] * 29, joined("NOT", yes))) is None
+
+
+@pytest.mark.parametrize("value", ["a" * 2_097_153, b"a" * 2_097_153], ids=["text", "binary"])
+async def test_a_filter_compares_with_values_that_a_column_can_have(driver: Driver, value: str | bytes) -> None:
+    message = "The length of attribute column: 'a' exceeds the MaxLength:2097152 with CurrentLength:2097153."
+    alone = single("a", "EQUAL", value)
+
+    for condition in (alone, joined("OR", alone, single("b", "EQUAL", 1))):
+        assert await refusals(driver, condition) == [(400, "OTSParameterInvalid", message)] * 4
+    assert await names(driver, filter=single("a", "EQUAL", value[:-1])) is None
+
+
+async def test_a_filter_names_a_column_that_can_be(driver: Driver) -> None:
+    name = "x" * 256
+
+    refused = (400, "OTSParameterInvalid", f"Invalid column name: '{name}'.")
+    assert await refusals(driver, single(name, "EQUAL", 1)) == [refused] * 4
+
+
+async def refusals(driver: Driver, condition: bytes) -> list[tuple[int, str, str]]:
+    """How each call that takes a filter or a column condition refuses it."""
+    asked = pb.TableInBatchGetRowRequest(table_name="t", primary_key=[KEY], max_versions=1, filter=condition)
+    ends = {
+        "inclusive_start_primary_key": encode_primary_key(LOW),
+        "exclusive_end_primary_key": encode_primary_key(HIGH),
+    }
+    return [
+        await driver.refused("GetRow", table_name="t", primary_key=KEY, max_versions=1, filter=condition),
+        await driver.refused("BatchGetRow", tables=[asked]),
+        await driver.refused("GetRange", table_name="t", direction="FORWARD", max_versions=1, filter=condition, **ends),
+        await driver.refused(
+            "DeleteRow",
+            table_name="t",
+            primary_key=encode_row((("k", 1),), delete=True),
+            condition=pb.Condition(row_existence="IGNORE", column_condition=condition),
+        ),
+    ]
 
 
 async def test_pages_of_columns(driver: Driver) -> None:
