@@ -93,6 +93,7 @@ class Reason(enum.StrEnum):
     AS_EXPECTED = "AsExpected", "There is nothing to report."
     SETTLED = "Settled", "No channel is moving between workers."
     CHANNELS_MOVING = "ChannelsMoving", "Channels are moving between workers."
+    CHANNELS_UNOWNED = "ChannelsUnowned", "Channels wait for a worker, and none is ready."
     SUSPEND_REQUESTED = "SuspendRequested", "spec.suspend is true and nothing is consumed."
     NOT_SUSPENDED = "NotSuspended", "spec.suspend is false."
     ALL_CHANNELS_TERMINATED = "AllChannelsTerminated", "Every channel has been read to its end."

@@ -60,9 +60,10 @@ from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
-from ots_tunnel_operator.plan.actions import Plan, Wait
+from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.report.conditions import record_notices
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
@@ -253,6 +254,8 @@ class Reconciler:
         try:
             for action in decided.actions:
                 changed |= await applier.apply(action)
+                if isinstance(action, RecordStatus):
+                    await self._post_record(world, action, cache)
         except StatusOutdated:
             raise
         except PredecessorThere as error:
@@ -264,6 +267,10 @@ class Reconciler:
             logger.exception("an action failed", extra=place | {"action": LogAction.ACTION_FAILED})
             return replace(decided, problem=internal_problem(error), again=False), True
         return decided, changed
+
+    async def _post_record(self, world: World, action: RecordStatus, cache: LoopCache) -> None:
+        for notice in record_notices(action.change, world.resource.status):
+            await self._reporter.post(world.resource, notice, cache, world.now)
 
     async def _refreshed(self, world: World, changed: bool) -> World:
         """The world with the status as stored now, because actions may have recorded into it."""

@@ -207,6 +207,8 @@ class Pod:
     message: str
     """Why it does not run: waiting reason or termination message; empty while it runs."""
     report: WorkerReport | None = None
+    created: float = 0.0
+    """Time of its creation, seconds since 1970; 0 where the API server gives none."""
 
     @property
     def is_alive(self) -> bool:

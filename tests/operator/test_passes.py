@@ -352,6 +352,50 @@ async def test_a_vanished_tunnel_is_never_created_again(scene: PassScene) -> Non
     assert scene.stored()["tunnels"] in ([], {})
 
 
+async def test_a_vanished_tunnel_stays_vanished_when_its_table_goes_too(scene: PassScene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    client, admin = await client_of(scene), table_admin(scene.emulator)
+    await client.delete_tunnel("flights", "flights-copy")
+    await client.close()
+    await scene.step()
+    assert scene.condition("Stalled")[:2] == ("True", "TunnelNotFound")
+    admin.delete("flights")
+    admin.close()
+
+    for _ in range(2):
+        for cache in scene.caches.values():
+            cache.source.table = None
+        await scene.step()
+
+    assert scene.condition("Stalled")[:2] == ("True", "TunnelNotFound")
+    assert scene.condition("TunnelReady")[:2] == ("False", "TunnelNotFound")
+    assert "stage" not in scene.status()["tunnel"]
+    assert scene.status()["phase"] == "Failed"
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 0
+
+    scene.api.must("-n", scene.namespace, "delete", "secret", "ots-credentials")
+    for cache in scene.caches.values():
+        cache.source.forget()
+    await scene.step()
+
+    assert scene.condition("Stalled")[:2] == ("True", "TunnelNotFound")
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 0
+
+
+async def test_what_is_created_or_adopted_has_an_event(scene: PassScene) -> None:
+    scene.secret()
+    scene.apply()
+    await scene.running()
+    await scene.delete()
+    scene.apply("another")
+    await scene.running("another")
+
+    found = scene.api.must("-n", scene.namespace, "get", "events", "-o", "jsonpath={.items[*].reason}").split()
+    assert {"DestinationCreated", "TunnelCreated", "DestinationAdopted", "TunnelAdopted"} <= set(found)
+
+
 async def test_the_younger_of_two_objects_waits_and_takes_over(scene: PassScene) -> None:
     scene.secret()
     scene.apply("elder")

@@ -12,6 +12,7 @@ from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
@@ -24,7 +25,7 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
         return None
     spec = world.resource.spec
     # what this object found earlier proves nothing about a table that is new to it
-    first_time = world.resource.undecided or was_behind(world)
+    first_time = world.resource.undecided or was_behind(world.resource)
     moved = has_moved(world.tunnel.description, world.tunnel.checkpoints)
     if not moved:
         return None
@@ -55,17 +56,6 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
             ("TunnelReady",),
         )
     return None
-
-
-def was_behind(world: World) -> bool:
-    """Whether the last status says that the destination was missing or empty behind a tunnel that had moved."""
-    conditions = world.resource.status.get("conditions") or ()
-    return any(
-        item.get("type") == "Stalled"
-        and item.get("status") == "True"
-        and item.get("reason") == Reason.DESTINATION_BEHIND_TUNNEL
-        for item in conditions
-    )
 
 
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:

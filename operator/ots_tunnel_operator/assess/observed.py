@@ -11,9 +11,16 @@ def find_unobserved(world: World) -> Problem | None:
 
     Before, nothing is hidden: an endpoint that never answered is a finding about the spec.
     """
+    return next(iter(_unobserved(world)), None)
+
+
+def is_unobserved(world: World, problem: Problem) -> bool:
+    """Whether the problem is that one of them could not be observed."""
+    return problem in _unobserved(world)
+
+
+def _unobserved(world: World) -> list[Problem]:
     if world.resource.undecided:
-        return None
-    for observed in (world.source, world.destination, world.tunnel):
-        if isinstance(observed, Failure) and observed.problem.reason in UNOBSERVED:
-            return observed.problem
-    return None
+        return []
+    failures = (item for item in (world.source, world.destination, world.tunnel) if isinstance(item, Failure))
+    return [failure.problem for failure in failures if failure.problem.reason in UNOBSERVED]

@@ -11,6 +11,7 @@ from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
 from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.verdict import recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
@@ -32,6 +33,8 @@ def find_problem(world: World, snapshot: Snapshot) -> Problem | None:
 def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
     yield _tunnel_in_use(world)
     yield _destination_changed(world)
+    yield _tunnel_gone(world)
+    yield lasting_verdict(world)
     for observed in (
         world.source_credentials,
         world.sink_credentials,
@@ -76,28 +79,21 @@ def _destination_changed(world: World) -> Problem | None:
     )
 
 
-def _tunnel_problem(world: World) -> Problem | None:
-    """A problem of the existing tunnel, or of its absence."""
+def _tunnel_gone(world: World) -> Problem | None:
+    """The recorded tunnel is certainly gone, replaced or expired; no other problem hides that."""
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel.get("id")
-    name = spec.source.tunnel.name
-    field = f"spec.source.tunnel.name {name!r}"
-    if isinstance(world.tunnel, Missing):
-        if recorded:
-            return Problem(
-                Reason.TUNNEL_NOT_FOUND,
-                f"{field}: tunnel {recorded}, which this object used, no longer exists; it is "
-                f"never created again silently, because changes would be lost: {RESET_HINT}",
-                ("TunnelReady",),
-            )
-        if spec.source.tunnel.management_policy == "UseExisting":
-            return Problem(
-                Reason.TUNNEL_NOT_FOUND,
-                f"{field}: no such tunnel on table {spec.source.table!r} and managementPolicy is UseExisting: "
-                f"create the tunnel, or use CreateIfMissing",
-                ("TunnelReady",),
-            )
-        return None
+    field = f"spec.source.tunnel.name {spec.source.tunnel.name!r}"
+    is_missing = isinstance(world.tunnel, Missing) or isinstance(world.source, Missing)
+    if recorded and is_missing and spec.wire_type is not None:
+        # the service deletes the tunnels of a table together with it
+        why = f", and neither does table {spec.source.table!r}" if isinstance(world.source, Missing) else ""
+        return Problem(
+            Reason.TUNNEL_NOT_FOUND,
+            f"{field}: tunnel {recorded}, which this object used, no longer exists{why}; it is "
+            f"never created again silently, because changes would be lost: {RESET_HINT}",
+            ("TunnelReady",),
+        )
     if not isinstance(world.tunnel, Tunnel):
         return None
     info = world.tunnel.description.tunnel
@@ -114,7 +110,34 @@ def _tunnel_problem(world: World) -> Problem | None:
             f"{field}: the tunnel has expired, changes it had not delivered are lost: {RESET_HINT}",
             ("TunnelReady",),
         )
-    mismatch = None if recorded else spec_mismatch(world, info)
+    return None
+
+
+def lasting_verdict(world: World) -> Problem | None:
+    """The last verdict, while this look could not see what it is about: that nobody answers refutes nothing."""
+    verdict = recorded_verdict(world.resource)
+    if verdict is None or not world.resource.recorded_tunnel.get("id"):
+        return None
+    is_seen = isinstance(world.tunnel, Tunnel)
+    if verdict.reason is Reason.DESTINATION_BEHIND_TUNNEL:
+        is_seen = is_seen and isinstance(world.destination, Table | Missing)
+    return None if is_seen else verdict
+
+
+def _tunnel_problem(world: World) -> Problem | None:
+    """A problem of a tunnel that this object has not used yet."""
+    spec = world.resource.spec
+    field = f"spec.source.tunnel.name {spec.source.tunnel.name!r}"
+    if isinstance(world.tunnel, Missing) and spec.source.tunnel.management_policy == "UseExisting":
+        return Problem(
+            Reason.TUNNEL_NOT_FOUND,
+            f"{field}: no such tunnel on table {spec.source.table!r} and managementPolicy is UseExisting: "
+            f"create the tunnel, or use CreateIfMissing",
+            ("TunnelReady",),
+        )
+    if not isinstance(world.tunnel, Tunnel) or world.resource.recorded_tunnel.get("id"):
+        return None
+    mismatch = spec_mismatch(world, world.tunnel.description.tunnel)
     if mismatch is None:
         return None
     return Problem(

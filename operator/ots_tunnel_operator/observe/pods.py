@@ -7,6 +7,7 @@ from typing import Any
 
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.names import WORKER_CONTAINER
+from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Pod, SparkPod
 
 
@@ -25,6 +26,7 @@ def worker_pod(item: Mapping[str, Any]) -> Pod:
         ip=status.get("podIP") or "",
         restarts=int(container.get("restartCount") or 0),
         message=_why_not_running(container, conditions),
+        created=parse_time(metadata.get("creationTimestamp")) or 0.0,
     )
 
 

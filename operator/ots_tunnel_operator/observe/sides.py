@@ -14,7 +14,7 @@ from typing import TypeVar
 from ots_tunnel.errors import ObjectNotExist
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.object import Source, TablestoreSink
-from ots_tunnel_operator.assess.adoption import was_behind
+from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
 from ots_tunnel_operator.kube.cluster import Reader
@@ -133,4 +133,4 @@ class SidesObserver:
 
 def _depends_on_tables(world: World) -> bool:
     """Whether a decision depends on what the tables hold now."""
-    return world.resource.undecided or was_behind(world)
+    return world.resource.undecided or was_behind(world.resource)

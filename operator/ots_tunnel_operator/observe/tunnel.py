@@ -9,10 +9,10 @@ from typing import TypeVar
 from ots_tunnel.errors import ParameterInvalid, ResourceGone
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel_operator import names
-from ots_tunnel_operator.assess.adoption import was_behind
 from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
+from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -125,7 +125,7 @@ class TunnelObserver:
 
 def _needs_checkpoints(world: World) -> bool:
     """Whether a decision depends on a moved tunnel or on the channels' tokens."""
-    if world.resource.undecided or was_behind(world):
+    if world.resource.undecided or was_behind(world.resource):
         return True
     return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
 

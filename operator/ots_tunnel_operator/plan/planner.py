@@ -62,7 +62,7 @@ from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Missing, Table, Tunnel, World
 
 #: Problems of a tunnel that no longer matter once it has delivered everything.
-TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_EXPIRED})
+TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED})
 
 
 def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
@@ -94,9 +94,10 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
     if problem.reason in TUNNEL_GONE and assessment.was_completed:
         return Plan(_scale_down(assessment), completed=True)
     if problem.stops_workers:
-        return Plan(_scale_down(assessment), problem=problem)
+        return Plan(_scale_down(assessment), problem=problem, completed=assessment.was_completed)
     if not may_consume(world, assessment):
-        return Plan(problem=problem)
+        # what was delivered stays delivered, whatever cannot be read now
+        return Plan(problem=problem, completed=assessment.was_completed)
     return consume(world, assessment, settings, problem)
 
 

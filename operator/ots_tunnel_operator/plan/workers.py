@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
@@ -35,7 +32,7 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     completed = assessment.is_completed
     replicas = 0 if completed else world.resource.spec.replicas
     actions, invalid = _worker_objects(world, replicas, settings)
-    wait = None if completed or problem else _wait_for_workers(world.deployment, replicas)
+    wait = None if completed or problem else _wait_for_workers(world, replicas)
     return Plan(actions, wait, problem or invalid, completed=completed, replicas=replicas)
 
 
@@ -50,19 +47,29 @@ def _worker_objects(world: World, replicas: int, settings: Settings) -> tuple[tu
     return (ApplyObject(document), ApplyObject(workers)), None
 
 
-def _wait_for_workers(found: Mapping[str, Any] | None, replicas: int) -> Wait | None:
+def _wait_for_workers(world: World, replicas: int) -> Wait | None:
     """What the Deployment has not reached yet; None once it runs as wanted."""
+    found = world.deployment
     if found is None:
         return Wait(Reason.STARTING_WORKERS, f"{replicas} workers are being started")
     status, spec = found.get("status") or {}, found.get("spec") or {}
     ready, updated = int(status.get("readyReplicas") or 0), int(status.get("updatedReplicas") or 0)
     exists = int(status.get("replicas") or 0)
     observed = int(status.get("observedGeneration") or 0) >= int(found["metadata"].get("generation") or 0)
-    is_scaling = exists > max(replicas, updated) or (exists < replicas and observed)
-    if int(spec.get("replicas", 1)) != replicas or is_scaling:
+    if int(spec.get("replicas", 1)) != replicas:
         return Wait(Reason.SCALING, f"from {exists} to {replicas} workers")
+    # a rollout has more pods than wanted for a while: that is no scaling
     if not observed or updated < exists:
-        return Wait(Reason.ROLLING_WORKERS, f"{updated} of {exists} workers run the current configuration")
+        return Wait(Reason.ROLLING_WORKERS, f"rolling out {updated} of {replicas}{_why_new_pod_waits(world)}")
+    if exists != replicas:
+        return Wait(Reason.SCALING, f"from {exists} to {replicas} workers")
     if ready < replicas:
-        return Wait(Reason.STARTING_WORKERS, f"{ready} of {replicas} workers are ready")
+        return Wait(Reason.STARTING_WORKERS, f"{ready} of {replicas} workers are ready{_why_new_pod_waits(world)}")
     return None
+
+
+def _why_new_pod_waits(world: World) -> str:
+    """Why the youngest pod that is not ready does not run, with a leading semicolon; empty where nothing is known."""
+    waiting = [pod for pod in world.pods if pod.is_alive and not pod.ready and not pod.deleting and pod.message]
+    youngest = max(waiting, key=lambda pod: (pod.created, pod.name), default=None)
+    return "" if youngest is None else f"; new pod: {youngest.message}"

@@ -9,12 +9,13 @@ Eleven conditions, each from world, assessment and plan alone. The first case of
     Progressing        True while the plan waits
     Degraded           True with the plan's problem, else with a degradation (`find_degradation`)
     Stalled            True with a problem that needs a human (`STALLED`)
-    CredentialsValid   False with a problem that names it; True after an answer of source and sink; else Unknown
+    CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
+                       two); True after an answer of source and sink; else Unknown
     SinkReady          False with a problem that names it; True once ensured; False while creating; else Unknown
     TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
-    Rebalancing        True while a channel is closing or has no worker
+    Rebalancing        True while a channel is closing or has no worker, and a worker is ready to take it
     Suspended          True once suspended and every worker and the snapshot's application have ended
     Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time
 
@@ -37,9 +38,9 @@ from ots_tunnel.model import ChannelStatus, Credentials, Stage
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
-from ots_tunnel_operator.assess.observed import find_unobserved
+from ots_tunnel_operator.assess.observed import is_unobserved
 from ots_tunnel_operator.plan.actions import Plan
-from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unread, World
 
@@ -52,9 +53,9 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
         "Progressing": _progressing(plan),
         "Degraded": degraded,
         "Stalled": _stalled(plan),
-        "CredentialsValid": _credentials(world, plan),
-        "SinkReady": _sink(world, plan),
-        "TunnelReady": _tunnel(world, plan),
+        "CredentialsValid": _credentials(world, assessment, plan),
+        "SinkReady": _sink(world, assessment, plan),
+        "TunnelReady": _tunnel(world, assessment, plan),
         "WorkersAvailable": _workers(world, plan),
         "Rebalancing": _rebalancing(world, plan),
         "Suspended": _suspended(world, assessment),
@@ -62,17 +63,27 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
     }
 
 
-def _named(world: World, plan: Plan, kind: str) -> ConditionValue | None:
-    """The value of a condition that the plan's problem names; Unknown where the problem is that nobody could look."""
-    if plan.problem is None or (kind != "Ready" and kind not in plan.problem.conditions):
-        return None
-    status = None if plan.problem == find_unobserved(world) else False
-    return ConditionValue(status, plan.problem.reason, plan.problem.message)
+def _named(kind: str, world: World, assessment: Assessment, plan: Plan) -> ConditionValue | None:
+    """The value of a condition by the first problem that names it: the plan's, the world's, or what could not be read.
+
+    Unknown where the problem is that nobody could look.
+    """
+    observed = world.source_credentials, world.sink_credentials, world.source, world.destination, world.tunnel
+    failures = [item.problem for item in observed if isinstance(item, Failure)]
+    for problem in (plan.problem, assessment.problem, *failures):
+        if problem is not None and kind in problem.conditions:
+            return _problem_value(world, problem)
+    return None
+
+
+def _problem_value(world: World, problem: Problem) -> ConditionValue:
+    status = None if is_unobserved(world, problem) else False
+    return ConditionValue(status, problem.reason, problem.message)
 
 
 def _ready(world: World, assessment: Assessment, plan: Plan, degraded: ConditionValue) -> ConditionValue:
-    if (named := _named(world, plan, "Ready")) is not None:
-        return named
+    if plan.problem is not None:
+        return _problem_value(world, plan.problem)
     if world.resource.spec.suspend:
         still = draining(world, assessment.snapshot)
         reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
@@ -95,7 +106,8 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
     if degraded.status:
         return ConditionValue(False, degraded.reason, degraded.message)
     if count_channels(world.tunnel.description).unowned:
-        return ConditionValue(False, Reason.CHANNELS_MOVING, "not every channel has a worker")
+        reason = Reason.CHANNELS_MOVING if _takers(world) else Reason.CHANNELS_UNOWNED
+        return ConditionValue(False, reason, "not every channel has a worker")
     if lag is None or lag.seconds is None:
         return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
     return ConditionValue(True, Reason.CONSUMING, "every channel has a worker")
@@ -120,8 +132,8 @@ def _degraded(assessment: Assessment, plan: Plan) -> ConditionValue:
     return ConditionValue(False, Reason.AS_EXPECTED)
 
 
-def _credentials(world: World, plan: Plan) -> ConditionValue:
-    if (named := _named(world, plan, "CredentialsValid")) is not None:
+def _credentials(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
+    if (named := _named("CredentialsValid", world, assessment, plan)) is not None:
         return named
     answered = isinstance(world.tunnel, Tunnel) or isinstance(world.source, Table)
     sink_answered = isinstance(world.sink_credentials, Credentials) and isinstance(world.destination, Table | Missing)
@@ -133,8 +145,8 @@ def _credentials(world: World, plan: Plan) -> ConditionValue:
     return ConditionValue(None, Reason.UNKNOWN, f"{where} has answered no call yet")
 
 
-def _sink(world: World, plan: Plan) -> ConditionValue:
-    if (named := _named(world, plan, "SinkReady")) is not None:
+def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
+    if (named := _named("SinkReady", world, assessment, plan)) is not None:
         return named
     if world.resource.spec.sink.tablestore is None:
         return ConditionValue(True, Reason.SINK_AVAILABLE)
@@ -145,10 +157,10 @@ def _sink(world: World, plan: Plan) -> ConditionValue:
     return ConditionValue(None, Reason.UNKNOWN, "the destination was not read")
 
 
-def _tunnel(world: World, plan: Plan) -> ConditionValue:
+def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if world.resource.spec.wire_type is None:
         return ConditionValue(True, Reason.TUNNEL_AVAILABLE, "no tunnel is needed")
-    if (named := _named(world, plan, "TunnelReady")) is not None:
+    if (named := _named("TunnelReady", world, assessment, plan)) is not None:
         return named
     if isinstance(world.tunnel, Tunnel) and world.resource.recorded_tunnel.get("id"):
         if is_initialised(world.tunnel.description):
@@ -182,9 +194,19 @@ def _rebalancing(world: World, plan: Plan) -> ConditionValue:
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return ConditionValue(None, Reason.UNKNOWN)
     counts = count_channels(world.tunnel.description)
-    if plan.replicas and (counts.closing or counts.unowned):
+    if not plan.replicas or not (counts.closing or counts.unowned):
+        return ConditionValue(False, Reason.SETTLED)
+    takers = _takers(world)
+    if not takers:
+        return ConditionValue(False, Reason.CHANNELS_UNOWNED, "channels wait for a worker, and none is ready")
+    if takers > 1:
         return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are moving to another worker")
-    return ConditionValue(False, Reason.SETTLED)
+    return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are being given to the only worker that is ready")
+
+
+def _takers(world: World) -> int:
+    """Number of workers that can take a channel."""
+    return sum(pod.ready and not pod.deleting for pod in world.pods)
 
 
 def _suspended(world: World, assessment: Assessment) -> ConditionValue:

@@ -66,10 +66,15 @@ class Notice:
     message: str
 
 
+#: The event at the end of a rollout.
+ROLLED_OUT = Notice("Normal", "RolloutComplete", "every worker runs the current configuration")
+
+
 def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str, Any]]) -> tuple[Notice, ...]:
     """The events about changes between two lists of conditions.
 
-    One per reason: a problem appears in several conditions and is one event.
+    One per reason: a problem appears in several conditions and is one event. A rollout has an event at its begin and
+    one at its end.
     """
     before = {condition.get("type"): (condition.get("status"), condition.get("reason")) for condition in previous}
     found: dict[str, Notice] = {}
@@ -86,4 +91,31 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
             found[reason] = Notice("Warning", reason, condition["message"])
         elif kind in ("Ready", "Completed", "Suspended") and status == "True":
             found.setdefault(reason, Notice("Normal", reason, condition["message"] or f"{kind} is now {status}"))
+        elif kind == "Progressing" and reason == Reason.ROLLING_WORKERS:
+            found.setdefault(reason, Notice("Normal", reason, condition["message"]))
+        elif kind == "Progressing" and status == "False" and before.get(kind) == ("True", Reason.ROLLING_WORKERS):
+            found.setdefault(ROLLED_OUT.reason, ROLLED_OUT)
     return tuple(found.values())
+
+
+def record_notices(change: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[Notice, ...]:
+    """The events about a change that was recorded into the status: a tunnel or destination created or adopted.
+
+    Args:
+        change: as recorded, see `plan.actions.RecordStatus`.
+        before: the status before it.
+    """
+    found = []
+    destination, tunnel = change.get("destination") or {}, change.get("tunnel") or {}
+    if destination.get("ensuredTime") and not (before.get("destination") or {}).get("ensuredTime"):
+        place = f"table {destination.get('table')!r} in instance {destination.get('instance')!r}"
+        found.append(_made("Destination", place, is_ours=bool(destination.get("createdByOperator"))))
+    if tunnel.get("id") and not (before.get("tunnel") or {}).get("id"):
+        found.append(_made("Tunnel", f"tunnel {tunnel['id']}", is_ours=bool(tunnel.get("createdByOperator"))))
+    return tuple(found)
+
+
+def _made(what: str, place: str, *, is_ours: bool) -> Notice:
+    if is_ours:
+        return Notice("Normal", f"{what}Created", f"{place} was created for this object")
+    return Notice("Normal", f"{what}Adopted", f"{place} existed before and is used")

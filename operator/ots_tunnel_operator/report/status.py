@@ -25,7 +25,7 @@ from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import build
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Pod, Table, Tunnel, World
+from ots_tunnel_operator.world import Missing, Pod, Table, Tunnel, World
 
 Status = dict[str, Any]
 
@@ -89,6 +89,9 @@ def _tunnel(world: World) -> Status | None:
     recorded = dict(world.resource.recorded_tunnel)
     if isinstance(world.tunnel, Tunnel) and recorded.get("id") == world.tunnel.description.tunnel.tunnel_id:
         recorded |= tunnel_record(world.tunnel.description.tunnel, recorded)
+    elif isinstance(world.tunnel, Tunnel | Missing) or isinstance(world.source, Missing):
+        # the recorded tunnel is gone: it has no stage any more
+        recorded.pop("stage", None)
     if isinstance(world.source, Table) and world.source.stream_retention_seconds and recorded:
         recorded["streamRetentionSeconds"] = world.source.stream_retention_seconds
     return recorded or None

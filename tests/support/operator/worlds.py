@@ -131,7 +131,7 @@ def pod(name: str = "pod-1", *channels: WorkerChannel, ready: bool = True, **cha
     return replace(found, **changes)
 
 
-def deployment(replicas: int = 1, **status: Any) -> dict[tuple[str, str], Any]:
+def deployment(replicas: int = 1, /, **status: Any) -> dict[tuple[str, str], Any]:
     found = {"replicas": replicas, "readyReplicas": replicas, "updatedReplicas": replicas, "observedGeneration": 1}
     body = {
         "metadata": {"name": "flights-copy", "generation": 1},

@@ -130,9 +130,7 @@ def _reported(of: World, draw: st.DrawFn, **changes: Any) -> World:
 
 
 def _deployed(of: World, **status: int) -> World:
-    found = deployment(of.resource.spec.replicas)
-    found["Deployment", "flights-copy"]["status"] |= status
-    return replace(of, children=found)
+    return replace(of, children=deployment(of.resource.spec.replicas, **status))
 
 
 def _without_report(of: World, draw: st.DrawFn) -> World:

@@ -47,7 +47,13 @@ def test_a_world_that_runs_has_no_problem() -> None:
 
 CASES: list[tuple[str, Any, Reason, str]] = [
     ("elder", world(elder=ELDER), Reason.TUNNEL_IN_USE, "shop/elder"),
-    ("source table", world(source=Missing()), Reason.TABLE_NOT_FOUND, "spec.source.table 'flights'"),
+    ("source table", world(resource(), source=Missing()), Reason.TABLE_NOT_FOUND, "spec.source.table 'flights'"),
+    (
+        "source table deleted",
+        world(source=Missing(), tunnel=Unread()),
+        Reason.TUNNEL_NOT_FOUND,
+        "neither does table 'flights'",
+    ),
     ("vanished", world(tunnel=Missing()), Reason.TUNNEL_NOT_FOUND, "never created again silently"),
     (
         "use existing",
@@ -152,6 +158,54 @@ def test_a_record_of_another_destination_is_not_believed(other: dict[str, Any], 
     assert problem.reason is Reason.DESTINATION_CHANGED
     assert "set the field back" in problem.message
     assert problem.stops_workers
+
+
+def verdict(reason: str) -> dict[str, Any]:
+    """The status of an object with a lasting verdict."""
+    return recorded(conditions=[{"type": "Stalled", "status": "True", "reason": reason, "message": "as found"}])
+
+
+BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+UNSEEN: list[dict[str, Any]] = [
+    {"tunnel": Unread(), "source": BUSY},
+    {"tunnel": Unread(), "source": Unread(), "source_credentials": BUSY},
+    {"tunnel": BUSY},
+]
+
+
+@pytest.mark.parametrize("unseen", UNSEEN)
+@pytest.mark.parametrize(
+    "reason", ["TunnelNotFound", "TunnelReplaced", "TunnelExpired", "DestinationBehindTunnel"], ids=str
+)
+def test_a_verdict_lasts_while_nobody_answers(reason: str, unseen: dict[str, Any]) -> None:
+    problem = problem_of(world(resource(verdict(reason)), **unseen))
+
+    assert (problem.reason, problem.message) == (reason, "as found")
+    assert problem.stops_workers
+
+
+def test_a_verdict_ends_when_the_tunnel_is_seen() -> None:
+    assert assessed(world(resource(verdict("TunnelExpired")))).problem is None
+
+
+def test_a_verdict_on_the_destination_lasts_until_it_is_seen() -> None:
+    unseen = world(resource(verdict("DestinationBehindTunnel")), tunnel=MOVED, destination=BUSY)
+
+    assert problem_of(unseen).reason is Reason.DESTINATION_BEHIND_TUNNEL
+
+
+@pytest.mark.parametrize("reason", ["SpecMismatch", "TunnelNotFound"])
+def test_a_verdict_before_a_tunnel_was_used_does_not_last(reason: str) -> None:
+    found = world(resource(verdict(reason) | {"tunnel": {}}), tunnel=Unread(), source=BUSY)
+
+    assert problem_of(found).reason is Reason.SERVICE_UNAVAILABLE
+
+
+def test_a_deleted_source_table_hides_behind_no_other_problem() -> None:
+    secret = Failure(Problem(Reason.SECRET_NOT_FOUND, "no", ("CredentialsValid", "SinkReady")))
+    found = world(source=Missing(), tunnel=Unread(), sink_credentials=secret, destination=Unread())
+
+    assert problem_of(found).reason is Reason.TUNNEL_NOT_FOUND
 
 
 def test_a_table_that_became_another_sink_is_not_forgotten() -> None:

@@ -156,6 +156,67 @@ def test_waits_while_workers_change(children: Any, reason: Reason) -> None:
     assert wait.reason is reason
 
 
+STUCK = pod("new", ready=False, message="ImagePullBackOff: no such image", created=NOW)
+OLD = pod("old", ready=False, message="Error with exit code 4: SinkRejected", created=NOW - 1000)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        # a rollout has a pod more than wanted
+        ({"replicas": 4, "updatedReplicas": 1}, "rolling out 1 of 3; new pod: ImagePullBackOff: no such image"),
+        ({"replicas": 2, "updatedReplicas": 1}, "rolling out 1 of 3; new pod: ImagePullBackOff: no such image"),
+        ({"replicas": 4, "updatedReplicas": 3}, "rolling out 3 of 3; new pod: ImagePullBackOff: no such image"),
+        ({"replicas": 4, "updatedReplicas": 4}, "from 4 to 3 workers"),
+        ({"readyReplicas": 2}, "2 of 3 workers are ready; new pod: ImagePullBackOff: no such image"),
+    ],
+)
+def test_a_rollout_is_told_as_one(status: dict[str, int], message: str) -> None:
+    pods = (OLD, STUCK, pod("pod-3", created=NOW - 5))
+    found = world(resource(recorded(), replicas=3), pods=pods, children=deployment(3, **status))
+
+    wait = planned(found).wait
+
+    assert wait is not None
+    assert wait.message == message
+
+
+GONE: list[dict[str, Any]] = [
+    {"tunnel": Missing()},
+    {"tunnel": Unread(), "source": Missing()},
+    {"tunnel": Tunnel(description(channel("c1"), tunnel_id="another"))},
+]
+
+
+@pytest.mark.parametrize("gone", GONE)
+@pytest.mark.parametrize("deployed", [0, 1])
+def test_nothing_scales_up_behind_a_tunnel_that_is_gone(gone: dict[str, Any], deployed: int) -> None:
+    found = world(children=deployment(deployed), **gone)
+
+    assert steps(found) == ["ScaleDown"] * deployed
+
+
+@pytest.mark.parametrize("gone", GONE)
+def test_what_was_delivered_stays_delivered(gone: dict[str, Any]) -> None:
+    window = {"startFrom": "Latest", "endTime": timestamp(NOW - 60)}
+    completed = recorded(conditions=[{"type": "Completed", "status": "True"}])
+    of = resource(completed, source__tunnel__stream=window)
+
+    found = planned(world(of, children=deployment(0), pods=(), **gone))
+
+    assert (found.completed, found.problem, found.actions) == (True, None, ())
+
+
+@pytest.mark.parametrize(("of", "observed"), [(SPARK | {"source__tunnel__type": "BaseData"}, {"source": BUSY})])
+def test_completion_outlives_a_problem(of: dict[str, Any], observed: dict[str, Any]) -> None:
+    completed = recorded(conditions=[{"type": "Completed", "status": "True"}], tunnel={})
+
+    found = planned(world(resource(completed, **of), tunnel=Unread(), children={}, pods=(), **observed))
+
+    assert found.problem is not None
+    assert found.completed
+
+
 def test_base_data_is_completed_when_every_channel_is_terminated() -> None:
     of = resource(recorded(), source__tunnel__type="BaseData")
     ended = [base("b1", ChannelStatus.TERMINATED), base("b2", ChannelStatus.TERMINATED)]

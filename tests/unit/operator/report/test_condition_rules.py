@@ -30,8 +30,10 @@ from tests.support.operator.worlds import (
 )
 
 RUNNING = Plan(replicas=1)
-STDOUT = resource(recorded(), sink={"stdout": {}})
+STDOUT = resource(recorded(destination={}), sink={"stdout": {}})
+NO_KEYS = Failure(Problem(Reason.SECRET_NOT_FOUND, "no", ("CredentialsValid", "SinkReady")))
 COPYING = Tunnel(description(base("b1"), stage=Stage.BASE))
+EXPIRED = Tunnel(description(channel("c1"), expired=True))
 PREPARING = Tunnel(description(stage=Stage.INIT))
 UNOWNED = Tunnel(description(channel("c1", client="", consumed=NOW - 5)))
 CLOSING = Tunnel(description(channel("c1", ChannelStatus.CLOSING, consumed=NOW - 5)))
@@ -120,7 +122,12 @@ def test_credentials(found: World, plan: Plan, expected: Any) -> None:
         (world(), problem("SinkReady"), (False, Reason.TABLE_NOT_FOUND)),
         (world(STDOUT), RUNNING, (True, Reason.SINK_AVAILABLE)),
         (world(), RUNNING, (True, Reason.SINK_AVAILABLE)),
-        (world(destination=Missing()), waiting(Reason.CREATING_DESTINATION), (False, Reason.CREATING_DESTINATION)),
+        (world(sink_credentials=NO_KEYS, destination=Unread()), RUNNING, (False, Reason.SECRET_NOT_FOUND)),
+        (
+            world(resource(), tunnel=Missing(), destination=Missing()),
+            waiting(Reason.CREATING_DESTINATION),
+            (False, Reason.CREATING_DESTINATION),
+        ),
         (world(destination=Unread()), RUNNING, (None, Reason.UNKNOWN)),
     ],
 )
@@ -134,10 +141,13 @@ def test_sink(found: World, plan: Plan, expected: Any) -> None:
         (world(), problem("TunnelReady"), (False, Reason.TABLE_NOT_FOUND)),
         (world(), RUNNING, (True, Reason.TUNNEL_AVAILABLE)),
         (world(tunnel=PREPARING), RUNNING, (False, Reason.TUNNEL_INITIALISING)),
-        (world(tunnel=Missing()), waiting(Reason.CREATING_TUNNEL), (False, Reason.CREATING_TUNNEL)),
+        (world(resource(), tunnel=Missing()), waiting(Reason.CREATING_TUNNEL), (False, Reason.CREATING_TUNNEL)),
         (world(tunnel=Unread()), RUNNING, (None, Reason.UNKNOWN)),
-        (world(tunnel=FAILURE), RUNNING, (None, Reason.UNKNOWN)),
-        (world(tunnel=Missing()), RUNNING, (False, Reason.CREATING_TUNNEL)),
+        (world(tunnel=FAILURE), RUNNING, (None, Reason.SERVICE_UNAVAILABLE)),
+        (world(resource(), tunnel=Missing()), RUNNING, (False, Reason.CREATING_TUNNEL)),
+        # a completed object whose tunnel is gone: the plan has no problem, and the record no tunnel
+        (world(tunnel=Missing()), Plan(completed=True), (False, Reason.TUNNEL_NOT_FOUND)),
+        (world(tunnel=EXPIRED), Plan(completed=True), (False, Reason.TUNNEL_EXPIRED)),
     ],
 )
 def test_tunnel(found: World, plan: Plan, expected: Any) -> None:
@@ -176,6 +186,24 @@ def test_missing_workers_are_explained_by_a_pods_message() -> None:
 )
 def test_rebalancing(tunnel: Any, expected: Any) -> None:
     assert decided("Rebalancing", world(tunnel=tunnel)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pods", "status", "says"),
+    [
+        ((FAILING,), False, "none is ready"),
+        ((replace(pod("pod-1"), deleting=True),), False, "none is ready"),
+        ((pod("pod-1"),), True, "the only worker"),
+        ((pod("pod-1"), pod("pod-2")), True, "another worker"),
+    ],
+)
+def test_a_channel_moves_to_another_worker_only_if_there_is_one(pods: tuple[Pod, ...], status: bool, says: str) -> None:
+    found = world(tunnel=UNOWNED, pods=pods)
+    value = decide_conditions(found, assessed(found), RUNNING)["Rebalancing"]
+
+    assert value.status is status
+    assert says in value.message
+    assert (decided("Ready", found)[1] is Reason.CHANNELS_UNOWNED) is (pods != (FAILING,) and not status)
 
 
 @pytest.mark.parametrize(

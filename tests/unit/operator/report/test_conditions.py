@@ -6,7 +6,7 @@ import pytest
 
 from ots_tunnel_operator.api.status import Condition
 from ots_tunnel_operator.reasons import STALLED, STOPS_WORKERS, Reason
-from ots_tunnel_operator.report.conditions import TYPES, ConditionValue, Notice, build, notices
+from ots_tunnel_operator.report.conditions import TYPES, ConditionValue, Notice, build, notices, record_notices
 from tests.support.operator.worlds import NOW
 
 READY = {"Ready": ConditionValue(True, Reason.CONSUMING)}
@@ -42,6 +42,31 @@ def test_an_event_is_posted_for_changes_only_and_once_per_reason() -> None:
     assert notices(before, after) == (Notice("Warning", "LagHigh", "late"),)
     assert notices(after, after) == ()
     assert notices(after, before) == (Notice("Normal", "Consuming", "Ready is now True"),)
+
+
+def test_a_rollout_has_an_event_at_its_begin_and_one_at_its_end() -> None:
+    def progressing(status: bool, reason: Reason, message: str = "") -> list[dict[str, object]]:
+        return build({"Progressing": ConditionValue(status, reason, message)}, (), generation=1, now=NOW)
+
+    still = progressing(False, Reason.AS_EXPECTED)
+    rolling = progressing(True, Reason.ROLLING_WORKERS, "rolling out 1 of 3")
+    starting = progressing(True, Reason.STARTING_WORKERS)
+
+    assert notices(still, rolling) == (Notice("Normal", "RollingWorkers", "rolling out 1 of 3"),)
+    assert notices(rolling, progressing(True, Reason.ROLLING_WORKERS, "rolling out 2 of 3")) == ()
+    assert [notice.reason for notice in notices(rolling, still)] == ["RolloutComplete"]
+    assert notices(rolling, starting) == notices(starting, still) == ()
+
+
+@pytest.mark.parametrize(("ours", "verb"), [(True, "Created"), (False, "Adopted")])
+def test_what_is_recorded_for_the_first_time_has_an_event(ours: bool, verb: str) -> None:
+    made = {"createdByOperator": ours}
+    destination = made | {"ensuredTime": "t", "instance": "demo", "table": "flights_copy"}
+    change = {"destination": destination, "tunnel": made | {"id": "t-1"}}
+
+    assert [notice.reason for notice in record_notices(change, {})] == [f"Destination{verb}", f"Tunnel{verb}"]
+    assert record_notices(change, change) == ()
+    assert record_notices({"destination": {"createIntentTime": "t"}}, {}) == ()
 
 
 def test_progress_is_no_warning() -> None:
