@@ -391,19 +391,20 @@ async def test_a_call_without_time_left_is_a_read_timeout(server: RawServer) -> 
     transport.close()
 
 
-async def test_a_call_that_is_interrupted_gives_its_connection_up(server: RawServer) -> None:
-    transport = SyncTransport(server.endpoint)
+async def test_a_call_that_is_interrupted_gives_its_connection_up(server: RawServer, send: Send) -> None:
+    asked: list[None] = []
 
-    def interrupted() -> None:
-        transport.send(request(), timeout=5)
-        with pytest.raises(UnicodeEncodeError):
-            transport.send(HttpRequest("/Path", {"x-ots-date": "\u2603"}, b""), timeout=5)
-        transport.send(request(), timeout=5)
+    def refuse_the_rest() -> None:
+        asked.append(None)
+        if len(asked) == 2:
+            raise OwnershipLost("the fence closed while the body was on its way")
 
-    await asyncio.to_thread(interrupted)
+    await send(request(), timeout=5)
+    with pytest.raises(OwnershipLost, match="on its way"):
+        await send(request(b"x" * 1_000_000), timeout=5, before_send=refuse_the_rest)
+    await send(request(b"after"), timeout=5)
 
     assert (server.requests, server.connections) == (2, 2)
-    transport.close()
 
 
 async def test_an_old_connection_is_replaced(server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:

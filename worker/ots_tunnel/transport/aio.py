@@ -13,12 +13,14 @@ One call, in this order, all within its timeout:
 2. Take the idle connection that was used last, if it is usable and was used in the last 15 s (`KEEP_ALIVE`); otherwise
    open one. The most recently used connection comes first, so that surplus ones grow old and are closed.
 3. Call `before_send`. If it raises, nothing was sent, and its error leaves unchanged.
-4. Write the request and await the answer.
+4. Write the request and await the answer. Before the rest of a large body `before_send` is called again; if it raises
+   then, the connection is reset, the request was not executed, and the error leaves unchanged.
 5. Return the connection to the idle ones if it can carry another request, and close idle ones older than 15 s.
 
 Errors. Before step 4 every failure is a `ConnectError`: the request was not executed. From step 4 on a timeout is a
 `ReadTimeout` and any other failure a `ConnectionLost`: the request may have been executed. Nothing is repeated here;
-`client.retry` decides. A timeout or a cancellation aborts the connection, so unsent bytes never leave later.
+`client.retry` decides. A timeout or a cancellation resets the connection, so unsent bytes never leave later, neither
+those of this process nor those that the kernel holds (`sending_limit`).
 
 Example: a read is cancelled while its answer arrives. Step 4 ends with CancelledError, step 5 finds a connection that
 is not usable and aborts it, and the next call opens a new one.
@@ -32,12 +34,13 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, ReadTimeout
+from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.wire import encode_head
+from ots_tunnel.transport.attempt import Attempt, translate
+from ots_tunnel.transport.connecting import CONNECT_DEADLINE, lookup_threads, open_socket
 from ots_tunnel.transport.connection import Connection
 
 #: Seconds, own choice: less than the idle timeout of common servers, so that no call uses a connection that is closing.
@@ -64,6 +67,7 @@ class AioTransport:
         self._idle: deque[Connection] = deque()
         self._busy: set[Connection] = set()
         self._trust: ssl.SSLContext | None = None
+        self._lookups = lookup_threads(self._host)
         self._closed = False
 
     def __repr__(self) -> str:
@@ -85,13 +89,14 @@ class AioTransport:
             ConnectionLost: the connection broke.
             CodecError: a header has a line break.
         """
-        head, attempt = encode_head(self._authority, request), _Attempt(before_send)
+        head, attempt = encode_head(self._authority, request), Attempt(before_send)
+        deadline = asyncio.get_running_loop().time() + timeout
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout_at(deadline):
                 if self._slots is None:
-                    return await self._exchange(head, request.body, attempt)
+                    return await self._exchange(head, request.body, attempt, deadline)
                 async with self._slots:
-                    return await self._exchange(head, request.body, attempt)
+                    return await self._exchange(head, request.body, attempt, deadline)
         except (TimeoutError, OSError, CodecError) as error:
             if error is attempt.refusal:
                 raise
@@ -105,12 +110,18 @@ class AioTransport:
         self._idle.clear()
         await asyncio.sleep(0)  # the loop closes the sockets in its next round
 
-    async def _exchange(self, head: bytes, body: bytes, attempt: _Attempt) -> HttpResponse:
-        connection = self._kept() or await self._connect()
+    async def _exchange(self, head: bytes, body: bytes, attempt: Attempt, deadline: float) -> HttpResponse:
+        loop, connection = asyncio.get_running_loop(), self._kept() or await self._connect()
+
+        def ask() -> None:
+            attempt.ask()
+            if attempt.before_send is not None:
+                connection.limit_sending(deadline - loop.time())
+
         self._busy.add(connection)
         try:
-            attempt.begin()
-            return await connection.exchange(head, body)
+            ask()
+            return await connection.exchange(head, body, ask if attempt.before_send is not None else None)
         finally:
             self._busy.discard(connection)
             self._give_back(connection)
@@ -129,11 +140,25 @@ class AioTransport:
             raise ConnectionAbortedError("closed on this side")
         if self._secure and self._trust is None:
             self._trust = ssl.create_default_context()
-        # One address after the other: asyncio loses sockets when a parallel attempt is cancelled.
-        _, connection = await asyncio.get_running_loop().create_connection(
-            Connection, self._host, self._port, ssl=self._trust
-        )
+        async with asyncio.timeout(CONNECT_DEADLINE):
+            sock = await open_socket(self._host, self._port, self._lookups)
+            try:
+                lower, connection = await asyncio.get_running_loop().create_connection(Connection, sock=sock)
+            except BaseException:
+                sock.close()
+                raise
+            if self._trust is not None:
+                await self._secure_connection(lower, connection, self._trust)
         return connection
+
+    async def _secure_connection(self, lower: asyncio.Transport, connection: Connection, trust: ssl.SSLContext) -> None:
+        try:
+            above = await asyncio.get_running_loop().start_tls(lower, connection, trust, server_hostname=self._host)
+            assert above is not None, "lost during the handshake"
+            connection.secured_by(above)
+        except BaseException:
+            lower.abort()
+            raise
 
     def _give_back(self, connection: Connection) -> None:
         if self._closed or not connection.is_usable:
@@ -142,34 +167,3 @@ class AioTransport:
         self._idle.append(connection)
         while self._idle[0].used_at < connection.used_at - KEEP_ALIVE:
             self._idle.popleft().abort()
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """How far a request got."""
-
-    before_send: Callable[[], None] | None
-    #: Whether bytes may have left; if not, the request was certainly not executed.
-    started: bool = False
-    #: What `before_send` raised.
-    refusal: BaseException | None = None
-
-    def begin(self) -> None:
-        """Call `before_send`, right before the bytes leave."""
-        if self.before_send is not None:
-            try:
-                self.before_send()
-            except BaseException as refusal:
-                self.refusal = refusal
-                raise
-        self.started = True
-
-
-def translate(error: BaseException, endpoint: str, *, started: bool) -> ConnectError | ReadTimeout | ConnectionLost:
-    """The package's error for an error of the connection; `started`: whether bytes may have left."""
-    reason = str(error) or type(error).__name__
-    if not started:
-        return ConnectError(f"no connection to {endpoint}: {reason}")
-    if isinstance(error, TimeoutError):
-        return ReadTimeout(f"no complete answer from {endpoint} in time")
-    return ConnectionLost(f"connection to {endpoint} broke: {reason}")

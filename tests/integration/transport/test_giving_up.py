@@ -1,0 +1,252 @@
+"""A write that was given up does not arrive, whichever buffer holds it: the process's, TLS's or the kernel's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.errors import OwnershipLost, ReadTimeout
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.transport.sync import SyncTransport
+from tests.support.waiting import wait_until
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+#: Bytes that the buffers of one side hold; the receiver's are small.
+KERNEL_SIZED = 100_000
+LARGE = 8_000_000
+
+Send = Callable[..., "asyncio.Future[HttpResponse]"]
+
+
+class StalledServer:
+    """Accepts connections and reads none of their bytes until `drain`."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self._listening = socket.socket()
+        self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._listening.bind(("127.0.0.1", 0))
+        self._listening.listen()
+        self._listening.settimeout(10)
+        self.port = self._listening.getsockname()[1]
+        self.endpoint = f"{'https' if tls else 'http'}://localhost:{self.port}"
+        self._accepted: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+                connection.settimeout(10)
+                if self._tls is not None:
+                    connection = self._tls.wrap_socket(connection, server_side=True)
+            except OSError:
+                return
+            self._accepted.append(connection)
+
+    def answer_early(self, answer: bytes) -> None:
+        """Answer on the first connection, and read nothing."""
+        wait_until(lambda: self._accepted, what="a connection")[0].sendall(answer)
+
+    def drain(self, answer: bytes = b"") -> int:
+        """Read the first connection until its body is complete, or until its end; return the body's bytes."""
+        connection = wait_until(lambda: self._accepted, what="a connection")[0]
+        received = bytearray()
+        try:
+            while data := connection.recv(1 << 20):
+                received += data
+                head, end, body = received.partition(b"\r\n\r\n")
+                if end and len(body) == int(head.lower().split(b"content-length:")[1].split()[0]):
+                    if not answer:
+                        return len(body)
+                    connection.sendall(answer)
+                    answer = b""
+        except OSError:
+            pass
+        return len(received.partition(b"\r\n\r\n")[2])
+
+    def close(self) -> None:
+        for each in (self._listening, *self._accepted):
+            each.close()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate for localhost that signs itself, in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    files = ("-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem"))
+    command = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names, *files)
+    subprocess.run(command, check=True, capture_output=True)
+    both = folder / "both.pem"
+    both.write_bytes((folder / "key.pem").read_bytes() + (folder / "certificate.pem").read_bytes())
+    return both
+
+
+@pytest.fixture(params=["plain", "tls"])
+def server(
+    request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[StalledServer]:
+    tls = None
+    if request.param == "tls":
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    stalled = StalledServer(tls)
+    yield stalled
+    stalled.close()
+
+
+@pytest.fixture(params=["aio", "sync"])
+async def send(request: pytest.FixtureRequest, server: StalledServer) -> AsyncIterator[Send]:
+    """`send(body, timeout=..., before_send=...)` of either transport."""
+    if request.param == "aio":
+        aio = AioTransport(server.endpoint)
+        yield lambda body, **options: asyncio.ensure_future(aio.send(HttpRequest("/Write", {}, body), **options))
+        await aio.close()
+        return
+    sync, loop = SyncTransport(server.endpoint), asyncio.get_running_loop()
+    with ThreadPoolExecutor(1) as threads:
+        yield lambda body, **options: loop.run_in_executor(
+            threads, lambda: sync.send(HttpRequest("/Write", {}, body), **options)
+        )
+    sync.close()
+
+
+def allow() -> None:
+    """A fence that is open."""
+
+
+@pytest.mark.parametrize("size", [20_000, KERNEL_SIZED, LARGE])
+async def test_a_write_that_timed_out_does_not_arrive(server: StalledServer, send: Send, size: int) -> None:
+    with pytest.raises(ReadTimeout):
+        await send(bytes(size), timeout=0.5, before_send=allow)
+
+    assert await asyncio.to_thread(server.drain) < size
+
+
+async def test_a_read_that_timed_out_does_not_arrive_either(server: StalledServer, send: Send) -> None:
+    with pytest.raises(ReadTimeout):
+        await send(bytes(KERNEL_SIZED), timeout=0.5)
+
+    assert await asyncio.to_thread(server.drain) < KERNEL_SIZED
+
+
+async def test_a_write_that_was_cancelled_does_not_arrive(server: StalledServer) -> None:
+    transport, sent = AioTransport(server.endpoint), asyncio.Event()
+    call = asyncio.create_task(
+        transport.send(HttpRequest("/Write", {}, bytes(KERNEL_SIZED)), timeout=5, before_send=sent.set)
+    )
+    await sent.wait()
+    await asyncio.sleep(0.1)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    await transport.close()
+
+    assert await asyncio.to_thread(server.drain) < KERNEL_SIZED
+
+
+async def test_the_fence_is_asked_again_before_the_rest_of_a_body(server: StalledServer, send: Send) -> None:
+    open_until = time.monotonic() + 0.3
+
+    def fence() -> None:
+        if time.monotonic() > open_until:
+            raise OwnershipLost("closed meanwhile")
+
+    call = send(bytes(LARGE), timeout=10, before_send=fence)
+    await asyncio.sleep(0.6)
+    arrived = asyncio.create_task(asyncio.to_thread(server.drain))
+
+    with pytest.raises(OwnershipLost, match="closed meanwhile"):
+        await call
+    assert await arrived < LARGE
+
+
+async def test_a_slow_reader_gets_the_whole_body(server: StalledServer, send: Send) -> None:
+    call = send(bytes(LARGE), timeout=20, before_send=allow)
+    await asyncio.sleep(0.2)
+    arrived = asyncio.create_task(asyncio.to_thread(server.drain, OK))
+
+    assert (await call).body == b"ok"
+    arrived.cancel()
+
+
+async def test_an_early_answer_ends_the_rest_of_the_body(server: StalledServer) -> None:
+    transport = AioTransport(server.endpoint)
+    call = asyncio.create_task(transport.send(HttpRequest("/Write", {}, bytes(LARGE)), timeout=10, before_send=allow))
+    await asyncio.to_thread(server.answer_early, OK.replace(b"200 OK", b"413 Too Large"))
+
+    assert (await call).status == 413
+    assert transport.reusable_connections == 0
+    await transport.close()
+
+
+PROGRAM = """
+import asyncio, sys
+from ots_tunnel.protocol.http.message import HttpRequest
+from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.transport.sync import SyncTransport
+
+request = HttpRequest("/Write", {}, bytes(int(sys.argv[3])))
+options = {"timeout": float(sys.argv[4]), "before_send": lambda: print("sending", flush=True)}
+if sys.argv[1] == "sync":
+    SyncTransport(sys.argv[2]).send(request, **options)
+else:
+    asyncio.run(AioTransport(sys.argv[2]).send(request, **options))
+"""
+
+
+@pytest.fixture(params=["aio", "sync"])
+def writer(request: pytest.FixtureRequest, server: StalledServer) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts a process with a write under way that the server does not read."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(timeout: float) -> subprocess.Popen[bytes]:
+        command = (sys.executable, "-c", PROGRAM, request.param, server.endpoint, str(20_000), str(timeout))
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ)
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"sending\n"
+        time.sleep(0.3)  # the bytes go from the process to the kernel
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_a_write_of_a_killed_process_does_not_arrive(
+    server: StalledServer, writer: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    writer(60).kill()
+    time.sleep(0.2)
+
+    assert server.drain() < 20_000
+
+
+def test_a_write_of_a_stopped_process_does_not_arrive_after_its_deadline(
+    server: StalledServer, writer: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    process = writer(1)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+
+    assert server.drain() < 20_000
+    assert process.poll() is None
