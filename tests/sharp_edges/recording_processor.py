@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.model import FINISHED
 from ots_tunnel.processor import ChannelContext, SimpleProcessorFactory
-from ots_tunnel.sinks.python.sink import ProcessorSink
+from ots_tunnel.sinks.python.sink import ManualProcessorSink, ProcessorSink
 from tests.support.channel_scene import page
 
 PAGES = {"t0": page(1, "t1", True), "t1": page(1, FINISHED)}
@@ -46,11 +46,12 @@ class RecordingProcessor:
         self.enter("shutdown")
         self.inside -= 1
 
-    def sink(self) -> ProcessorSink:
+    def sink(self) -> ProcessorSink | ManualProcessorSink:
         factory = SimpleProcessorFactory(self.process, initialize=self.initialize, shutdown=self.shutdown)
         return patient(factory)
 
 
-def patient(factory: SimpleProcessorFactory) -> ProcessorSink:
+def patient(factory: SimpleProcessorFactory) -> ProcessorSink | ManualProcessorSink:
     """A sink that waits longer than any test, and does not end the process."""
-    return ProcessorSink(factory, patience=20, on_hang=lambda channel_id: None)
+    kind = ManualProcessorSink if factory.manual_checkpoints else ProcessorSink
+    return kind(factory, patience=20, on_hang=lambda channel_id: None)
