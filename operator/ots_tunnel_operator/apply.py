@@ -165,7 +165,7 @@ class Applier:
                 if is_current(existing, manifest, accepted if applied == stamp(manifest) else None):
                     return False
         try:
-            stored = await self._kube.apply(manifest)
+            stored = await self._kube.apply(_for_this_one(manifest, existing))
         except KubeError as error:
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
@@ -197,7 +197,8 @@ class Applier:
             return False
         if existing["spec"].get("replicas") == 0:
             return False
-        await self._kube.patch(DEPLOYMENT, self._resource.namespace, name, {"spec": {"replicas": 0}})
+        change = {"metadata": {"uid": _uid(existing)}, "spec": {"replicas": 0}}
+        await self._kube.patch(DEPLOYMENT, self._resource.namespace, name, change)
         self._log(LogAction.SCALED_DOWN, kind=DEPLOYMENT.kind, child=name)
         return True
 
@@ -207,14 +208,24 @@ class Applier:
             return False
         self._refuse_foreign(existing, kind, names.labels(self._resource.name, names.ROLE_SNAPSHOT))
         # the uid: an object that takes the name after the check is spared
-        uid = str(existing["metadata"].get("uid") or "")
-        await self._kube.delete(kind, self._resource.namespace, name, uid=uid)
+        await self._kube.delete(kind, self._resource.namespace, name, uid=_uid(existing))
         self._log(LogAction.DELETED_OBJECT, kind=kind.kind, child=name)
         return True
 
     def _log(self, action: LogAction, **values: str) -> None:
         place = {"namespace": self._resource.namespace, "object": self._resource.name}
         logger.info(action.description, extra={"action": action, **place, **values})
+
+
+def _for_this_one(manifest: Manifest, existing: Manifest | None) -> Manifest:
+    """The manifest with the uid of the object that was checked: one that takes the name since is spared."""
+    if existing is None or not _uid(existing):
+        return manifest
+    return manifest | {"metadata": manifest["metadata"] | {"uid": _uid(existing)}}
+
+
+def _uid(existing: Manifest) -> str:
+    return str(existing["metadata"].get("uid") or "")
 
 
 def _spark_missing(namespace: str) -> Problem:

@@ -1,8 +1,11 @@
 """Deletion of an object, up to its release (docs/architecture.md 3.6).
 
 Retain keeps the tunnel. Delete removes the tunnel if this operator created it: first the consumers, so that no client
-is left on it, then the tunnel. After Settings.delete_seconds (600 s) the object is released with a Warning event and
-the tunnel stays. Children are removed by garbage collection.
+is left on it, then the tunnel, then the record of a snapshot. Children with an owner are removed by garbage collection.
+
+A deletion always ends. Whatever is in the way (credentials, endpoint, Secret, rights, a spec that this release cannot
+read, an unexpected error) is told by an event at once. After Settings.delete_seconds (600 s), or at once with the
+annotation of names.ANNOTATION_FORCE_DELETE, the object is released with another event, and the tunnel stays.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,7 +28,7 @@ from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem, s
 from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
-from ots_tunnel_operator.kube.kinds import DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_owned
@@ -33,6 +38,7 @@ from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Failure, Resource
 
 logger = logging.getLogger(__name__)
@@ -40,6 +46,72 @@ logger = logging.getLogger(__name__)
 
 class NotYet(Exception):
     """Deletion has to wait; the text names the cause."""
+
+
+class Obstacle(NotYet):
+    """Deletion waits for something that may never end by itself; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """A deleted object, as far as it can be told without understanding its spec; times are seconds since 1970."""
+
+    body: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+        return str(self.body["metadata"]["namespace"])
+
+    @property
+    def uid(self) -> str:
+        """Uid of the object."""
+        return str(self.body["metadata"].get("uid") or "")
+
+    @property
+    def deleted(self) -> float | None:
+        """Time of the deletion request."""
+        return parse_time(self.body["metadata"].get("deletionTimestamp"))
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a person asks to release the object at once, whatever stays behind."""
+        annotations = self.body["metadata"].get("annotations") or {}
+        return bool(annotations.get(names.ANNOTATION_FORCE_DELETE) == "true")
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the policy is to delete what the object created."""
+        return bool(_mapping(self.body.get("spec")).get("deletionPolicy") == "Delete")
+
+    @property
+    def deletes_tunnel(self) -> bool:
+        """Whether a tunnel has to be deleted: the policy says so, and this object created one."""
+        recorded = _mapping(_mapping(self.body.get("status")).get("tunnel"))
+        return self.deletes and bool(recorded.get("createdByOperator", bool(recorded.get("createIntentTime"))))
+
+    @property
+    def tunnel(self) -> str:
+        """The tunnel in words; it may be unknown."""
+        source = _mapping(_mapping(self.body.get("spec")).get("source"))
+        return f"tunnel {_mapping(source.get('tunnel')).get('name')!r} of table {source.get('table')!r}"
+
+    def resource(self) -> Resource:
+        """The object with its spec.
+
+        Raises:
+            Obstacle: this release cannot read it.
+        """
+        try:
+            return Resource(TablestoreTunnel.from_body(self.body), self.body.get("status") or {})
+        except ValidationError as error:
+            # nothing is deleted by guessing
+            raise Obstacle(f"the object does not fit this release: {describe(error)}: correct the spec") from error
 
 
 class Deleter:
@@ -55,50 +127,67 @@ class Deleter:
 
     async def finish(self, namespace: str, name: str, cache: LoopCache) -> None:
         """Return when the object may be released; only cancellation is raised."""
-        waiting = ""
+        began, remains = self._clock(), None
+        waiting, logged = NotYet(), ""
         while True:
             async with cache.lock:
-                resource = await self._resource(namespace, name)
-                if resource is None or not _deletes_tunnel(resource):
-                    return
                 try:
-                    await self._delete(resource, cache)
+                    remains = await self._remains(namespace, name)
+                    if remains is None:
+                        return
+                    await self._delete_all(remains, cache)
                     return
                 except NotYet as reason:
-                    waiting = str(reason)
+                    waiting = reason
                 except KubeError as error:
-                    waiting = shortened(str(error))
-                if self._is_late(resource):
-                    await self._leave_behind(resource, waiting, cache)
+                    waiting = Obstacle(f"the API server refuses a call ({shortened(str(error))}): check the rights")
+                except Exception as error:
+                    # whatever goes wrong must not hold the object for longer than the time limit
+                    waiting = Obstacle(f"{type(error).__name__}: {shortened(str(error))}")
+                    logger.exception(
+                        "an unexpected error of a deletion",
+                        extra=_where(LogAction.DELETION_DELAYED, namespace, name, str(waiting)),
+                    )
+                if isinstance(waiting, Obstacle) and str(waiting) != logged:
+                    logged = str(waiting)
+                    where = _where(LogAction.DELETION_DELAYED, namespace, name, logged)
+                    logger.warning("a deleted object has to wait", extra=where)
+                if self._is_late(remains, began):
+                    await self._leave_behind(remains, namespace, name, str(waiting), cache)
                     return
+                await self._tell(remains, waiting, cache)
             await asyncio.sleep(self._settings.wait_seconds)
 
-    async def _resource(self, namespace: str, name: str) -> Resource | None:
-        while True:
-            try:
-                body = await self._kube.get(TUNNEL, namespace, name)
-            except KubeError as error:
-                logger.warning(
-                    "a deleted object cannot be read",
-                    extra=_where(LogAction.DELETION_DELAYED, namespace, name, str(error)),
-                )
-                await asyncio.sleep(self._settings.wait_seconds)
-                continue
-            if body is None:
-                return None
-            try:
-                return Resource(TablestoreTunnel.from_body(body), body.get("status") or {})
-            except ValidationError as error:
-                # CRD and release disagree: nothing is deleted by guessing, and the object is not held without end
-                logger.error(
-                    "a deleted object does not fit the CRD of this release and is released",
-                    extra=_where(LogAction.OBJECT_UNREADABLE, namespace, name, describe(error)),
-                )
-                return None
+    async def _remains(self, namespace: str, name: str) -> Remains | None:
+        body = await self._kube.get(TUNNEL, namespace, name)
+        return None if body is None else Remains(body)
 
-    def _is_late(self, resource: Resource) -> bool:
-        forced = resource.object.metadata.annotations.get(names.ANNOTATION_FORCE_DELETE) == "true"
-        return forced or self._clock() - (resource.deleted or self._clock()) > self._settings.delete_seconds
+    def _is_late(self, remains: Remains | None, began: float) -> bool:
+        if remains is not None and remains.is_forced:
+            return True
+        asked = began if remains is None or remains.deleted is None else remains.deleted
+        return self._clock() - asked > self._settings.delete_seconds
+
+    async def _tell(self, remains: Remains | None, reason: NotYet, cache: LoopCache) -> None:
+        """Post an event about an obstacle: a person has to remove it, or the object waits until its time is over."""
+        if remains is None or not isinstance(reason, Obstacle):
+            return
+        message = f"the deletion waits, at most {self._settings.delete_seconds:.0f} s: {reason}"
+        await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
+
+    async def _delete_all(self, remains: Remains, cache: LoopCache) -> None:
+        if remains.deletes_tunnel:
+            await self._delete(remains.resource(), cache)
+        if remains.deletes:
+            await self._delete_record(remains)
+
+    async def _delete_record(self, remains: Remains) -> None:
+        """Delete the record of a snapshot: created under Retain, it has no owner and would stay."""
+        name = names.snapshot_name(remains.name)
+        found = await self._kube.get(CONFIG_MAP, remains.namespace, name)
+        mine = {names.LABEL_NAME: remains.name, names.LABEL_ROLE: names.ROLE_SNAPSHOT}
+        if found is not None and is_owned(found, remains.uid, mine):
+            await self._kube.delete(CONFIG_MAP, remains.namespace, name, uid=str(found["metadata"].get("uid") or ""))
 
     async def _delete(self, resource: Resource, cache: LoopCache) -> None:
         await self._stop_consumers(resource)
@@ -107,7 +196,7 @@ class Deleter:
         await self._read_keys(resource, cache.source, place)
         credentials = cache.source.credentials
         if credentials is None:
-            raise NotYet(f"{place.path}.credentials.secretRef.name {place.secret!r} has no credentials")
+            raise Obstacle(f"{place.path}.credentials.secretRef.name {place.secret!r} has no credentials")
         instance = await cache.source.connect(source.endpoint, source.instance, credentials)
         try:
             async with asyncio.timeout(self._settings.call_seconds):
@@ -118,21 +207,22 @@ class Deleter:
             return
         except CALL_ERRORS as error:
             cache.source.forget()
-            raise NotYet(service_problem(error, place).message) from error
+            raise Obstacle(service_problem(error, place).message) from error
 
     async def _stop_consumers(self, resource: Resource) -> None:
         name, namespace = names.deployment_name(resource.name), resource.namespace
         deployment = await self._kube.get(DEPLOYMENT, namespace, name)
-        if deployment is not None and is_owned(deployment, resource.uid, {}):
-            if deployment["spec"].get("replicas"):
-                await self._kube.patch(DEPLOYMENT, namespace, name, {"spec": {"replicas": 0}})
-            pods = await self._kube.list(POD, namespace, names.selector_text(resource.name))
-            alive = next((pod for pod in map(worker_pod, pods) if pod.is_alive), None)
-            if alive is not None:
-                raise NotYet(f"worker {alive.name} is draining")
+        if deployment is not None and is_owned(deployment, resource.uid, {}) and deployment["spec"].get("replicas"):
+            await self._kube.patch(DEPLOYMENT, namespace, name, {**_the_one(deployment), "spec": {"replicas": 0}})
+        # pods may have outlived a Deployment that another client deleted
+        pods = await self._kube.list(POD, namespace, names.selector_text(resource.name))
+        alive = next((pod for pod in map(worker_pod, pods) if pod.is_alive), None)
+        if alive is not None:
+            raise NotYet(f"worker {alive.name} is draining")
         application = await self._kube.get(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
         if application is not None and is_owned(application, resource.uid, {}):
-            await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
+            uid = str(application["metadata"].get("uid") or "")
+            await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name), uid=uid)
             raise NotYet("the snapshot's SparkApplication is being removed")
 
     async def _read_keys(self, resource: Resource, side: Side, place: Place) -> None:
@@ -141,26 +231,29 @@ class Deleter:
         name = secret_name(resource.spec.source)
         found = read_credentials(await self._kube.get(SECRET, resource.namespace, name), name, place)
         if isinstance(found, Failure):
-            raise NotYet(found.problem.message)
+            raise Obstacle(found.problem.message)
         side.credentials = found
 
-    async def _leave_behind(self, resource: Resource, waiting: str, cache: LoopCache) -> None:
-        source = resource.spec.source
-        message = (
-            f"tunnel {source.tunnel.name!r} of table {source.table!r} is left behind, because it could not be deleted "
-            f"in time ({waiting}): delete it by hand"
-        )
-        logger.warning(
-            "a tunnel is left behind",
-            extra=_where(LogAction.TUNNEL_LEFT_BEHIND, resource.namespace, resource.name, waiting),
-        )
-        await self._reporter.post(resource, Notice("Warning", "TunnelLeftBehind", message), cache, self._clock())
+    async def _leave_behind(
+        self, remains: Remains | None, namespace: str, name: str, waiting: str, cache: LoopCache
+    ) -> None:
+        logger.warning("a tunnel is left behind", extra=_where(LogAction.TUNNEL_LEFT_BEHIND, namespace, name, waiting))
+        if remains is not None:
+            message = (
+                f"{remains.tunnel} is left behind, because it could not be deleted in time ({waiting}): "
+                f"delete it by hand"
+            )
+            await self._reporter.post(remains, Notice("Warning", "TunnelLeftBehind", message), cache, self._clock())
 
 
-def _deletes_tunnel(resource: Resource) -> bool:
-    recorded = resource.recorded_tunnel
-    intended = bool(recorded.get("createIntentTime"))
-    return resource.spec.deletion_policy == "Delete" and bool(recorded.get("createdByOperator", intended))
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _the_one(existing: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a patch that spares an object that has taken the name since."""
+    uid = existing["metadata"].get("uid")
+    return {"metadata": {"uid": uid}} if uid else {}
 
 
 def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:

@@ -57,14 +57,14 @@ class LogAction(enum.StrEnum):
     )
     OBJECT_UNREADABLE = (
         "object_unreadable",
-        "An object does not fit the CRD of this release; it shows Unknown, or is released where it is being deleted.",
+        "An object does not fit the CRD of this release; it shows Unknown.",
         "namespace",
         "object",
         "error",
     )
     DELETION_DELAYED = (
         "deletion_delayed",
-        "A deleted object cannot be read from the API server; tried again.",
+        "Something is in the way of a deletion; tried again, at most for 600 s.",
         "namespace",
         "object",
         "error",

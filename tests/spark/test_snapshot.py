@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.snapshot.document import SnapshotConfig
-from ots_tunnel.snapshot.record import read_progress
+from ots_tunnel.snapshot.record import PROGRESS_LABEL, read_progress
 from ots_tunnel.spark import driver as snapshot
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from tests.support.kube.config_maps import ConfigMapServer
@@ -116,6 +116,8 @@ def test_another_label_starts_again(
 ) -> None:
     snapshot.run(config_of(instance), spark, config_maps)
     place = {"namespace": "shop", "configMap": "flights-snapshot", "label": "tunnel-2"}
+    # the operator prepares the record for the next copy
+    config_map_server.maps[PATH]["metadata"]["labels"][PROGRESS_LABEL] = "tunnel-2"
 
     snapshot.run(config_of(instance, progress=place), spark, config_maps)
 

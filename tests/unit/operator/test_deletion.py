@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,11 +10,12 @@ from typing import Any, cast
 import pytest
 
 from ots_tunnel.errors import ConnectError, TunnelError
-from ots_tunnel.model import TunnelInfo
+from ots_tunnel.model import Credentials, TunnelInfo
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.instance import Instance
-from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.settings import Settings
@@ -53,13 +55,36 @@ def deleted_object(policy: str = "Delete", *, status: dict[str, Any] | None = No
     return KubeMemory({("TablestoreTunnel", NAME): body | {"status": status or recorded()}})
 
 
-async def finish(kube: KubeMemory, service: Service, settings: Settings = AT_ONCE) -> None:
+class Clock:
+    """A clock that goes on by a minute with every look."""
+
+    STEP = 60.0
+
+    def __init__(self) -> None:
+        self.now = NOW - self.STEP
+
+    def __call__(self) -> float:
+        self.now += self.STEP
+        return self.now
+
+
+async def finish(
+    kube: KubeMemory,
+    service: Service,
+    settings: Settings = AT_ONCE,
+    clock: Callable[[], float] = lambda: NOW,
+    keys: Credentials | None = KEYS,
+) -> None:
     cache = LoopCache()
-    cache.source.credentials = KEYS
+    cache.source.credentials = keys
     instance = SimpleNamespace(endpoint=EMULATOR, instance="demo", credentials=KEYS, tunnels=service)
     cache.source.instance = cast(Instance, instance)
-    deleter = Deleter(cast(Kube, kube), settings, OperatorMetrics(), clock=lambda: NOW)
+    deleter = Deleter(cast(Kube, kube), settings, OperatorMetrics(), clock=clock)
     await deleter.finish("default", NAME, cache)
+
+
+def messages(kube: KubeMemory) -> dict[str, str]:
+    return {found["reason"]: found["message"] for (kind, _), found in kube.objects.items() if kind == "Event"}
 
 
 def events(kube: KubeMemory) -> list[str]:
@@ -143,10 +168,103 @@ async def test_an_object_is_released_with_a_warning_where_the_service_cannot_be_
     assert "delete it by hand" in event["message"]
 
 
-async def test_an_object_that_this_release_cannot_read_is_released() -> None:
+async def test_pods_that_outlived_their_deployment_are_waited_for() -> None:
     kube, service = deleted_object(), Service()
-    kube.objects["TablestoreTunnel", NAME]["spec"] = {"source": 1}
+    kube.objects["Pod", "pod-1"] = {"metadata": {"name": "pod-1"}, "status": {"phase": "Running"}}
 
-    await finish(kube, service, PATIENT)
+    await finish(kube, service)
 
-    assert (kube.writes, service.deleted) == ([], [])
+    assert service.deleted == []
+    assert "worker pod-1 is draining" in messages(kube)["TunnelLeftBehind"]
+
+
+@pytest.mark.parametrize("policy", ["Delete", "Retain"])
+async def test_an_object_that_this_release_cannot_read_ends_as_well(policy: str) -> None:
+    kube, service = deleted_object(policy), Service()
+    kube.objects["TablestoreTunnel", NAME]["spec"]["source"]["endpoint"] = "http://h:99999"
+    clock = Clock()
+
+    await finish(kube, service, PATIENT, clock)
+
+    assert service.deleted == []
+    if policy == "Retain":
+        assert (events(kube), clock.now) == ([], NOW)
+        return
+    assert events(kube) == ["DeletionDelayed", "TunnelLeftBehind"]
+    assert "spec.source.endpoint" in messages(kube)["DeletionDelayed"]
+    assert "tunnel 'flights-copy' of table 'flights'" in messages(kube)["TunnelLeftBehind"]
+    assert clock.now - NOW > PATIENT.delete_seconds
+
+
+async def test_a_spec_that_is_no_mapping_ends_as_well() -> None:
+    kube = deleted_object()
+    kube.objects["TablestoreTunnel", NAME] |= {"spec": {"source": 1, "deletionPolicy": "Delete"}, "status": recorded()}
+
+    await finish(kube, Service())
+
+    assert events(kube) == ["TunnelLeftBehind"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("Deployment", KubeError(403, "Forbidden", "may not get deployments")),
+        ("Secret", KubeError(403, "Forbidden", "may not get secrets")),
+        ("SparkApplication", KubeError(500, "InternalError", "etcd")),
+        ("Pod", KubeError(0, "TimeoutError", "no answer")),
+        ("Deployment", ValueError("a bug")),
+    ],
+    ids=str,
+)
+async def test_whatever_is_in_the_way_the_deletion_ends_in_time(kind: str, error: Exception) -> None:
+    class Refusing(KubeMemory):
+        async def get(self, kind_: Kind, namespace: str, name: str) -> Manifest | None:
+            if kind_.kind == kind:
+                raise error
+            return await super().get(kind_, namespace, name)
+
+        async def list(self, kind_: Kind, namespace: str, selector: str) -> list[Manifest]:
+            if kind_.kind == kind:
+                raise error
+            return await super().list(kind_, namespace, selector)
+
+    kube, clock = Refusing(deleted_object().objects), Clock()
+
+    await finish(kube, Service(), PATIENT, clock, keys=None)
+
+    assert events(kube) == ["DeletionDelayed", "TunnelLeftBehind"]
+    assert str(error) in messages(kube)["DeletionDelayed"]
+    assert 0 <= clock.now - NOW - PATIENT.delete_seconds <= 2 * Clock.STEP
+
+
+async def test_an_object_that_cannot_be_read_at_all_is_not_held_without_end(caplog: pytest.LogCaptureFixture) -> None:
+    class Silent(KubeMemory):
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            raise KubeError(403, "Forbidden", "may not")
+
+    kube, clock = Silent(), Clock()
+
+    await finish(kube, Service(), PATIENT, clock)
+
+    assert clock.now - NOW > PATIENT.delete_seconds
+    assert "a deleted object has to wait" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("policy", "labels", "stays"),
+    [
+        ("Delete", names.labels(NAME, names.ROLE_SNAPSHOT), False),
+        ("Delete", {"theirs": "1"}, True),
+        ("Retain", names.labels(NAME, names.ROLE_SNAPSHOT), True),
+    ],
+    ids=["ours", "theirs", "retained"],
+)
+async def test_the_record_of_a_snapshot_outlives_the_object_only_under_retain(
+    policy: str, labels: dict[str, str], stays: bool
+) -> None:
+    kube = deleted_object(policy)
+    kube.objects["ConfigMap", f"{NAME}-snapshot"] = {"metadata": {"name": f"{NAME}-snapshot", "labels": labels}}
+
+    await finish(kube, Service())
+
+    assert (("ConfigMap", f"{NAME}-snapshot") in kube.objects) == stays

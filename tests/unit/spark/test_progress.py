@@ -64,12 +64,28 @@ def test_the_record_keeps_foreign_labels_and_items(new_record: Any, config_map_s
     assert config_map_server.maps[PATH]["metadata"]["labels"] == {"team": "a", PROGRESS_LABEL: "tunnel-1"}
 
 
-def test_a_record_with_another_label_is_ignored(new_record: Any, config_map_server: ConfigMapServer) -> None:
+@pytest.mark.parametrize("labels", [None, {}, {PROGRESS_LABEL: "tunnel-2"}], ids=["none", "others", "another copy"])
+def test_a_config_map_that_is_not_this_copy_s_is_never_written(
+    new_record: Any, config_map_server: ConfigMapServer, labels: dict[str, str] | None
+) -> None:
+    theirs = {"metadata": {"name": "orders-snapshot", "labels": labels}, "data": {"precious": "1"}}
+    config_map_server.handle("POST", PATH.rsplit("/", 1)[0], theirs)
+    record = new_record()
+
+    with pytest.raises(OwnershipLost, match=r"label ots-tunnel\.dev/tunnel-id: found .*, allowed is 'tunnel-1'"):
+        record.load()
+
+    assert config_map_server.maps[PATH]["data"] == {"precious": "1"}
+
+
+def test_items_of_an_older_copy_are_ignored(new_record: Any, config_map_server: ConfigMapServer) -> None:
     old = new_record("tunnel-0")
     old.load()
     old.freeze(SPLITS, serialise(SPLITS))
     old.mark(range(10))
 
+    # the operator prepares the record for the next copy
+    config_map_server.maps[PATH]["metadata"]["labels"][PROGRESS_LABEL] = "tunnel-1"
     record = new_record("tunnel-1")
     record.load()
     assert record.splits is None

@@ -1,7 +1,8 @@
 """The record of a snapshot's progress in the cluster, written with optimistic locking.
 
-A record of another label belongs to another copy and is replaced before the first row is read. A change by another
-writer after `load` means that another driver is running; this one stops.
+The ConfigMap carries this copy's label, which the operator sets before it starts the driver; one without it belongs to
+another owner, or to a newer copy, and is never written. Items of an older copy below our label are replaced before the
+first row is read. A change by another writer after `load` means that another driver is running; this one stops.
 """
 
 from __future__ import annotations
@@ -42,17 +43,30 @@ class ProgressRecord:
     _written: float = float("-inf")
 
     def load(self) -> None:
-        """Read the record; a record with another label is ignored.
+        """Read the record; items of another copy are ignored.
 
         Raises:
             CodecError: the record is damaged.
+            OwnershipLost: the ConfigMap of the record's name does not carry this copy's label.
         """
         self._stored = self.config_maps.get(self.config.config_map)
         self.splits, self.done, self._uncertain = None, frozenset(), False
+        self._refuse_foreign()
         if self._stored is None or (self._stored.get("data") or {}).get("label") != self.config.label:
             return
         self.splits = deserialise(binary_item(self._stored, SPLITS_KEY))
         self.done = done_splits(binary_item(self._stored, DONE_KEY), len(self.splits))
+
+    def _refuse_foreign(self) -> None:
+        if self._stored is None:
+            return
+        found = (self._stored["metadata"].get("labels") or {}).get(PROGRESS_LABEL)
+        if found != self.config.label:
+            carries = "no such label" if found is None else repr(found)
+            raise OwnershipLost(
+                f"ConfigMap {self.config.config_map!r} in namespace {self.config.namespace!r}: label {PROGRESS_LABEL}: "
+                f"found {carries}, allowed is {self.config.label!r}: it belongs to something else and stays as it is"
+            )
 
     def freeze(self, splits: SplitList, payload: bytes) -> None:
         """Store the list with no split done; every later driver with this label uses it.
