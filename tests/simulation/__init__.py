@@ -1,0 +1,48 @@
+"""The region in one process: deterministic simulation on virtual time, replayed by a seed.
+
+Theory of operation
+-------------------
+One `VirtualLoop` runs everything and never waits: when no callback is ready, its clock moves to the next timer. The
+service is the emulator, the workers are real ones with real sinks and the real HTTP transport; below it lies a
+simulated network. The same seed gives the same story, byte by byte (`Story.digest`).
+
+    determinism   clocks, chance and random bytes of the interpreter come from the process that asks
+    loop          the event loop: order within a process as in asyncio, between processes by chance
+    process       one process: its clocks, its callbacks; killed, paused, or suspended with its machine
+    network       hosts, paths, TCP with what a kernel does after its process has given up or died
+    service       the emulator behind the network; witnesses of every executed call
+    worker        a pod with a worker, started again when it ends
+    history       what happened at the source: the truth
+    delivery      oracle: nothing lost, overtaken or confirmed too early; judges every call
+    figures       oracle: the workers' status is true; looks every five seconds
+    faults        what can go wrong, as data; the table of kinds
+    scenario      what a seed stands for; as JSON it is a regression file
+    region        puts all of it together and tells one story
+    shrink        drops what a failing story does not need
+    campaign      many seeds for a time
+    command       the command line
+
+A story: tables and tunnel are made, pods start, writers write while faults happen. Faults end at three quarters,
+writers at the end of the length. Then everything has to become right within `region.SETTLING`, stay right without a
+write for `region.QUIET`, and every worker has to drain and leave nothing behind. The first broken promise ends it.
+
+How to add an actor. Code runs in a process if it was started by `Process.start`, or by anything that runs in one: it
+inherits the context variable `determinism.CURRENT`. So make a `Process` (with its own `random.Random`, named after
+the scenario's seed and the actor's name) and start a coroutine in it. It gets virtual time by `asyncio`, `time` and
+`random` as they are, threads as callbacks (`loop.run_in_executor`), and connections by `loop.create_connection` to a
+`network.Host`, which is entered in `Network.hosts`. What must not be killed or paused runs in `loop.region`, where
+`loop.after(seconds, callback)` schedules. Blocking calls and own threads have to be replaced at their seam: a real
+thread would break the determinism. Restarts, deletions and other orders to an actor are methods like those of `Pod`.
+
+How to add a fault. A function and a row in `faults.KINDS`: how often it is drawn, how long it lasts, what it does.
+A fault that lasts ends by itself, by `loop.after`. A fault is data, so that the shrinker can leave it out.
+
+How to add an oracle. An object that calls `Region.violate(rule, text)`. It learns of executed calls as `ledger`
+entries (`Region._witness`), or looks from time to time (`Region._look`), or at the end (`Region._unfit` says what is
+not as it has to be without faults). It must compare with the source (`History`) or the service's state, never with
+what the product says of itself. A rule is one word; the shrinker keeps the rule while it shrinks.
+
+    make simulate SEED=17            tells the story of a seed; shrinks it if it fails
+    make simulate SEED=17 STEPS=3    with its first three faults
+    .venv/bin/python -m tests.simulation campaign --seconds 60
+"""

@@ -1,0 +1,76 @@
+"""Many seeds for a time, on every core: prints the first seed, the speed, and each failing seed with its command."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.simulation.apart import Child, finished, start
+from tests.simulation.determinism import wall_seconds
+from tests.simulation.region import Outcome, tell_story_here
+from tests.simulation.scenario import Scenario
+
+ROOT = Path(__file__).parents[2]
+#: Where scenarios of failing seeds are written; a file that moves to `regressions` is run by every test.
+FAILURES = ROOT / "build" / "simulation"
+#: Failing seeds after which a campaign ends: more of them say nothing new.
+ENOUGH = 5
+
+
+@dataclass
+class Tally:
+    """What a campaign has done."""
+
+    first: int
+    seeds: int = 0
+    simulated: float = 0.0
+    wall: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[Outcome] = field(default_factory=list)
+
+    @property
+    def hours_per_minute(self) -> float:
+        """Simulated hours per minute of the machine."""
+        return self.simulated / 3600 / (self.wall / 60) if self.wall else 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a story."""
+        self.seeds += 1
+        self.simulated += outcome.seconds
+        self.counts.update(outcome.counts)
+        if outcome.violation is not None:
+            self.failures.append(outcome)
+
+    def lines(self) -> Iterator[str]:
+        """The summary."""
+        hours = self.simulated / 3600
+        yield f"{self.seeds} seeds from {self.first} on, {hours:.1f} simulated hours in {self.wall:.0f} s"
+        yield f"{self.hours_per_minute:.1f} simulated hours a minute"
+        yield ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items()))
+        for outcome in self.failures:
+            yield f"seed {outcome.scenario.seed}: {outcome.violation}"
+            yield f"    make simulate SEED={outcome.scenario.seed}"
+
+
+def run_campaign(first: int, seconds: float, workers: int | None = None) -> Tally:
+    """Run seeds from `first` on until the time is over; stories under way are finished."""
+    tally, began = Tally(first), wall_seconds()
+    seed, limit = first, workers or os.cpu_count() or 1
+    running: set[Child] = set()
+    while True:
+        while len(running) < limit and wall_seconds() - began < seconds and len(tally.failures) < ENOUGH:
+            running.add(start(tell_story_here, Scenario.of(seed)))
+            seed += 1
+        if not running:
+            break
+        for child in finished(running):
+            running.discard(child)
+            tally.add(child.result())
+    tally.wall = wall_seconds() - began
+    for outcome in tally.failures:
+        FAILURES.mkdir(parents=True, exist_ok=True)
+        (FAILURES / f"seed-{outcome.scenario.seed}.json").write_text(outcome.scenario.text())
+    return tally

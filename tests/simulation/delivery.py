@@ -1,0 +1,227 @@
+"""Oracle of the data path: nothing is lost, overtaken, or confirmed too early. It judges every call as it happens.
+
+A delivery session is one client's reading of one channel from a stored checkpoint on. What a worker writes is
+matched with what it has read:
+
+    order       a session writes the changes of a key in their order; only the last one may come again at once
+    gap         a change is written only if the one before it has been written, by whichever session
+    fence       once a newer session reads a channel, no write of an older one takes effect (one second is the wire's)
+    overtaken   no session writes a key after a newer one has written it
+    checkpoint  a checkpoint is stored only when every record before it has taken effect at the destination
+    start       a session begins at the durable checkpoint
+    ended       TERMINATED is reported after the last checkpoint, and nothing is written after CLOSE or TERMINATED
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.simulation.history import History
+from tests.simulation.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
+
+#: Called with the rule that is broken and what happened.
+Violate = Callable[[str, str], None]
+
+#: Seconds that a write may be on the wire beyond its fence.
+WIRE_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class _Session:
+    """What one client has read of one channel; `order` is that of their beginnings."""
+
+    order: int
+    who: str
+    client: str
+    channel: str
+    begun: float
+    start: str
+    #: Token behind each page, and the changes (key, number) before it.
+    pages: list[tuple[str, list[tuple[str, int]]]] = field(default_factory=list)
+    #: Per key: (action, number, numbered) of its changes in the order of reading.
+    changes: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
+    done: Counter[str] = field(default_factory=Counter)
+    is_closed: bool = False
+
+    def __str__(self) -> str:
+        return f"session {self.order} ({self.who} on {self.channel[:8]})"
+
+    @property
+    def following(self) -> str:
+        return self.pages[-1][0] if self.pages else self.start
+
+    def forget_page_at(self, token: str) -> bool:
+        """Drop the last page if it began at a token: its answer was lost, and the client reads it again."""
+        before = self.pages[-2][0] if len(self.pages) > 1 else self.start
+        if not self.pages or token != before:
+            return False
+        for key, _ in self.pages.pop()[1]:
+            self.changes[key].pop()
+        return True
+
+
+class Delivery:
+    """Judges what the service executes.
+
+    Args:
+        is_fenced: whether the sink asks the fence before every write; a user's own code does not.
+    """
+
+    def __init__(self, history: History, violate: Violate, *, is_fenced: bool = True) -> None:
+        self._history = history
+        self._violate = violate
+        self._is_fenced = is_fenced
+        self._sessions = 0
+        self._latest: dict[str, _Session] = {}
+        self._durable: dict[str, str] = {}
+        #: Clients that have read the checkpoint of a channel: their next read begins a session.
+        self._opened: set[tuple[str, str]] = set()
+        self._by_key: dict[tuple[str, str], list[tuple[float, _Session]]] = defaultdict(list)
+        self._last_writer: dict[str, _Session] = {}
+        #: Number of the last change of a key that has taken effect.
+        self.applied: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
+
+    def take(self, entry: Entry) -> None:
+        """Judge a call."""
+        match entry:
+            case Read():
+                self._reads(entry)
+            case Written():
+                for change in entry.rows:
+                    self._writes(entry, change)
+            case Opened():
+                self._opened.add((entry.client, entry.channel))
+                self._durable.setdefault(entry.channel, entry.token)
+            case Stored():
+                self._stores(entry)
+            case Reported():
+                self._reports(entry)
+            case Connected():
+                self.counts["clients"] += 1
+
+    def missing(self) -> list[str]:
+        """Keys whose last change has not taken effect."""
+        return [
+            f"{key}: {self.applied.get(key, 0)} of {number}"
+            for key, number in sorted(self._history.last.items())
+            if key in self._history.first_in_stream and self.applied.get(key, 0) < number
+        ]
+
+    def _reads(self, page: Read) -> None:
+        session = self._session_of(page)
+        if session is None:
+            self.counts["pages read by a client that does not own the channel"] += 1
+            return
+        self.counts["pages"] += 1
+        taken: list[tuple[str, int]] = []
+        for index, (key, action, number) in enumerate(page.rows):
+            true = number
+            if page.position is not None:
+                true = self._history.place(page.channel, page.position + index).number
+            session.changes.setdefault(key, []).append((action, number, true))
+            taken.append((key, true))
+            known = self._by_key[page.who, key]
+            if not known or known[-1][1] is not session:
+                known.append((page.t, session))
+        session.pages.append((page.following, taken))
+
+    def _session_of(self, page: Read) -> _Session | None:
+        """The session of a page, which may begin with it; None where the page adds nothing to one."""
+        session = self._latest.get(page.channel)
+        is_opened = (page.client, page.channel) in self._opened
+        if session is not None and session.client == page.client:
+            # A client also reads the checkpoint to find out who has stored it, and then continues.
+            if page.token == session.following and not (is_opened and page.token == self._durable.get(page.channel)):
+                return session
+            if not is_opened:
+                return session if session.forget_page_at(page.token) else None
+        if page.owner != page.client:
+            return None
+        self._opened.discard((page.client, page.channel))
+        return self._begin(page)
+
+    def _begin(self, page: Read) -> _Session:
+        session = _Session(self._sessions, page.who, page.client, page.channel, page.t, page.token)
+        self._sessions += 1
+        self.counts["sessions"] += 1
+        if page.token != self._durable.get(page.channel):
+            self._violate("start", f"{session} does not begin at the durable checkpoint")
+        self._latest[page.channel] = session
+        return session
+
+    def _writes(self, write: Written, change: Change) -> None:
+        key, action, number = change
+        known = [session for begun, session in self._by_key[write.who, key] if begun <= write.sent]
+        if not known:
+            self._violate("foreign", f"{write.who} writes {change} without having read it")
+            return
+        session = known[-1]
+        changes, done = session.changes[key], session.done[key]
+        if done < len(changes) and changes[done][:2] == (action, number):
+            session.done[key] += 1
+            true = changes[done][2]
+        elif done and changes[done - 1][:2] == (action, number):
+            self.counts["rows written again at once"] += 1
+            true = changes[done - 1][2]
+        else:
+            near = changes[max(0, done - 1) : done + 2]
+            self._violate("order", f"{session} writes {change}, sent at {write.sent:.3f}, next to {near}")
+            return
+        self.counts["rows"] += 1
+        self._check_fenced(session, write, change)
+        before = self.applied.get(key, 0)
+        if action == "PUT" and session.channel.startswith("BaseData_"):
+            self.applied[key] = max(before, true)
+            return
+        if true > max(before, self._history.first_in_stream.get(key, 0) - 1) + 1:
+            self._violate("gap", f"{session} writes {change} (number {true}) after number {before}")
+        self.applied[key] = max(before, true)
+
+    def _check_fenced(self, session: _Session, write: Written, change: Change) -> None:
+        last = self._last_writer.get(change[0])
+        if last is None or last.order <= session.order:
+            self._last_writer[change[0]] = session
+        elif self._is_fenced:
+            self._violate("overtaken", f"{session} writes {change}, sent at {write.sent:.3f}, after {last} wrote it")
+        if not self._is_fenced:
+            return
+        newer = self._latest[session.channel]
+        if newer is not session and write.t > newer.begun + WIRE_SECONDS:
+            self._violate("fence", f"{session} writes {change}, sent at {write.sent:.3f}, after {newer} has begun")
+        if session.is_closed:
+            self._violate("ended", f"{session} writes {change}, sent at {write.sent:.3f}, after the channel's end")
+
+    def _stores(self, stored: Stored) -> None:
+        self.counts["checkpoints"] += 1
+        self._durable[stored.channel] = stored.token
+        session = self._latest.get(stored.channel)
+        if session is None or session.client != stored.client:
+            if session is not None and stored.t > session.begun + WIRE_SECONDS:
+                self._violate("fence", f"{stored.who} stores a checkpoint of {stored.channel[:8]} after {session}")
+            return
+        if stored.token == session.start:
+            return
+        for count, (following, taken) in enumerate(session.pages, 1):
+            for key, number in taken:
+                if self.applied.get(key, 0) < number:
+                    text = f"{session} stores a checkpoint behind number {number} of {key}"
+                    self._violate("checkpoint", f"{text}; written is number {self.applied.get(key, 0)}")
+                    return
+            if following == stored.token:
+                session.start, session.pages = following, session.pages[count:]
+                return
+        self._violate("checkpoint", f"{session} stores a token that it has not read")
+
+    def _reports(self, report: Reported) -> None:
+        for channel, status in report.reports:
+            session = self._latest.get(channel)
+            if session is None or session.client != report.client or report.sent < session.begun:
+                continue
+            if status not in ("CLOSE", "TERMINATED"):
+                continue
+            session.is_closed = True
+            if status == "TERMINATED" and self._durable.get(channel) != "finished":
+                self._violate("ended", f"{session} reports TERMINATED before its last checkpoint is durable")

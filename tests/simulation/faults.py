@@ -1,0 +1,273 @@
+"""Faults of a region: data that a scenario holds, and the table that says what each kind does.
+
+To add one: a row in `KINDS` with how often it is drawn, how its numbers are drawn, and what it does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ots_emulator.refusal import Refusal
+from ots_emulator.server.faults import FaultRule
+from tests.simulation.network import Direction
+from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL
+
+if TYPE_CHECKING:
+    from tests.simulation.region import Region
+    from tests.simulation.worker import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault.
+
+    Args:
+        at: seconds from the beginning.
+        kind: a name in `KINDS`.
+        target: number of the worker, or of the channel, that it happens to.
+        seconds: how long it lasts, or how long a killed worker is away.
+        value: what the kind needs besides.
+        count: calls that it happens to.
+    """
+
+    at: float
+    kind: str
+    target: int = 0
+    seconds: float = 0.0
+    value: str = ""
+    count: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind} {self.target}"]
+        parts += [f"{self.seconds:.2f} s"] if self.seconds else []
+        parts += [self.value] if self.value else []
+        parts += [f"{self.count} calls"] if self.count else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of fault.
+
+    Args:
+        weight: how often it is drawn, beside the others.
+        seconds: least and most, as shares of the heartbeat timeout.
+        values: one of these is drawn.
+        count: most calls; 0 where it lasts for a time.
+    """
+
+    apply: Callable[[Region, Fault], None]
+    weight: int = 2
+    seconds: tuple[float, float] = (0.0, 0.0)
+    values: tuple[str, ...] = ("",)
+    count: int = 0
+
+    def draw(self, chance: random.Random, name: str, at: float, timeout: float) -> Fault:
+        """A fault of this kind."""
+        least, most = self.seconds
+        seconds = round(timeout * (least + (most - least) * chance.random() ** 2), 3)
+        count = chance.randint(1, self.count) if self.count else 0
+        return Fault(round(at, 3), name, chance.randrange(12), seconds, chance.choice(self.values), count)
+
+
+def _pod(region: Region, fault: Fault) -> Pod:
+    return region.pods[fault.target % len(region.pods)]
+
+
+def _kill(region: Region, fault: Fault) -> None:
+    _pod(region, fault).kill(fault.seconds)
+
+
+def _power(region: Region, fault: Fault) -> None:
+    _pod(region, fault).kill(fault.seconds, power=True)
+
+
+def _pause(region: Region, fault: Fault) -> None:
+    process = _pod(region, fault).process
+    if process is not None:
+        process.pause()
+        region.loop.after(fault.seconds, region.resume, process)
+
+
+def _suspend(region: Region, fault: Fault) -> None:
+    process = _pod(region, fault).process
+    if process is not None:
+        process.suspend()
+        region.loop.after(fault.seconds, region.resume, process)
+
+
+def _jump(region: Region, fault: Fault) -> None:
+    process = _pod(region, fault).process
+    if process is not None:
+        process.ahead += fault.seconds if fault.value == "ahead" else -fault.seconds
+
+
+def _terminate(region: Region, fault: Fault) -> None:
+    _pod(region, fault).terminate()
+
+
+def _slow_threads(region: Region, fault: Fault) -> None:
+    process = _pod(region, fault).process
+    if process is not None:
+        usual, process.thread_seconds = (0.0002, 0.002), (fault.seconds / 8, fault.seconds / 4)
+        region.loop.after(fault.seconds, setattr, process, "thread_seconds", usual)
+
+
+def _ways(region: Region, fault: Fault) -> list[Direction]:
+    """Directions of a fault of the network; its value names the hosts and the directions."""
+    hosts, directions = fault.value.split()
+    machine, found = _pod(region, fault).name, []
+    for host in (SOURCE, COPY) if hosts == "both" else (hosts,):
+        path = region.network.path(machine, f"{host}.region")
+        found += [path.there] if directions in ("there", "all") else []
+        found += [path.back] if directions in ("back", "all") else []
+    return found
+
+
+def _dark(region: Region, fault: Fault) -> None:
+    for direction in _ways(region, fault):
+        direction.dark_until = max(direction.dark_until, region.loop.now + fault.seconds)
+
+
+def _slow(region: Region, fault: Fault) -> None:
+    for direction in _ways(region, fault):
+        direction.slow_until = region.loop.now + fault.seconds
+        direction.delay = 0.6
+
+
+def _cut(region: Region, fault: Fault) -> None:
+    process = _pod(region, fault).process
+    if process is not None:
+        region.network.cut(process)
+
+
+def _forget(region: Region, fault: Fault) -> None:
+    process = _pod(region, fault).process
+    if process is not None:
+        region.network.forget(process)
+
+
+def _down(region: Region, fault: Fault) -> None:
+    region.network.hosts[f"{fault.value}.region"].down_until = region.loop.now + fault.seconds
+
+
+def _error(region: Region, fault: Fault) -> None:
+    operation, code = fault.value.split()
+    region.add_rule(FaultRule(operation=operation, code=code, until=region.service.clock.now() + fault.seconds))
+
+
+def _few_errors(region: Region, fault: Fault) -> None:
+    operation, code = fault.value.split()
+    region.add_rule(FaultRule(operation=operation, code=code, count=fault.count))
+
+
+def _row_error(region: Region, fault: Fault) -> None:
+    region.add_rule(FaultRule(operation="BatchWriteRow", row_code=fault.value, count=fault.count))
+
+
+def _lost(region: Region, fault: Fault) -> None:
+    region.add_rule(FaultRule(operation=fault.value, drop_response=True, count=fault.count))
+
+
+def _broken_off(region: Region, fault: Fault) -> None:
+    region.add_rule(FaultRule(operation=fault.value, cut_response=True, count=fault.count))
+
+
+def _split(region: Region, fault: Fault) -> None:
+    region.service.emulator.split(SOURCE, TABLE)
+
+
+def _merge(region: Region, fault: Fault) -> None:
+    region.service.emulator.merge(SOURCE, TABLE)
+
+
+def _expire(region: Region, fault: Fault) -> None:
+    clients = list(region.service.emulator.tunnel(SOURCE, TUNNEL).clients)
+    if clients:
+        region.service.emulator.expire_clients(SOURCE, TUNNEL, clients[fault.target % len(clients)])
+
+
+def _channel(region: Region, fault: Fault) -> str:
+    channels = list(region.service.emulator.tunnel(SOURCE, TUNNEL).channels)
+    return channels[fault.target % len(channels)]
+
+
+def _rebalance(region: Region, fault: Fault) -> None:
+    region.service.emulator.rebalance(SOURCE, TUNNEL, _channel(region, fault))
+
+
+def _conflict(region: Region, fault: Fault) -> None:
+    region.service.emulator.conflict(SOURCE, TUNNEL, _channel(region, fault))
+
+
+def _suspend_channel(region: Region, fault: Fault) -> None:
+    emulator, channel = region.service.emulator, _channel(region, fault)
+    emulator.suspend(SOURCE, TUNNEL, channel)
+    region.loop.after(fault.seconds, region.refused, emulator.resume, SOURCE, TUNNEL, channel)
+
+
+_DIRECTIONS = tuple(f"{host} {way}" for host in (SOURCE, COPY, "both") for way in ("there", "back", "all"))
+_OPERATIONS = ("Connect", "Heartbeat", "ReadRecords", "GetCheckpoint", "Checkpoint", "DescribeTunnel", "BatchWriteRow")
+_PASSING = ("OTSServerBusy", "OTSServerUnavailable", "OTSInternalServerError", "OTSTimeout", "OTSQuotaExhausted")
+_ERRORS = (
+    *(f"{operation} {code}" for operation in (*_OPERATIONS, "*") for code in _PASSING),
+    "BatchWriteRow OTSNotEnoughCapacityUnit",
+    "BatchWriteRow OTSTableNotReady",
+    "BatchWriteRow OTSPartitionUnavailable",
+)
+_ROW_ERRORS = ("OTSNotEnoughCapacityUnit", "OTSTimeout", "OTSRowOperationConflict", "OTSInternalServerError")
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "kill": Kind(_kill, 4, (0.02, 0.5)),
+    "lose power": Kind(_power, 2, (0.05, 0.5)),
+    "pause": Kind(_pause, 5, (0.2, 2.5)),
+    "hiccup": Kind(_pause, 2, (0.0005, 0.03)),
+    "suspend": Kind(_suspend, 3, (0.2, 4.0)),
+    "clock jump": Kind(_jump, 2, (0.1, 8.0), ("ahead", "back")),
+    "terminate": Kind(_terminate, 3),
+    "slow disk": Kind(_slow_threads, 1, (0.1, 1.0)),
+    "dark": Kind(_dark, 8, (0.05, 1.5), _DIRECTIONS),
+    "slow": Kind(_slow, 3, (0.1, 2.0), _DIRECTIONS),
+    "cut": Kind(_cut, 2),
+    "forget": Kind(_forget, 2),
+    "down": Kind(_down, 1, (0.05, 1.0), (SOURCE, COPY)),
+    "errors": Kind(_error, 3, (0.02, 1.0), _ERRORS),
+    "few errors": Kind(_few_errors, 3, values=_ERRORS, count=4),
+    "row errors": Kind(_row_error, 2, values=_ROW_ERRORS, count=5),
+    "lost answers": Kind(_lost, 4, values=_OPERATIONS, count=4),
+    "broken answers": Kind(_broken_off, 2, values=_OPERATIONS, count=3),
+    "split": Kind(_split, 3),
+    "merge": Kind(_merge, 2),
+    "expire client": Kind(_expire, 2),
+    "rebalance": Kind(_rebalance, 2),
+    "conflict": Kind(_conflict, 2),
+    "suspend channel": Kind(_suspend_channel, 1, (0.1, 1.0)),
+}
+
+
+def draw_faults(chance: random.Random, length: float, timeout: float, count: int) -> tuple[Fault, ...]:
+    """Faults between the workers' start and three quarters of the story, in order of time.
+
+    Half of them come in bursts, since two faults close to each other find more than the same two far apart.
+    """
+    names = list(KINDS)
+    weights = [KINDS[name].weight for name in names]
+    faults: list[Fault] = []
+    at = 0.0
+    for _ in range(count):
+        at = at + chance.uniform(0, 0.4 * timeout) if faults and chance.random() < 0.5 else chance.uniform(5, length)
+        name = chance.choices(names, weights)[0]
+        faults.append(KINDS[name].draw(chance, name, min(at, length), timeout))
+    return tuple(sorted(faults, key=lambda fault: fault.at))
+
+
+def happen(region: Region, fault: Fault) -> None:
+    """Apply a fault; one that is not possible now, such as a merge of one partition, is left out."""
+    region.story.tell("fault", "%s", fault)
+    try:
+        KINDS[fault.kind].apply(region, fault)
+    except Refusal as refusal:
+        region.story.tell("fault", "  not possible: %s", refusal)

@@ -1,0 +1,98 @@
+"""Oracle of the workers' word: what their status says is true against the source and the service.
+
+consumed    everything committed until `consumedUpTo` and `caughtUpTime` has taken effect
+caught up   with `caughtUp`, everything older than the time for which a look lasts has taken effect
+completed   with `completed`, everything committed until the end time has taken effect
+channels    a channel that the service has given to another client is not shown as OPEN for longer than the
+            heartbeat timeout and two intervals
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from ots_tunnel.model import ChannelStatus, ChannelType
+from ots_tunnel.worker.progress import LOOK_LASTS
+from ots_tunnel.worker.worker import TunnelWorker
+from tests.simulation.delivery import Delivery, Violate
+from tests.simulation.history import History
+from tests.simulation.process import EPOCH, Process
+
+#: Times on the wire have milliseconds.
+ROUNDING = 0.001
+
+
+class Figures:
+    """Judges the status of workers.
+
+    Args:
+        patience: seconds that a worker may show a lost channel as its own.
+        end: the end time of the workers, Unix seconds; None without one.
+    """
+
+    def __init__(
+        self, history: History, delivery: Delivery, violate: Violate, *, patience: float, end: float | None = None
+    ) -> None:
+        self._history = history
+        self._delivery = delivery
+        self._violate = violate
+        self._patience = patience
+        self._end = end
+        #: Entries of a channel that are known to have taken effect.
+        self._applied: dict[str, int] = defaultdict(int)
+        self._strangers: dict[tuple[str, str], float] = {}
+        self.looks = 0
+
+    def look(self, process: Process, worker: TunnelWorker, owners: Mapping[str, str | None]) -> None:
+        """Judge one worker; runs in its process, whose clocks its figures depend on."""
+        self.looks += 1
+        now, status = process.boottime(), worker.status
+        for channel, view in status.channels.items():
+            progress, where = view.progress, f"{process.name} says of {channel[:8]}"
+            if progress.channel_type is ChannelType.STREAM:
+                self._check(channel, progress.consumed_up_to, f"{where}: consumed up to")
+                self._check(channel, progress.caught_up_time, f"{where}: caught up at")
+                if progress.caught_up:
+                    self._check(channel, EPOCH + now - LOOK_LASTS, f"{where}: caught up, since")
+            self._check_owner((process.name, channel), view.status, owners.get(channel), status.client_id, now)
+        if status.completed and self._end is not None:
+            for channel in list(self._history.entries):
+                self._check(channel, self._end, f"{process.name} says completed, until")
+
+    def _check(self, channel: str, until: float | None, what: str) -> None:
+        """Everything of a channel that was committed until a time has taken effect."""
+        if until is None:
+            return
+        entries, applied = self._history.entries[channel], self._delivery.applied
+        first = self._applied[channel]
+        while first < len(entries) and applied.get(entries[first].key, 0) >= entries[first].number:
+            first += 1
+        self._applied[channel] = first
+        for entry in entries[first:]:
+            if entry.committed > until - ROUNDING:
+                break
+            if applied.get(entry.key, 0) < entry.number:
+                self._violate(
+                    "figures",
+                    f"{what} {until - EPOCH:.3f}; number {entry.number} of {entry.key}, committed at "
+                    f"{entry.committed - EPOCH:.3f}, has not taken effect",
+                )
+                return
+
+    def _check_owner(
+        self, place: tuple[str, str], status: ChannelStatus, owner: str | None, client: str | None, now: float
+    ) -> None:
+        if status is not ChannelStatus.OPEN or owner is None or owner == client:
+            self._strangers.pop(place, None)
+            return
+        since = self._strangers.setdefault(place, now)
+        if now - since > self._patience:
+            self._violate(
+                "channels", f"{place[0]} shows {place[1][:8]} as open for {now - since:.0f} s; it belongs to {owner}"
+            )
+
+    def forgive(self, name: str) -> None:
+        """A process was stopped: what it shows cannot have been corrected meanwhile."""
+        for place in [place for place in self._strangers if place[0] == name]:
+            del self._strangers[place]

@@ -1,0 +1,73 @@
+"""What the service executed for the processes of a region, in order.
+
+Times are seconds of the region. `sent` is when the process wrote the request's last bytes: the request may have been
+under way for long, and its process may be dead. A change is (key, action, number); a removal has number 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Change = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A call that was executed."""
+
+    t: float
+    who: str
+    sent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Connected(Entry):
+    """A process became a client."""
+
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Entry):
+    """A page was read. `position` is that of its first record in the log, None for base data."""
+
+    client: str
+    channel: str
+    owner: str | None
+    token: str
+    following: str
+    position: int | None
+    rows: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(Entry):
+    """A client read the stored checkpoint."""
+
+    client: str
+    channel: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Entry):
+    """A checkpoint became durable."""
+
+    client: str
+    channel: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reported(Entry):
+    """A heartbeat: (channel, status) as the client sees its channels."""
+
+    client: str
+    reports: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Entry):
+    """Row changes took effect at the destination."""
+
+    rows: tuple[Change, ...]

@@ -1,0 +1,207 @@
+"""An event loop on virtual time: it never waits, and moves its clock to the next timer.
+
+Within a process callbacks run in the order in which asyncio would run them, because code may rely on that. What is
+not ordered in reality is drawn by chance: which of several processes runs next, and which of several timers of one
+instant comes first. There are no threads: a call in an executor runs as a callback a little later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import random
+import socket
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.determinism import CURRENT
+from tests.simulation.process import Process, State
+
+if TYPE_CHECKING:
+    from tests.simulation.network import Network
+
+#: Called with the process and asyncio's description of a failure that nobody handled.
+OnFailure = Callable[[Process, dict[str, Any]], None]
+
+
+class Deadlock(RuntimeError):
+    """No callback is ready and no timer is left: nothing will ever happen."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The loop of one region.
+
+    Args:
+        chance: decides the order of what happens at the same instant.
+    """
+
+    network: Network
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__()
+        self._chance = chance
+        self.now = 0.0
+        self._runnable: list[Process] = []
+        self._timers: list[tuple[float, float, int, asyncio.TimerHandle, Process, float]] = []
+        self._count = 0
+        self.callbacks = 0
+        #: The process of everything that is neither killed nor paused: the network, the service, the faults.
+        self.region = Process(self, "region", chance)
+        self.on_failure: OnFailure | None = None
+        self.set_task_factory(_make_task)
+
+    def __repr__(self) -> str:
+        return f"VirtualLoop({self.now:.3f} s)"
+
+    # Time
+
+    def time(self) -> float:
+        """Seconds of the running process, suspended time left out."""
+        process = CURRENT.get()
+        return self.now if process is None else process.monotonic()
+
+    def schedule(self, timer: asyncio.TimerHandle, process: Process) -> None:
+        """Put a timer of a process into the order of the region's time."""
+        self._count += 1
+        due = timer.when() + process.slept
+        heapq.heappush(self._timers, (due, self._chance.random(), self._count, timer, process, process.slept))
+
+    # Callbacks
+
+    def call_soon(
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """See asyncio; the callback belongs to the process of its context."""
+        if context is None:
+            context = contextvars.copy_context()
+        handle = asyncio.Handle(callback, args, self, context)
+        self._queue(handle, context.get(CURRENT) or self.region)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_at(
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """See asyncio; `when` is a time of the process of its context."""
+        if context is None:
+            context = contextvars.copy_context()
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self.schedule(timer, context.get(CURRENT) or self.region)
+        return timer
+
+    def call_later(
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """See asyncio."""
+        process = (CURRENT.get() if context is None else context.get(CURRENT)) or self.region
+        return self.call_at(process.monotonic() + delay, callback, *args, context=context)
+
+    def after(self, seconds: float, callback: Callable[..., Any], *args: Any) -> asyncio.TimerHandle:
+        """Call something of the region itself; no fault delays it."""
+        return self.call_at(self.now + seconds, callback, *args, context=self.region.context)
+
+    def wake(self, process: Process) -> None:
+        """A process may run again."""
+        if process.ready and not process.is_queued and process.state is State.RUNNING:
+            process.is_queued = True
+            self._runnable.append(process)
+
+    def _queue(self, handle: asyncio.Handle, process: Process) -> None:
+        if process.state is State.DEAD:
+            return
+        process.ready.append(handle)
+        if not process.is_queued:
+            self.wake(process)
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """A cancelled timer stays until it is due."""
+
+    def _run_once(self) -> None:
+        if not self._runnable:
+            self._advance()
+            return
+        last = len(self._runnable) - 1
+        chosen = self._chance.randrange(last + 1) if last else 0
+        process = self._runnable[chosen]
+        self._runnable[chosen] = self._runnable[last]
+        self._runnable.pop()
+        process.is_queued = False
+        ready = process.ready
+        for _ in range(len(ready)):
+            if process.state is not State.RUNNING or not ready:
+                break
+            handle = ready.popleft()
+            if not handle.cancelled():
+                self.callbacks += 1
+                handle._run()
+        self.wake(process)
+
+    def _advance(self) -> None:
+        timers = self._timers
+        if not timers:
+            raise Deadlock("nothing is left to happen")
+        first = True
+        while timers and (first or timers[0][0] <= self.now):
+            due, _, _, timer, process, slept = heapq.heappop(timers)
+            if timer.cancelled() or process.state is State.DEAD:
+                continue
+            if process.slept != slept:
+                self.schedule(timer, process)
+                continue
+            self.now = max(self.now, due)
+            first = False
+            if process.state is State.SUSPENDED:
+                process.held.append(timer)
+            else:
+                self._queue(timer, process)
+
+    # Threads, names, sockets
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """Call `func` as a callback a little later: a thread that is fast or slow, but never in parallel."""
+        future = self.create_future()
+        process = CURRENT.get() or self.region
+        half = process.chance.uniform(*process.thread_seconds) / 2
+
+        def work() -> None:
+            try:
+                result, error = func(*args), None
+            except BaseException as raised:
+                result, error = None, raised
+            self.call_later(half, _settle, future, result, error)
+
+        self.call_later(half, work)
+        return future
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> list[tuple[Any, ...]]:  # type: ignore[override]
+        """Every name has one address: itself."""
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+
+    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any) -> Any:
+        """Open a simulated connection."""
+        return await self.network.connect(protocol_factory, host, port, **options)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """A failure that nobody handled is a finding."""
+        if self.on_failure is not None:
+            self.on_failure(CURRENT.get() or self.region, context)
+
+
+def _make_task(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
+) -> asyncio.Task[Any]:
+    assert isinstance(loop, VirtualLoop)
+    task = asyncio.Task(coroutine, loop=loop, **options)
+    (CURRENT.get() or loop.region).add_task(task)
+    return task
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)

@@ -1,0 +1,60 @@
+"""A user's processor with manual checkpoints: it confirms pages in their order, each after a while of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
+from ots_tunnel.protocol.record import Record
+from tests.simulation.determinism import CURRENT
+from tests.simulation.ledger import Entry, Written
+from tests.simulation.service import change_of_record
+
+#: Seconds until a page is processed: mostly short, sometimes longer than a heartbeat timeout.
+USUAL, LONG = (0.001, 2.0), (5.0, 90.0)
+
+
+class UserCode:
+    """What the user's code does, and whom it tells."""
+
+    witness: Callable[[Entry], None] | None = None
+
+    def __init__(self) -> None:
+        self._queues: dict[str, asyncio.Queue[tuple[Sequence[Record], Confirm | None, float]]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def initialize(self, context: ChannelContext) -> None:
+        """Begin a channel."""
+        self._queues[context.channel_id] = asyncio.Queue()
+        self._tasks[context.channel_id] = asyncio.create_task(self._work(context.channel_id), name="user")
+
+    async def process(self, context: ChannelContext, records: Sequence[Record], confirm: Confirm | None = None) -> None:
+        """Take a page."""
+        process = CURRENT.get()
+        assert process is not None
+        self._queues[context.channel_id].put_nowait((tuple(records), confirm, process.boottime()))
+
+    async def shutdown(self, context: ChannelContext) -> None:
+        """End a channel: what is not processed is dropped."""
+        self._tasks.pop(context.channel_id).cancel()
+
+    async def _work(self, channel_id: str) -> None:
+        process, queue = CURRENT.get(), self._queues[channel_id]
+        assert process is not None
+        while True:
+            records, confirm, taken_at = await queue.get()
+            await asyncio.sleep(process.chance.uniform(*(LONG if process.chance.random() < 0.02 else USUAL)))
+            if UserCode.witness is not None:
+                rows = tuple(map(change_of_record, records))
+                UserCode.witness(Written(process.boottime(), process.name, taken_at, rows))
+            if confirm is not None:
+                confirm()
+
+
+def factory() -> SimpleProcessorFactory:
+    """The factory that the worker's document names."""
+    code = UserCode()
+    return SimpleProcessorFactory(
+        code.process, initialize=code.initialize, shutdown=code.shutdown, manual_checkpoints=True
+    )

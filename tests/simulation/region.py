@@ -1,0 +1,346 @@
+"""One region: service, network, workers, writers, faults and oracles on one virtual clock; `tell_story` runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import logging
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ots_emulator.refusal import Refusal
+from ots_emulator.server.faults import FaultRule
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
+from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
+from ots_tunnel.worker.progress import ChannelProgress
+from tests.chaos.changes import VERSIONS
+from tests.simulation.apart import start
+from tests.simulation.delivery import Delivery
+from tests.simulation.determinism import CURRENT, wall_seconds
+from tests.simulation.faults import happen
+from tests.simulation.figures import Figures
+from tests.simulation.history import History
+from tests.simulation.ledger import Entry, Written
+from tests.simulation.loop import Deadlock, VirtualLoop
+from tests.simulation.network import Network
+from tests.simulation.process import Process
+from tests.simulation.processors import UserCode
+from tests.simulation.scenario import Scenario
+from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, SimulatedService
+from tests.simulation.story import Story
+from tests.simulation.worker import GRACE, Pod
+from tests.support.emulator.emulator_scene import create_table_request
+
+#: Seconds between two looks at the workers' figures.
+LOOK_INTERVAL = 5.0
+#: Seconds without faults, beyond the heartbeat timeout, after which everything has to be right.
+SETTLING = 300.0
+#: Seconds in which nothing may be written once everything is right.
+QUIET = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken promise: the rule, the region's time, and what happened."""
+
+    rule: str
+    at: float
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.at:.3f} s: {self.text}"
+
+
+@dataclass
+class Outcome:
+    """How a story ended."""
+
+    scenario: Scenario
+    violation: Violation | None
+    seconds: float
+    wall: float
+    counts: dict[str, int] = field(default_factory=dict)
+    digest: str = ""
+    story: list[str] = field(default_factory=list)
+
+
+class Region:
+    """Everything of one story."""
+
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
+        seed = f"{scenario.seed}"
+        self.scenario = scenario
+        self.loop = VirtualLoop(random.Random(f"loop:{seed}"))
+        self.loop.on_failure = self._unhandled
+        self.story = Story(self.loop)
+        self.network = Network(self.loop, random.Random(f"network:{seed}"))
+        self.service = SimulatedService(self.loop, self.story, self._witness, page_rows=scenario.page_rows)
+        self.history = History(self.service)
+        self.chance = random.Random(f"writers:{seed}")
+        self.violation: Violation | None = None
+        self.over = asyncio.Event()
+        is_fenced = scenario.sink == "tablestore"
+        self.delivery = Delivery(self.history, self.violate, is_fenced=is_fenced)
+        patience = scenario.timeout + 2 * scenario.interval
+        self.figures = Figures(self.history, self.delivery, self.violate, patience=patience)
+        self._folder = folder
+        self.pods: list[Pod] = []
+        self._last_written = 0.0
+        UserCode.witness = self._witness
+
+    # Findings
+
+    def violate(self, rule: str, text: str) -> None:
+        """Note a broken promise; the first one ends the story."""
+        if self.violation is None:
+            self.violation = Violation(rule, self.loop.now, text)
+            self.story.tell("ORACLE", "%s: %s", rule, text)
+            self.over.set()
+
+    def _unhandled(self, process: Process, failure: dict[str, Any]) -> None:
+        error = failure.get("exception")
+        self.violate("unhandled", f"{process.name}: {failure['message']}: {error!r}")
+
+    def _witness(self, entry: Entry) -> None:
+        if isinstance(entry, Written) and entry.rows:
+            self._last_written = self.loop.now
+        self.delivery.take(entry)
+
+    # For faults
+
+    def add_rule(self, rule: FaultRule) -> None:
+        """Let the service fail calls of the workers."""
+        self.service.emulator.add_fault(replace(rule, access_key_id=KEY.access_key_id))
+
+    def refused(self, control: Callable[..., Any], *arguments: Any) -> None:
+        """Call a control of the service that may not be possible any more."""
+        try:
+            control(*arguments)
+        except Refusal as refusal:
+            self.story.tell("fault", "  not possible: %s", refusal)
+
+    def resume(self, process: Process) -> None:
+        """End a pause or a suspension."""
+        if not process.is_dead:
+            self.story.tell("fault", "  %s runs again", process.name)
+            self.figures.forgive(process.name)
+            process.resume()
+
+    # The story
+
+    async def run(self) -> None:
+        """Live until everything is over, or a promise is broken."""
+        telling = asyncio.create_task(self._tell())
+        watching = asyncio.create_task(self.over.wait())
+        await asyncio.wait((telling, watching), return_when=asyncio.FIRST_COMPLETED)
+        if telling.done():
+            telling.result()
+        for task in (telling, watching):
+            task.cancel()
+
+    async def _tell(self) -> None:
+        scenario = self.scenario
+        await self._prepare()
+        for number in range(scenario.workers):
+            pod = Pod(self.loop, self.story, f"w{number}", str(scenario.seed), self._document(), self.violate)
+            self.pods.append(pod)
+            self.loop.after(self.chance.uniform(0, 3), pod.start)
+        for fault in scenario.faults:
+            self.loop.after(fault.at, happen, self, fault)
+        looking = asyncio.create_task(self._look())
+        await self._write(self.loop.now + scenario.length)
+        self.service.emulator.clear_faults()
+        self.story.tell("writers", "are done")
+        await self._settle()
+        await self._stay_quiet()
+        looking.cancel()
+        await self._stop()
+
+    async def _prepare(self) -> None:
+        for instance in (SOURCE, COPY):
+            self.service.call(instance, "CreateTable", create_table_request(TABLE, max_versions=VERSIONS))
+        self.service.emulator.set_partitions(SOURCE, TABLE, self.scenario.partitions)
+        kind = TunnelType[self.scenario.tunnel]
+        emulator = self.service.emulator
+        keys = [f"k{number:02}" for number in range(self.scenario.keys)]
+        if kind is TunnelType.BaseAndStream:
+            for key in keys:
+                for _ in range(self.chance.randint(0, 6)):
+                    self.history.write(key)
+        instance = emulator.instances[SOURCE]
+        self.tunnel = instance.create_tunnel(TABLE, TUNNEL, kind, None, self.service.clock.now())
+
+    def _document(self) -> dict[str, Any]:
+        scenario, keys = self.scenario, {"directory": str(self._folder)}
+        side = {"table": TABLE, "credentials": keys}
+        sink: dict[str, Any] = {"python": {"factory": "tests.simulation.processors:factory"}}
+        if scenario.sink == "tablestore":
+            sink = {"tablestore": {"endpoint": "http://copy.region", "instance": COPY, **side}}
+        tunnel = {"tunnelName": TUNNEL, "tunnelId": str(self.tunnel.id)}
+        return {
+            "source": {"endpoint": "http://source.region", "instance": SOURCE, **tunnel, **side},
+            "sink": sink,
+            "client": {
+                "heartbeatIntervalSeconds": scenario.interval,
+                "heartbeatTimeoutSeconds": scenario.timeout,
+                "checkpointIntervalSeconds": scenario.checkpoint_interval,
+                "lanesPerChannel": scenario.lanes,
+                "maxParallelChannels": scenario.max_parallel_channels,
+            },
+            "delivery": {
+                "batchMaxRows": scenario.batch_rows,
+                "onPermanentError": scenario.policy,
+                "rateLimit": {"rowsPerSecond": scenario.rows_per_second},
+            },
+        }
+
+    async def _write(self, until: float) -> None:
+        """Write bursts of changes, mostly to a few keys."""
+        scenario, chance = self.scenario, self.chance
+        keys = [f"k{number:02}" for number in range(scenario.keys)]
+        while self.loop.now < until:
+            for _ in range(chance.randint(1, scenario.burst)):
+                hot = chance.random() < 0.5
+                self.history.write(keys[chance.randrange(min(3, len(keys)) if hot else len(keys))])
+            await asyncio.sleep(scenario.pause * chance.random() ** 2)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL)
+            owners = {channel.id: channel.owner for channel in self.tunnel.channels.values()}
+            for pod in self.pods:
+                if pod.is_running and pod.process is not None and pod.worker is not None:
+                    pod.process.run(self.figures.look, pod.process, pod.worker, owners)
+
+    # The end
+
+    async def _settle(self) -> None:
+        """Wait until everything is right."""
+        until = self.loop.now + self.scenario.timeout + SETTLING
+        while unfit := self._unfit():
+            if self.loop.now > until:
+                self.violate("unstable", f"long after the last fault: {'; '.join(unfit)}")
+                return
+            await asyncio.sleep(1)
+        self.story.tell("region", "everything is copied")
+
+    def _unfit(self) -> list[str]:
+        """What is not as it has to be without faults."""
+        unfit = [f"not copied: {', '.join(missing[:5])}"] if (missing := self.delivery.missing()) else []
+        if not unfit and self.scenario.sink == "tablestore" and (different := self.different_keys()):
+            unfit.append(f"rows differ: {', '.join(different[:5])}")
+        clients: dict[str, Pod] = {}
+        for pod in self.pods:
+            if not pod.is_running or pod.worker is None:
+                unfit.append(f"{pod.name} does not run")
+                continue
+            clients[pod.worker.status.client_id or ""] = pod
+            if pod.worker.status.error:
+                unfit.append(f"{pod.name} reports {pod.worker.status.error}")
+        for channel in self.tunnel.channels.values():
+            if channel.status is ChannelStatus.TERMINATED:
+                continue
+            owner = clients.get(channel.owner or "")
+            view = owner.worker.status.channels.get(channel.id) if owner and owner.worker else None
+            if owner is None or view is None or channel.status is not ChannelStatus.OPEN:
+                unfit.append(f"channel {channel.id[:8]} is {channel.status.name}, owned by {channel.owner}")
+            elif view.progress.channel_type is ChannelType.STREAM and not owner.run(_is_caught_up, view.progress):
+                unfit.append(f"channel {channel.id[:8]} is not caught up at {owner.name}")
+        return unfit
+
+    def different_keys(self) -> list[str]:
+        """Keys whose rows differ between source and copy."""
+        now_ms = int(self.service.clock.now() * 1000)
+        rows = [
+            dict(self.service.emulator.instances[name].tables[TABLE].scan(BOTTOM_KEY, TOP_KEY, now_ms))
+            for name in (SOURCE, COPY)
+        ]
+        keys = sorted(rows[0].keys() | rows[1].keys())
+        return [key[0].decode() for key in keys if rows[0].get(key) != rows[1].get(key)]
+
+    async def _stay_quiet(self) -> None:
+        """Nothing is written any more, and everything stays right."""
+        begun = self.loop.now
+        await asyncio.sleep(QUIET)
+        if self._last_written > begun:
+            self.violate("restless", f"rows were written at {self._last_written:.3f} s, after everything was copied")
+        elif unfit := self._unfit():
+            self.violate("unstable", f"without any fault: {'; '.join(unfit)}")
+
+    async def _stop(self) -> None:
+        """Stop the workers; each ends within its grace period, and leaves nothing behind."""
+        for pod in self.pods:
+            pod.is_wanted = False
+            pod.terminate()
+        until = self.loop.now + GRACE - 5
+        while running := [pod.name for pod in self.pods if pod.process is not None]:
+            if self.loop.now > until:
+                self.violate("drain", f"{', '.join(running)} did not end in time")
+                return
+            await asyncio.sleep(0.5)
+        await asyncio.sleep(1)
+        if owned := [channel.id for channel in self.tunnel.channels.values() if channel.owner]:
+            self.violate("drain", f"channels {owned} were not handed back")
+
+
+def _is_caught_up(progress: ChannelProgress) -> bool:
+    return progress.caught_up
+
+
+class _LogLines(logging.Handler):
+    """Puts the workers' log into the story; an error of ours is a finding."""
+
+    def __init__(self, region: Region) -> None:
+        super().__init__(logging.INFO)
+        self._region = region
+
+    def emit(self, record: logging.LogRecord) -> None:
+        process = CURRENT.get()
+        name = process.name if process is not None else "region"
+        extra = getattr(record, "error", "")
+        self._region.story.tell(name, "%s", f"{record.getMessage()}{f': {extra}' if extra else ''}")
+        if record.exc_info and record.levelno >= logging.ERROR:
+            self._region.violate("bug", f"{name} logs {record.getMessage()}: {record.exc_info[1]!r}")
+
+
+def tell_story(scenario: Scenario, *, keep_story: bool = False) -> Outcome:
+    """Run a scenario to its end, in a process of its own.
+
+    Args:
+        keep_story: whether the outcome holds the story as text.
+    """
+    outcome: Outcome = start(tell_story_here, scenario, keep_story).result()
+    return outcome
+
+
+def tell_story_here(scenario: Scenario, keep_story: bool = False) -> Outcome:
+    """Run a scenario in this process, which has to end without a clean-up afterwards (see `apart`)."""
+    began = wall_seconds()
+    gc.disable()
+    log = logging.getLogger("ots_tunnel")
+    with tempfile.TemporaryDirectory(prefix="simulation-") as name:
+        folder = Path(name)
+        (folder / "accessKeyId").write_text(KEY.access_key_id)
+        (folder / "accessKeySecret").write_text(KEY.access_key_secret)
+        region = Region(scenario, folder)
+        log.handlers, log.propagate = [_LogLines(region)], False
+        log.setLevel(logging.INFO)
+        try:
+            region.loop.run_until_complete(region.loop.region.start(region.run()))
+        except Deadlock as error:
+            region.violate("deadlock", str(error))
+    counts = {
+        **region.delivery.counts,
+        "calls": region.service.calls,
+        "callbacks": region.loop.callbacks,
+        "looks": region.figures.looks,
+    }
+    lines = list(region.story.lines())
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    wall = wall_seconds() - began
+    return Outcome(scenario, region.violation, region.loop.now, wall, counts, digest, lines if keep_story else [])

@@ -1,0 +1,94 @@
+"""What a seed stands for: a tunnel, workers, their settings, a load, and faults. As JSON it is a regression file."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+from tests.simulation.faults import Fault, draw_faults
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One story's setting.
+
+    Args:
+        sink: `tablestore`, or `python` with manual checkpoints.
+        tunnel: `Stream` or `BaseAndStream`.
+        rows_per_second: limit of the delivery; 0 means none.
+        length: seconds in which writers write.
+        pause: longest time between two bursts of a writer.
+    """
+
+    seed: int
+    sink: str = "tablestore"
+    tunnel: str = "Stream"
+    workers: int = 2
+    partitions: int = 2
+    keys: int = 16
+    interval: int = 10
+    timeout: int = 60
+    checkpoint_interval: float = 5.0
+    lanes: int = 4
+    max_parallel_channels: int = 0
+    page_rows: int = 20
+    batch_rows: int = 200
+    rows_per_second: int = 0
+    policy: str = "Fail"
+    length: float = 400.0
+    pause: float = 4.0
+    burst: int = 12
+    faults: tuple[Fault, ...] = ()
+
+    @classmethod
+    def of(cls, seed: int) -> Self:
+        """The scenario of a seed."""
+        chance = random.Random(f"scenario:{seed}")
+        sink = chance.choice(("tablestore", "tablestore", "tablestore", "python"))
+        interval, timeout = chance.choice(((10, 60), (10, 60), (5, 30), (5, 20)))
+        pause = chance.choice((2.0, 6.0, 20.0))
+        length = float(chance.choice((300, 500, 800)))
+        settled = cls(
+            seed,
+            sink=sink,
+            tunnel=chance.choice(("Stream", "BaseAndStream")),
+            workers=chance.choice((1, 2, 2, 3)),
+            partitions=chance.choice((1, 2, 3, 4)),
+            keys=chance.choice((4, 12, 40)),
+            interval=interval,
+            timeout=timeout,
+            checkpoint_interval=chance.choice((0.5, 2.0, 5.0)),
+            lanes=chance.choice((1, 4, 8)),
+            max_parallel_channels=chance.choice((0, 0, 0, 1)),
+            page_rows=chance.choice((5, 20, 100)),
+            batch_rows=chance.choice((3, 200)),
+            rows_per_second=chance.choice((0, 0, 20)),
+            policy=chance.choice(("Fail", "Skip")) if sink == "tablestore" else "Fail",
+            length=length,
+            pause=pause,
+            # Two rows a second in the mean: most of a page's cost is per row, and faults find no more with more rows.
+            burst=max(1, round(pause * chance.uniform(0.3, 2.0))),
+        )
+        count = chance.choice((3, 6, 12, 20))
+        return replace(settled, faults=draw_faults(chance, 0.75 * length, timeout, count))
+
+    def __str__(self) -> str:
+        quiet = ("seed", "faults")
+        parts = [f"{name}={value}" for name, value in asdict(self).items() if name not in quiet]
+        return f"seed {self.seed}: {' '.join(parts)}, {len(self.faults)} faults"
+
+    def to_json(self) -> dict[str, Any]:
+        """As values of JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """The reverse of `to_json`."""
+        faults = tuple(Fault(**fault) for fault in document["faults"])
+        return cls(**{**document, "faults": faults})
+
+    def text(self) -> str:
+        """As a file's content."""
+        return json.dumps(self.to_json(), indent=1)
