@@ -10,6 +10,7 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
     loop          the event loop: order within a process as in asyncio, between processes by chance
     process       one process: its clocks, its callbacks; killed, paused, or suspended with its machine
     network       hosts, paths, TCP with what a kernel does after its process has given up or died
+    seams         the two functions of the product that are replaced: opening a socket, calls in threads
     service       the emulator behind the network; witnesses of every executed call
     worker        a pod with a worker, started again when it ends
     history       what happened at the source: the truth
@@ -29,10 +30,11 @@ write for `region.QUIET`, and every worker has to drain and leave nothing behind
 How to add an actor. Code runs in a process if it was started by `Process.start`, or by anything that runs in one: it
 inherits the context variable `determinism.CURRENT`. So make a `Process` (with its own `random.Random`, named after
 the scenario's seed and the actor's name) and start a coroutine in it. It gets virtual time by `asyncio`, `time` and
-`random` as they are, threads as callbacks (`loop.run_in_executor`), and connections by `loop.create_connection` to a
-`network.Host`, which is entered in `Network.hosts`. What must not be killed or paused runs in `loop.region`, where
-`loop.after(seconds, callback)` schedules. Blocking calls and own threads have to be replaced at their seam: a real
-thread would break the determinism. Restarts, deletions and other orders to an actor are methods like those of `Pod`.
+`random` as they are, threads as callbacks (`loop.run_in_executor`, `DaemonThreads`), and connections by
+`Network.open` to a `network.Host`, which is entered in `Network.hosts`; what opens sockets otherwise gets a seam.
+What must not be killed or paused runs in `loop.region`, where `loop.after(seconds, callback)` schedules. Blocking
+calls and own threads have to be replaced at their seam: a real thread would break the determinism. Restarts,
+deletions and other orders to an actor are methods like those of `Pod`.
 
 How to add a fault. A function and a row in `faults.KINDS`: how often it is drawn, how long it lasts, what it does.
 A fault that lasts ends by itself, by `loop.after`. A fault is data, so that the shrinker can leave it out.

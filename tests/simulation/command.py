@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.simulation.campaign import FAILURES, run_campaign
 from tests.simulation.region import Outcome, tell_story
 from tests.simulation.scenario import Scenario
+from tests.simulation.seams import install_seams
 from tests.simulation.service import install_ledger
 from tests.simulation.shrink import shrink
 
@@ -35,6 +36,7 @@ def main(arguments: list[str]) -> int:
     verdict.add_argument("what", nargs="+", help="seeds, or files of scenarios")
     options = parser.parse_args(arguments)
     install_ledger()
+    install_seams()
     if options.command == "replay":
         return _replay(options)
     if options.command == "verdict":

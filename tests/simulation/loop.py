@@ -11,7 +11,6 @@ import asyncio
 import contextvars
 import heapq
 import random
-import socket
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -175,13 +174,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.call_later(half, work)
         return future
 
-    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> list[tuple[Any, ...]]:  # type: ignore[override]
-        """Every name has one address: itself."""
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
-
-    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any) -> Any:
-        """Open a simulated connection."""
-        return await self.network.connect(protocol_factory, host, port, **options)
+    async def create_connection(self, protocol_factory: Any, *, sock: Any, **options: Any) -> Any:  # type: ignore[override]
+        """Use a simulated connection that is open (see `seams`)."""
+        protocol = protocol_factory()
+        sock.attach(protocol)
+        return sock, protocol
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """A failure that nobody handled is a finding."""

@@ -57,6 +57,24 @@ class Path:
     back: Direction = field(default_factory=Direction)
 
 
+class SocketOptions:
+    """What `get_extra_info("socket")` gives; takes the options that change how a connection ends."""
+
+    family = socket.AF_INET
+
+    def __init__(self) -> None:
+        self.resets_on_close = False
+        self.user_timeout = KERNEL_GIVES_UP
+
+    def setsockopt(self, level: int, option: int, value: Any) -> None:
+        """Keep SO_LINGER and TCP_USER_TIMEOUT; others make no difference here."""
+        if (level, option) == (socket.SOL_SOCKET, socket.SO_LINGER):
+            on, seconds = struct.unpack("ii", value)
+            self.resets_on_close = bool(on) and not seconds
+        elif (level, option) == (socket.IPPROTO_TCP, TCP_USER_TIMEOUT):
+            self.user_timeout = value / 1000 or KERNEL_GIVES_UP
+
+
 class Flow:
     """One direction of a connection.
 
@@ -65,6 +83,7 @@ class Flow:
         sender: the process whose machine sends, None for a host.
         deliver: called with what arrives, None for the end of the bytes.
         broken: called when the kernel gives up.
+        options: of the sender's socket.
     """
 
     def __init__(
@@ -74,6 +93,7 @@ class Flow:
         sender: Process | None,
         deliver: Callable[[bytes | None], None],
         broken: Callable[[], None],
+        options: SocketOptions,
     ) -> None:
         self._network = network
         self._there, self._back = ways
@@ -85,7 +105,7 @@ class Flow:
         self._retry = FIRST_RETRY
         self._retrying = False
         self._arrival = 0.0
-        self.user_timeout = KERNEL_GIVES_UP
+        self._options = options
         self.is_closed = False
         #: A middlebox has forgotten the connection.
         self.is_forgotten = False
@@ -113,7 +133,7 @@ class Flow:
         if self._sender is not None and self._sender.machine_sleeps:
             self._try_again(FIRST_RETRY)
             return
-        if now - since >= self.user_timeout:
+        if now - since >= self._options.user_timeout:
             self.close()
             self._broken()
             return
@@ -123,7 +143,7 @@ class Flow:
             if now >= self._back.dark_until:
                 self._unacknowledged_since, self._retry = None, FIRST_RETRY
                 return
-        self._try_again(min(self._retry, since + self.user_timeout - now))
+        self._try_again(min(self._retry, since + self._options.user_timeout - now))
         self._retry = min(2 * self._retry, LONGEST_RETRY)
 
     def _try_again(self, seconds: float) -> None:
@@ -135,24 +155,6 @@ class Flow:
         wire = self._network.wire_seconds(self._there)
         self._arrival = max(self._arrival, now + wire)
         self._network.loop.after(self._arrival - now, self._deliver, data)
-
-
-class SocketOptions:
-    """What `get_extra_info("socket")` gives: takes the options that change how a connection ends."""
-
-    family = socket.AF_INET
-
-    def __init__(self) -> None:
-        self.resets_on_close = False
-        self.user_timeout = KERNEL_GIVES_UP
-
-    def setsockopt(self, level: int, option: int, value: Any) -> None:
-        """Keep SO_LINGER and TCP_USER_TIMEOUT; others make no difference here."""
-        if (level, option) == (socket.SOL_SOCKET, socket.SO_LINGER):
-            on, seconds = struct.unpack("ii", value)
-            self.resets_on_close = bool(on) and not seconds
-        elif (level, option) == (socket.IPPROTO_TCP, TCP_USER_TIMEOUT):
-            self.user_timeout = value / 1000 or KERNEL_GIVES_UP
 
 
 class ClientConnection(asyncio.Transport):
@@ -167,8 +169,10 @@ class ClientConnection(asyncio.Transport):
         self._protocol: Any = None
         self.is_open = True
         self.server = ServerConnection(network, self)
-        self.out = Flow(network, (path.there, path.back), process, self.server.received, self._kernel_gave_up)
-        self.back = Flow(network, (path.back, path.there), None, self._arrived, lambda: None)
+        self.out = Flow(
+            network, (path.there, path.back), process, self.server.received, self._kernel_gave_up, self.options
+        )
+        self.back = Flow(network, (path.back, path.there), None, self._arrived, lambda: None, SocketOptions())
         #: When the last bytes were written.
         self.sent_at = 0.0
 
@@ -188,7 +192,6 @@ class ClientConnection(asyncio.Transport):
         """Hand bytes to the kernel."""
         if self.is_open:
             self.sent_at = self._network.loop.now
-            self.out.user_timeout = self.options.user_timeout
             self.out.push(bytes(data))
 
     def writelines(self, list_of_data: Any) -> None:
@@ -202,6 +205,9 @@ class ClientConnection(asyncio.Transport):
     def is_closing(self) -> bool:
         """Whether it was closed on this side."""
         return not self.is_open
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """There is no buffer in the process."""
 
     def get_protocol(self) -> Any:
         """The protocol."""
@@ -222,7 +228,8 @@ class ClientConnection(asyncio.Transport):
         if self.is_open:
             self.is_open = False
             self.kernel_closes()
-            self._tell(self._lost, None)
+            if self._protocol is not None:
+                self._tell(self._lost, None)
 
     close = abort
 
@@ -352,7 +359,7 @@ class Network:
             seconds += direction.delay * self._chance.random()
         return seconds
 
-    async def connect(self, factory: Callable[[], Any], host: str, port: int, **options: Any) -> tuple[Any, Any]:
+    async def open(self, host: str, port: int) -> ClientConnection:
         """Open a connection, for the running process; waits as long as the path is dark.
 
         Raises:
@@ -366,9 +373,7 @@ class Network:
         await opened
         connection = ClientConnection(self, process, target, path)
         self.connections[connection] = None
-        protocol = factory()
-        connection.attach(protocol)
-        return connection, protocol
+        return connection
 
     def _knock(self, opened: asyncio.Future[None], process: Process, target: Host, path: Path, pause: float) -> None:
         if opened.done() or process.is_dead:

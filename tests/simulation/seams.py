@@ -1,0 +1,81 @@
+"""Where the simulation takes the place of the machine: opening a socket, and threads for blocking calls.
+
+Everything else of the product runs as it is. The replaced functions keep their interface; what they do below it, such
+as trying the addresses of a name one beside the other, is tested over real sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ots_tunnel.threads import DaemonThreads
+from ots_tunnel.transport import aio
+from ots_tunnel.transport.connecting import CONNECT_DEADLINE
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.network import ClientConnection
+
+
+def install_seams() -> None:
+    """Replace sockets and threads in this interpreter."""
+    aio.open_socket = open_socket  # type: ignore[assignment]
+    DaemonThreads.submit = submit  # type: ignore[method-assign]
+
+
+async def open_socket(
+    host: str, port: int, threads: DaemonThreads, deadline: float = CONNECT_DEADLINE
+) -> ClientConnection:
+    """See `ots_tunnel.transport.connecting.open_socket`: a lookup in a thread, then the connection."""
+    async with asyncio.timeout(deadline):
+        await threads.run(lambda: None)
+        return await _loop().network.open(host, port)
+
+
+class _Pool:
+    """What a `DaemonThreads` does: calls under way, and calls that wait for a thread."""
+
+    def __init__(self) -> None:
+        self.busy = 0
+        self.waiting: deque[Callable[[], None]] = deque()
+
+
+_POOLS: WeakKeyDictionary[DaemonThreads, _Pool] = WeakKeyDictionary()
+
+
+def submit(self: DaemonThreads, call: Callable[..., Any], *args: Any) -> Future[Any]:
+    """See `DaemonThreads.submit`: the call runs as a callback a little later, and its thread is busy until then."""
+    loop, pool = _loop(), _POOLS.setdefault(self, _Pool())
+    future: Future[Any] = Future()
+    limit: int = vars(self)["_limit"]
+
+    def begin() -> None:
+        pool.busy += 1
+        if not future.set_running_or_notify_cancel():
+            end(None)
+            return
+        loop.run_in_executor(None, call, *args).add_done_callback(end)
+
+    def end(done: asyncio.Future[Any] | None) -> None:
+        pool.busy -= 1
+        if done is not None and (error := done.exception()) is not None:
+            future.set_exception(error)
+        elif done is not None:
+            future.set_result(done.result())
+        if pool.waiting and pool.busy < limit:
+            pool.waiting.popleft()()
+
+    if pool.busy < limit:
+        begin()
+    else:
+        pool.waiting.append(begin)
+    return future
+
+
+def _loop() -> VirtualLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop
