@@ -71,6 +71,10 @@ class LoopCache:
     """Whether the API server refused a write because the object has changed: it is read again from there."""
     parsed: tuple[object, TablestoreTunnel] | None = None
     """The object as last validated, with the parts of its body that this depends on."""
+    silent_since: dict[str, float] = field(default_factory=dict)
+    """Ready pods that did not answer: name -> time of the first of the asks in a row."""
+    marks: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
+    """Channels: id -> figures that change when it moves, and the time since which they are these."""
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
     """Time of the last status write."""

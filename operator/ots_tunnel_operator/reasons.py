@@ -70,6 +70,8 @@ class Reason(enum.StrEnum):
     LAG_HIGH = "LagHigh", "The slowest channel is further behind than lagDegradedSeconds."
     WORKERS_UNAVAILABLE = "WorkersUnavailable", "Fewer workers are ready than wanted."
     WORKERS_FAILING = "WorkersFailing", "A worker's container keeps restarting."
+    WORKERS_UNREACHABLE = "WorkersUnreachable", "A ready worker does not answer the operator, so its lag is unknown."
+    NOT_PROGRESSING = "NotProgressing", "Nothing moves on a channel although it is not caught up."
     CHANNEL_ERRORS = "ChannelErrors", "A worker reports an error of a channel."
     # waiting
     CREATING_DESTINATION = "CreatingDestination", "The destination is being created."

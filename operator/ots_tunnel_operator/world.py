@@ -257,6 +257,10 @@ class World:
     """Objects with the names that the operator uses, by (kind, name), whether it owns them or not."""
     pods: tuple[Pod, ...] = ()
     spark_pods: tuple[SparkPod, ...] = ()
+    silent_since: Mapping[str, float] = field(default_factory=dict)
+    """Ready pods that did not answer: name -> time of the first of the asks in a row."""
+    unmoved_since: Mapping[str, float] = field(default_factory=dict)
+    """Channels that have not ended: id -> time since which nothing has moved on them."""
     foreign_since: Mapping[str, float] = field(default_factory=dict)
     """Clients that own channels and are no workers of this object: client id -> time of the first sighting."""
 

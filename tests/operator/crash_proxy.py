@@ -77,7 +77,9 @@ def _writes_kubernetes(method: str, path: str) -> bool:
 class CrashProxy:
     """Context manager that serves both upstreams in a separate thread.
 
-    `writes` is every write since `arm`, as "METHOD path"; `killed` is set once the armed kill has happened.
+    `writes` is every write since `arm`, as "METHOD path"; `killed` is set once the armed kill has happened. `requests`
+    is every request to the API server, watches included, likewise. `refused` maps a part of a path on the API server to
+    the HTTP status with which requests to it are refused.
     """
 
     def __init__(self, kube: Upstream, service: Upstream) -> None:
@@ -86,6 +88,8 @@ class CrashProxy:
         self._armed: tuple[int, Moment, Callable[[], None]] | None = None
         self._dying = False
         self.writes: list[str] = []
+        self.requests: list[str] = []
+        self.refused: dict[str, int] = {}
         self.killed = threading.Event()
         self.kube_url = self.service_url = ""
         self._ready = threading.Event()
@@ -151,6 +155,11 @@ class CrashProxy:
         body = await request.read()
         headers = {key: value for key, value in request.headers.items() if key.lower() not in _HOP_BY_HOP}
         armed = None
+        if upstream is self._upstreams[0]:
+            self.requests.append(f"{request.method} {request.path}")
+            status = next((status for part, status in self.refused.items() if part in request.path), None)
+            if status is not None:
+                return web.json_response({"reason": "Refused", "message": f"no {request.path}"}, status=status)
         if upstream.is_write(request.method, request.path):
             if self._dying:
                 return self._drop(request)

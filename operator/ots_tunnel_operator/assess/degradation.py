@@ -6,6 +6,7 @@ Messages contain no figure that changes by itself, so that a steadily degraded o
 from __future__ import annotations
 
 from ots_tunnel_operator.assess.lag import Lag, round_lag
+from ots_tunnel_operator.assess.progress import find_standstill, find_unreachable
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import World
@@ -28,6 +29,8 @@ def find_degradation(world: World, lag: Lag | None, retention_ahead: int | None)
         _foreign_client(world),
         _failing_worker(world),
         _channel_error(world),
+        find_unreachable(world),
+        find_standstill(world),
         _retention_at_risk(world, retention_ahead),
         _high_lag(world, lag),
     )

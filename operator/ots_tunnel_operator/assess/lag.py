@@ -117,12 +117,22 @@ def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> 
     """Lag of the tunnel, None before its stream phase.
 
     `caught_up` is True when the worker of every Stream channel that has not ended reports it, False when one worker
-    denies it, else None. It never comes from consume points alone (docs/architecture.md 3.5).
+    denies it, else None. It never comes from consume points alone (docs/architecture.md 3.5). While the worker of a
+    channel cannot be asked, the lag is unknown: the others may be far ahead of it.
     """
     if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
         return None
     reports = reported_channels(pods)
-    channels = tuple(_measure_channel(channel, reports, now) for channel in consumable(description))
+    silent = tuple(pod.name for pod in pods if pod.is_alive and pod.report is None)
+    hidden = frozenset(
+        channel.channel_id for channel in consumable(description) if _is_held_by(channel, silent, reports)
+    )
+    channels = tuple(
+        ChannelLag(channel, None, None, None, None)
+        if channel.channel_id in hidden
+        else _measure_channel(channel, reports, now)
+        for channel in consumable(description)
+    )
     if not channels:
         return None
     known = [channel.seconds for channel in channels if channel.seconds is not None]
@@ -130,11 +140,16 @@ def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> 
     answers = [channel.caught_up for channel in channels]
     caught_up = False if False in answers else (None if None in answers else True)
     return Lag(
-        seconds=0 if caught_up else max(known, default=None),
+        seconds=None if hidden else 0 if caught_up else max(known, default=None),
         consumed_up_to=None if None in points else min(point for point in points if point is not None),
         caught_up=caught_up,
         channels=channels,
     )
+
+
+def _is_held_by(channel: ChannelInfo, silent: Sequence[str], reports: Mapping[str, tuple[str, WorkerChannel]]) -> bool:
+    """Whether a channel belongs to a pod that cannot be asked: a client id contains the name of its pod."""
+    return channel.channel_id not in reports and any(name in str(channel.client_id or "") for name in silent)
 
 
 def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, WorkerChannel]], now: float) -> ChannelLag:

@@ -18,6 +18,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.observe.sides import SidesObserver
+from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource, World
@@ -50,14 +51,14 @@ class Observer:
         items = await self._kube.list(POD, resource.namespace, selector)
         found = [worker_pod(item) for item in items]
         pods = await scrape(self._session, resource, found, timeout=self._settings.scrape_seconds)
-        world = replace(world, pods=pods)
+        world = observe_silence(replace(world, pods=pods), cache)
         if resource.spec.uses_spark:
             selector = f"sparkoperator.k8s.io/app-name={names.snapshot_name(resource.name)}"
             items = await self._kube.list(POD, resource.namespace, selector)
             world = replace(world, spark_pods=tuple(spark_pod(item) for item in items))
         if elder is not None:
             return world
-        return await self._tunnel.observe(await self._sides.observe(world, cache), cache)
+        return observe_movement(await self._tunnel.observe(await self._sides.observe(world, cache), cache), cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str]] = [(DEPLOYMENT, names.deployment_name(resource.name))]

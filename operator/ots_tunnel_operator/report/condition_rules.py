@@ -104,7 +104,9 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
     if world.tunnel.description.tunnel.stage == Stage.BASE:
         return ConditionValue(False, Reason.BASE_DATA_RUNNING, "existing rows are being copied")
     if degraded.status:
-        return ConditionValue(False, degraded.reason, degraded.message)
+        # rows may well be copied: nothing of it can be seen
+        status = None if degraded.reason is Reason.WORKERS_UNREACHABLE else False
+        return ConditionValue(status, degraded.reason, degraded.message)
     if count_channels(world.tunnel.description).unowned:
         reason = Reason.CHANNELS_MOVING if _takers(world) else Reason.CHANNELS_UNOWNED
         return ConditionValue(False, reason, "not every channel has a worker")

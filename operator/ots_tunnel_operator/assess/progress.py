@@ -1,0 +1,108 @@
+"""Workers that cannot be asked, and a data path that moves nothing, whatever the heartbeat says. Pure.
+
+Theory of operation
+-------------------
+The service shows owners and consume points, and a worker whose heartbeat is answered keeps its channels, even if it
+reads nothing. So movement itself is looked at: rows and consume points of service and workers (`observe.stillness`).
+A channel that is to be read in the present stage and on which nothing has moved for PROGRESS_SECONDS is judged by what
+is known about it, first match first:
+
+    owner                          its worker's report            verdict
+    a worker that does not answer  -                              left to WorkersUnreachable
+    any                            finished, or end reached       as it should be
+    any                            caught up                      no record waits
+    any, base channel              anything else                  rows wait, or the channel would be TERMINATED
+    any, stream channel            not caught up                  records wait, or cannot be asked for: an idle channel
+                                                                  is read at least every 7 s, and is then caught up
+    a client of this object        the channel is not in it       the worker holds the channel and does not read it
+    a client whose pod is gone     -                              the same; the service would have freed it by then
+    a client of something else     -                              left to ForeignClient
+    none                           -                              counts only where no channel of the tunnel moves: a
+                                                                  child waits for its parent without an owner
+
+Nothing is judged while no worker is wanted, everything is delivered, or pods are missing or starting: then the workers
+are the finding. A page is confirmed as a whole: a sink that takes longer than PROGRESS_SECONDS for one page (4 MiB at
+most in one read) is reported, too.
+
+Example: a worker's read hangs behind a firewall that drops packets, its heartbeats still pass. After 15 s it no longer
+claims to be caught up; after 120 s the object is Degraded, NotProgressing, and names the channel and the pod.
+"""
+
+from __future__ import annotations
+
+from ots_tunnel.model import ChannelInfo, ChannelType
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world import Pod, Tunnel, World
+
+#: Seconds without movement from which on a channel is judged; more than a heartbeat timeout of the default settings.
+PROGRESS_SECONDS = 120.0
+#: Seconds for which a ready worker may not answer.
+SILENT_SECONDS = 30.0
+
+
+def find_unreachable(world: World) -> Problem | None:
+    """Ready workers that the operator cannot ask; None without one."""
+    silent = sorted(name for name, since in world.silent_since.items() if world.now - since >= SILENT_SECONDS)
+    if not silent:
+        return None
+    return Problem(
+        Reason.WORKERS_UNREACHABLE,
+        f"pod {silent[0]} is ready but does not answer http://<pod>:{names.WORKER_PORT}/channels, so its lag is "
+        f"unknown: let the operator reach the workers (NetworkPolicy, service mesh), or see the pod's log",
+    )
+
+
+def find_standstill(world: World) -> Problem | None:
+    """A data path that moves nothing; the cases are those of the module's description."""
+    if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
+        return None
+    if world.resource.spec.suspend or not _is_staffed(world):
+        return None
+    channels = consumable(world.tunnel.description)
+    still = [channel for channel in channels if _is_still(channel, world)]
+    for channel in sorted(still, key=lambda channel: channel.channel_id):
+        why = _standstill(channel, world, none_moves=len(still) == len(channels))
+        if why:
+            return Problem(
+                Reason.NOT_PROGRESSING,
+                f"channel {channel.channel_id}: nothing has moved for {PROGRESS_SECONDS:.0f} s, and {why}: see the log "
+                f"of the worker, and whether worker, source and sink reach each other; deleting the pod moves the "
+                f"channel to another worker",
+            )
+    return None
+
+
+def _is_staffed(world: World) -> bool:
+    alive = [pod for pod in world.pods if pod.is_alive]
+    return 0 < world.resource.spec.replicas <= sum(pod.ready for pod in alive)
+
+
+def _is_still(channel: ChannelInfo, world: World) -> bool:
+    since = world.unmoved_since.get(channel.channel_id)
+    return since is not None and world.now - since >= PROGRESS_SECONDS
+
+
+def _standstill(channel: ChannelInfo, world: World, *, none_moves: bool) -> str:
+    """Why a channel that does not move ought to; empty where it need not, or where another finding covers it."""
+    owner = _owner(channel, world.pods)
+    if owner is not None and owner.report is None:
+        return ""
+    pod, report = reported_channels(world.pods).get(channel.channel_id, ("", None))
+    if report is not None:
+        if report.finished or report.end_reached or report.caught_up:
+            return ""
+        if channel.channel_type == ChannelType.BASE:
+            return f"rows of it wait for pod {pod}"
+        return f"pod {pod} is not caught up"
+    if not channel.client_id:
+        return "no worker reads it" if none_moves else ""
+    if not str(channel.client_id).startswith(names.client_tag_prefix(world.resource.uid)):
+        return ""
+    return f"its client {channel.client_id} does not read it"
+
+
+def _owner(channel: ChannelInfo, pods: tuple[Pod, ...]) -> Pod | None:
+    """The pod whose client holds a channel: a client id contains the tag, which ends with the pod's name."""
+    return next((pod for pod in pods if channel.client_id and pod.name in str(channel.client_id)), None)

@@ -1,0 +1,54 @@
+"""Since when workers have not answered, and channels have not moved. Changes nothing but the loop's cache.
+
+Only times are kept here; what they mean is decided in `assess.progress`. Times are lost with the process: the first
+look of a new one counts as the beginning, unless the status already reports the same, which then goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ots_tunnel.model import ChannelInfo, ChannelStatus
+from ots_tunnel_operator.assess.lag import reported_channels
+from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.world import Tunnel, WorkerChannel, World
+
+
+def observe_silence(world: World, cache: LoopCache) -> World:
+    """The world with the time since which each ready worker has not answered."""
+    silent = {pod.name for pod in world.pods if pod.ready and pod.report is None}
+    first = 0.0 if _reports(world, Reason.WORKERS_UNREACHABLE) else world.now
+    cache.silent_since = {name: cache.silent_since.get(name, first) for name in silent}
+    return replace(world, silent_since=dict(cache.silent_since))
+
+
+def observe_movement(world: World, cache: LoopCache) -> World:
+    """The world with the time since which nothing has moved on each channel; unchanged without a description."""
+    if not isinstance(world.tunnel, Tunnel):
+        return world
+    first = 0.0 if _reports(world, Reason.NOT_PROGRESSING) else world.now
+    reports = reported_channels(world.pods)
+    marks: dict[str, tuple[tuple[object, ...], float]] = {}
+    for channel in world.tunnel.description.channels:
+        if channel.status is not ChannelStatus.TERMINATED:
+            _, report = reports.get(channel.channel_id, ("", None))
+            figures = _figures(channel, report)
+            before = cache.marks.get(channel.channel_id)
+            if before is None:
+                marks[channel.channel_id] = figures, first
+            else:
+                marks[channel.channel_id] = before if before[0] == figures else (figures, world.now)
+    cache.marks = marks
+    return replace(world, unmoved_since={channel: since for channel, (_, since) in marks.items()})
+
+
+def _figures(channel: ChannelInfo, report: WorkerChannel | None) -> tuple[object, ...]:
+    """What changes when a channel moves: rows and consume points, of service and worker, state and owner."""
+    told = (report.state, report.rows, report.consumed_up_to, report.finished, report.end_reached) if report else ()
+    return channel.status, channel.client_id, channel.rows, channel.consume_point_ns, *told
+
+
+def _reports(world: World, reason: Reason) -> bool:
+    conditions = world.resource.status.get("conditions") or ()
+    return any((item.get("type"), item.get("reason")) == ("Degraded", str(reason)) for item in conditions)

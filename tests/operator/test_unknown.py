@@ -1,0 +1,54 @@
+"""What cannot be observed is shown as Unknown within a minute, and as it is once it can be observed again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.operator.operator_scene import OperatorScene, running_scene
+from tests.support.kube.api_server import ApiServer
+
+pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
+
+#: Seconds within which the status says that nothing was observed.
+UNKNOWN_SECONDS = 60.0
+
+
+def _reason(scene: OperatorScene) -> tuple[str, str]:
+    ready = scene.condition("Ready")
+    return ready.get("status", ""), ready.get("reason", "")
+
+
+@pytest.mark.parametrize(("part", "status"), [("/secrets", 403), ("/deployments", 500)])
+def test_what_the_api_server_refuses_is_unknown_within_a_minute(
+    api_server: ApiServer, tmp_path: Path, part: str, status: int
+) -> None:
+    namespace = f"unknown-{status}"
+    with running_scene(api_server.kubeconfig, namespace, tmp_path, flags=()) as scene:
+        scene.create(replicas=0)
+        scene.operator.start()
+        scene.until(lambda: _reason(scene) == ("False", "NoWorkersWanted"), "nothing is consumed")
+        before = scene.status()
+
+        scene.proxy.refused[part] = status
+        began = time.monotonic()
+        scene.until(lambda: _reason(scene) == ("Unknown", "ApiServerRefused"), "Ready is Unknown", UNKNOWN_SECONDS)
+        shown = time.monotonic() - began
+        after = scene.status()
+        events = scene.kube.list("Event", namespace)
+        scene.proxy.refused.clear()
+        scene.until(lambda: _reason(scene) == ("False", "NoWorkersWanted"), "it is observed again", 120)
+
+    assert shown <= UNKNOWN_SECONDS
+    assert part in scene_message(after)
+    assert {entry["status"] for entry in after["conditions"]} == {"Unknown"}
+    assert after["channels"] == before["channels"]
+    assert after["observedTime"] >= before["observedTime"]
+    assert ("Warning", "ApiServerRefused") in {(event["type"], event["reason"]) for event in events}
+
+
+def scene_message(status: dict[str, list[dict[str, str]]]) -> str:
+    """The message of Ready."""
+    return next(entry["message"] for entry in status["conditions"] if entry["type"] == "Ready")
