@@ -53,7 +53,9 @@ async def within(seconds: float, call: Awaitable[R]) -> R:
         Exception: the call's own errors.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds) as limit:
             return await call
     except TimeoutError as error:
+        if not limit.expired():
+            raise
         raise ReadTimeout(f"no answer within {seconds:g} s") from error

@@ -79,9 +79,11 @@ class TailReader:
             TunnelError: the tunnel has no channels after `READY_DEADLINE` seconds.
         """
         try:
-            async with asyncio.timeout(READY_DEADLINE):
+            async with asyncio.timeout(READY_DEADLINE) as limit:
                 await self._wait_for_channels()
         except TimeoutError as error:
+            if not limit.expired():
+                raise
             name = self._tailed.tunnel_name
             raise TunnelError(f"tunnel {name} has no channels after {READY_DEADLINE:.0f} s") from error
         try:

@@ -47,6 +47,7 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, ChannelType, Checkpoint, Token
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
+from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.checkpointer import Checkpointer
 from ots_tunnel.worker.context import ClientContext
 from ots_tunnel.worker.cursor import ChannelCursor
@@ -117,8 +118,8 @@ class Consumption:
             await self._keep_progress(error)
             outcome = self._failure(error)
         except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
-                raise
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise  # otherwise a sink raised it by itself
             logger.exception("channel failed unexpectedly", extra=self._fields(LogAction.CHANNEL_FAILED))
             outcome = self._failure(error)
         if doubt := self._fence.in_doubt:
@@ -194,7 +195,8 @@ class Consumption:
         """Run the pipeline and store checkpoints until it ends, or until its write is abandoned."""
         end = PipelineEnd.STOPPED
         try:
-            async with asyncio.timeout(None) as self._moving, asyncio.TaskGroup() as tasks:
+            async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as tasks:
+                self._moving = limit
                 storing = tasks.create_task(checkpointer.run(), name=f"checkpoint {self._progress.channel_id}")
                 end = await pipeline.run()
                 end_us = self._context.worker.end_us
@@ -203,7 +205,9 @@ class Consumption:
                     await self._stop.wait()
                 storing.cancel()
         except TimeoutError:
-            pass  # the drain's limit: the page being written is abandoned unconfirmed
+            if not limit.expired():
+                raise
+            # The drain's limit: the page being written is abandoned unconfirmed.
         except BaseExceptionGroup as group:
             raise first_error(group) from group
         finally:
@@ -249,9 +253,3 @@ class Consumption:
 
     def _fields(self, action: LogAction) -> dict[str, object]:
         return self._context.log_fields(action, self._progress.channel_id)
-
-
-def _is_cancelled() -> bool:
-    """Whether this task is cancelled from outside; otherwise a sink raised CancelledError by itself."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

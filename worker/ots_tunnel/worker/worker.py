@@ -27,6 +27,7 @@ from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.tally import TallyCollector
 from ots_tunnel.worker.budget import ByteBudget
+from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.gaps import GapGuard
 from ots_tunnel.worker.metrics import WorkerMetrics
@@ -153,10 +154,13 @@ class TunnelWorker:
         if self._preflight is None or self._stop.is_set():
             return
         try:
-            async with asyncio.timeout(None) as self._opening:
+            async with asyncio.timeout(None) as limit:
+                self._opening = limit
                 await self._preflight()
         except TimeoutError:
-            pass  # drained or closed meanwhile
+            if not limit.expired():
+                raise
+            # Drained or closed meanwhile.
         finally:
             self._opening = None
 
@@ -164,12 +168,13 @@ class TunnelWorker:
         """Open the sink; repeats while its destination cannot be reached."""
         while not self._stop.is_set():
             try:
-                async with asyncio.timeout(None) as self._opening:
+                async with asyncio.timeout(None) as limit:
+                    self._opening = limit
                     return await self._sink.open()
-            except TimeoutError:
-                return  # drained or closed meanwhile
-            except TunnelError as error:
-                if not error.retryable:
+            except (TunnelError, TimeoutError) as error:
+                if isinstance(error, TimeoutError) and limit.expired():
+                    return  # drained or closed meanwhile
+                if isinstance(error, TunnelError) and not error.retryable:
                     raise
                 self.status.error = f"{type(error).__name__}: {error}"
                 logger.warning("sink not ready", extra={**self._extra(LogAction.SINK_NOT_READY), "error": str(error)})
@@ -182,11 +187,14 @@ class TunnelWorker:
         settings = self._settings
         while not self._stop.is_set():
             try:
-                async with asyncio.timeout(None) as self._connecting:
+                async with asyncio.timeout(None) as limit:
+                    self._connecting = limit
                     client_id = await self._client.connect(
                         settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
                     )
             except TimeoutError:
+                if not limit.expired():
+                    raise
                 return None  # closed meanwhile
             except (*TERMINAL, AuthFailed):
                 raise
@@ -216,8 +224,9 @@ class TunnelWorker:
         try:
             end = await self._running
         except asyncio.CancelledError:
-            if not self._stop.is_set():
+            if is_cancelled():
                 raise
+            # `close` has cancelled the session.
         finally:
             self._running = None
             self._session = None

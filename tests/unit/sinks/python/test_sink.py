@@ -31,3 +31,19 @@ def test_a_confirmation_after_the_worker_has_ended_does_nothing() -> None:
     asyncio.run(work())
 
     confirms[0]()
+
+
+async def test_a_shutdown_that_raises_a_time_out_of_its_own_does_not_count_as_hanging() -> None:
+    def process(context: ChannelContext, records: Sequence[Record], confirm: Confirm | None) -> None:
+        """Take the records."""
+
+    def shutdown(context: ChannelContext) -> None:
+        raise TimeoutError("the user's connection")
+
+    hung: list[ChannelId] = []
+    sink = ProcessorSink(SimpleProcessorFactory(process, shutdown=shutdown), on_hang=hung.append)
+    await sink.begin(CHANNEL, ChannelType.STREAM, Token(""))
+
+    await sink.end(CHANNEL, abandoned=False)
+
+    assert hung == []

@@ -128,11 +128,12 @@ class _ProcessorChannels(Channels):
             self._on_hang(context.channel_id)
             return
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._patience) as limit:
                 await channel.callbacks.call(channel.processor.shutdown, context)
-        except TimeoutError:
-            self._on_hang(context.channel_id)
         except Exception:  # a failed clean-up does not change what is confirmed
+            if limit.expired():
+                self._on_hang(context.channel_id)
+                return
             logger.exception(
                 "a processor's shutdown raised",
                 extra={"action": LogAction.PROCESSOR_FAILED, "channel_id": context.channel_id},
