@@ -41,7 +41,9 @@ async def test_a_shutdown_that_raises_a_time_out_of_its_own_does_not_count_as_ha
         raise TimeoutError("the user's connection")
 
     hung: list[ChannelId] = []
-    sink = ProcessorSink(SimpleProcessorFactory(process, shutdown=shutdown), on_hang=hung.append)
+    sink = ManualProcessorSink(
+        SimpleProcessorFactory(process, shutdown=shutdown, manual_checkpoints=True), on_hang=hung.append
+    )
     await sink.begin(CHANNEL, ChannelType.STREAM, Token(""))
 
     await sink.end(CHANNEL, abandoned=False)
