@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ots_emulator.journal import UNKEPT, Journal
+from ots_emulator.memory import Freed
 from ots_emulator.pages import PageCache
 from ots_emulator.refusal import Refusal, parameter_invalid, table_missing, tunnel_missing
 from ots_emulator.settings import Settings
@@ -42,6 +43,7 @@ class Instance:
     """Partition counts chosen before their table was created."""
     transactions: Transactions = field(default_factory=Transactions)
     pages: PageCache = field(default_factory=PageCache, repr=False)
+    freed: Freed = field(default_factory=Freed, repr=False)
     journal: Journal = field(default=UNKEPT, repr=False)
     _table_operations: deque[float] = field(default_factory=deque, repr=False)
 
@@ -94,16 +96,26 @@ class Instance:
         Raises:
             Refusal: OTSObjectNotExist.
         """
-        self.transactions.forget_table(self.table(name))
+        table = self.table(name)
+        self.transactions.forget_table(table)
         del self.tables[name]
+        self.freed.add(table.size_bytes)
+        self._count_log(table)
         for tunnel in self.tunnels_of(name):
             del self.tunnels[tunnel.id]
 
     def disable_stream(self, table: Table) -> None:
         """Delete a table's change log; tunnels that read it expire."""
+        self._count_log(table)
         table.disable_stream()
         for tunnel in self.tunnels_of(table.name):
             tunnel.expired = tunnel.expired or tunnel.type is not TunnelType.BaseData
+
+    def _count_log(self, table: Table) -> None:
+        """Count the entries of a log that goes; finished pages go with it."""
+        self.pages.clear()
+        if table.log is not None:
+            self.freed.add(table.log.size_bytes)
 
     def split(
         self, table_name: str, now_us: int, *, partition_id: str | None = None, key: Key | None = None

@@ -54,6 +54,11 @@ class PageCache:
     def __len__(self) -> int:
         return len(self._pages)
 
+    def clear(self) -> None:
+        """Remove every page."""
+        self._pages.clear()
+        self._size = 0
+
     def get(self, key: Hashable) -> Body | None:
         """Return a page, None if it is not cached."""
         page = self._pages.get(key)

@@ -71,6 +71,7 @@ class Service:
         for instance in self.instances.values():
             instance.journal.everything_touched()
             instance.journal.commit()
+            instance.freed.give_back()
 
     def close(self) -> None:
         """Close the data directory; from then on calls are refused.
@@ -124,6 +125,7 @@ class Service:
         instance.partition_aims.clear()
         instance.journal.commit()
         del self.instances[name]
+        instance.freed.give_back()
 
     # Behaviour
 

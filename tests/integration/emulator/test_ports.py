@@ -6,6 +6,7 @@ import asyncio
 import io
 import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -68,6 +69,19 @@ async def test_a_call_over_http(driver: Driver, http: aiohttp.ClientSession) -> 
     assert status == 200
     assert headers["Content-Length"] == "3"
     assert table_pb2.ListTableResponse.FromString(body).table_names == ["t"]
+
+
+async def test_only_clients_close_idle_connections(driver: Driver, http: aiohttp.ClientSession) -> None:
+    """A server that closes an idle connection breaks the request that is on its way to it."""
+    await driver.create_table()
+    await post(http, driver, await captured(driver, "ListTable"))
+
+    runner = driver.emulator.data_listener.runner
+    assert runner.server is not None
+    (connection,) = runner.server.connections
+    assert connection.keepalive_timeout >= 86_400
+    assert connection.transport is not None
+    assert connection.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
 
 
 async def test_only_posts_and_no_huge_bodies(driver: Driver, http: aiohttp.ClientSession) -> None:

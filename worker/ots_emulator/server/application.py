@@ -173,6 +173,8 @@ class Application:
         finally:
             # A refused call changes state as well: it may have found that clients timed out.
             journal.commit()
+            # Only now nothing refers to the tables that the call has deleted.
+            caller.instance.freed.give_back()
 
     def _record(self, received: _Received, outcome: _Outcome, began: float, answer_bytes: int) -> None:
         self.history.add(

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -21,8 +21,9 @@ _log = logging.getLogger(__name__)
 
 #: Seconds that a stop waits for calls under way.
 _STOP_SECONDS = 2.0
-#: Seconds an idle connection stays open; own design, longer than the 30 s between two heartbeats.
-_KEEPALIVE = 75.0
+#: Seconds an idle connection stays open; own design. Whoever closes it while a request is under way breaks the request,
+#: and only the client knows when none is: so the client closes. The system's keep-alive finds clients that vanished.
+KEEPALIVE: Final = 86_400.0
 
 
 @dataclass(slots=True)
@@ -70,11 +71,11 @@ async def serve_data(application: Application, host: str, port: int, body_limit:
 
 class _DataServer(web.Server):
     def __init__(self, application: Application, body_limit: int) -> None:
-        super().__init__(data_handler(application, body_limit), keepalive_timeout=_KEEPALIVE)
+        super().__init__(data_handler(application, body_limit), keepalive_timeout=KEEPALIVE)
         self.application = application
 
     def __call__(self) -> web.RequestHandler:
-        return _Connection(self, self.application, keepalive_timeout=_KEEPALIVE)
+        return _Connection(self, self.application, keepalive_timeout=KEEPALIVE)
 
 
 class _Connection(web.RequestHandler):

@@ -132,6 +132,11 @@ class ChangeLog:
         return tuple(self._open)
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes of all entries."""
+        return sum(sum(map(len, partition.entries)) for partition in self.partitions.values())
+
+    @property
     def last_us(self) -> int:
         """The latest commit time handed out."""
         return self._last_us
