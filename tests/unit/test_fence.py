@@ -91,7 +91,7 @@ def test_an_abandoned_write_is_in_doubt_for_d(clock: Clock) -> None:
     fence.begin_write()
     clock.now += 100
 
-    fence.revoke()
+    fence.abandon_write()
 
     assert (fence.in_doubt, client.in_doubt) == (10, 10)
     clock.now += 4
@@ -106,10 +106,28 @@ def test_a_channel_that_returns_inherits_the_doubt_of_its_last_write(clock: Cloc
     last = client.channel(ChannelId("a"))
     last.begin_write()
     last.revoke()
+    last.abandon_write()
     clock.now += 3
 
     assert client.channel(ChannelId("a")).in_doubt == 7
     assert client.channel(ChannelId("b")).in_doubt == 0
+
+
+def test_the_doubt_about_a_write_begins_when_it_has_ended_and_not_when_its_channel_is_taken_away(clock: Clock) -> None:
+    client = Fence(60, 30, clock, clock)
+    last = client.channel(ChannelId("a"))
+    last.begin_write()
+    last.revoke()
+    clock.now += 100
+    following = client.channel(ChannelId("a"))
+
+    assert (last.in_doubt, following.in_doubt, client.in_doubt) == (10, 10, 10)
+    clock.now += 4
+    last.abandon_write()
+    clock.now += 3
+    assert following.in_doubt == 7
+    clock.now += 7
+    assert (following.in_doubt, client.in_doubt) == (0, 0)
 
 
 def test_a_write_that_was_not_begun_cannot_be_abandoned(clock: Clock) -> None:

@@ -66,13 +66,12 @@ class InDoubt:
     Args:
         deadline: D, seconds.
         clock: seconds that do not count suspended time.
-        seconds: doubt left by earlier writes.
     """
 
-    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic, seconds: float = 0) -> None:
+    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._deadline = deadline
         self._clock = clock
-        self._until = clock() + seconds
+        self._until = clock()
         self._writing = False
 
     def __repr__(self) -> str:
@@ -139,9 +138,8 @@ class Fence:
 
     def channel(self, channel_id: ChannelId) -> ChannelFence:
         """A fence for a channel that is given to this client; it inherits the doubt of the channel's last one."""
-        last = self._channels.get(channel_id)
-        doubt = InDoubt(self.deadline, self._awake_clock, last.in_doubt if last is not None else 0)
-        made = self._channels[channel_id] = ChannelFence(self, doubt)
+        doubt = InDoubt(self.deadline, self._awake_clock)
+        made = self._channels[channel_id] = ChannelFence(self, doubt, self._channels.get(channel_id))
         return made
 
     def heartbeat_answered(self, sent_at: float) -> None:
@@ -175,11 +173,13 @@ class ChannelFence:
     Args:
         client: the client's fence.
         doubt: writes to the channel that may still take effect.
+        earlier: the fence of the channel's last time with this client; its write may not have ended yet.
     """
 
-    def __init__(self, client: Guard, doubt: InDoubt) -> None:
+    def __init__(self, client: Guard, doubt: InDoubt, earlier: ChannelFence | None = None) -> None:
         self._client = client
         self._doubt = doubt
+        self._earlier = earlier
         self._revoked = False
 
     def __repr__(self) -> str:
@@ -187,8 +187,11 @@ class ChannelFence:
 
     @property
     def in_doubt(self) -> float:
-        """Seconds for which a write to the channel may still take effect; 0 when none may."""
-        return self._doubt.seconds
+        """Seconds for which a write to the channel may still take effect if it is given up now; 0 when none may."""
+        earlier = self._earlier.in_doubt if self._earlier is not None else 0.0
+        if not earlier:
+            self._earlier = None
+        return max(earlier, self._doubt.seconds)
 
     def check(self) -> None:
         """Return if a write may leave now.
@@ -213,9 +216,8 @@ class ChannelFence:
         self._doubt.abandon()
 
     def revoke(self) -> None:
-        """Close the fence: the channel is taken away."""
+        """Close the fence: the channel is taken away. The doubt about a write begins when it has ended, not now."""
         self._revoked = True
-        self._doubt.abandon()
 
 
 class RequestFence:

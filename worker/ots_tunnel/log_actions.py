@@ -27,6 +27,11 @@ class LogAction(enum.StrEnum):
     STOPPED = "stopped", "A worker has stopped; how much it consumed.", "tunnel_id", "rows", "bytes"
     DRAINING = "draining", "A worker drains: it reads no new page and stores a last checkpoint.", "tunnel_id"
     CLOSING_AT_ONCE = "closing_at_once", "A second signal: a worker stops without waiting for its sink.", "tunnel_id"
+    DRAIN_OVERDUE = (
+        "drain_overdue",
+        "A call of the worker or of its sink hangs longer than the drain may take; the process ends.",
+        "seconds",
+    )
     COMPLETED = "completed", "Every channel, or every split of a snapshot, is done.", "tunnel_id", "client_id"
     TERMINAL_ERROR = "terminal_error", "The process ends because of an error.", "error"
     PREFLIGHT_FAILED = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -186,6 +187,22 @@ async def test_a_worker_whose_sink_does_not_open_can_be_drained(scene: EmulatorS
 
     await asyncio.wait_for(running, 1)
     assert sink.closed
+
+
+@pytest.mark.parametrize("operation", ["Connect", "Heartbeat"])
+async def test_a_drain_ends_in_its_time_also_while_a_call_hangs(scene: EmulatorScene, operation: str) -> None:
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    worker = scene.worker(RecordingSink(), interval=20, timeout=60, drain=1)
+    scene.emulator.faults.add(FaultRule(operation, latency=30, count=1))
+    running = asyncio.create_task(worker.run())
+    await until(lambda: len(scene.emulator.faults) == 0, what="the call hangs")
+    began = time.monotonic()
+
+    worker.drain()
+    await asyncio.wait_for(running, 10)
+
+    assert time.monotonic() - began < 3
 
 
 async def test_a_worker_that_cannot_connect_ends_at_the_second_order(scene: EmulatorScene) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from ots_tunnel.config import WorkerConfig, load_config
-from ots_tunnel.console.exit_codes import exit_code
+from ots_tunnel.console.exit_codes import OTHER_ERROR, exit_code
 from ots_tunnel.console.explanations import Place, explanation
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.log_actions import LogAction
@@ -21,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 #: Kubernetes keeps 4096 bytes of a termination message; the rest is room for the line end.
 TERMINATION_LOG_BYTES = 4000
+#: Seconds after the drain's limit when the process ends anyway: what ends in good order has ended by then.
+OVERDUE_AFTER = 2.0
 
 
 @click.command()
@@ -93,8 +98,14 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     metrics = WorkerMetrics(source.tunnel_name, config.sink.kind)
     worker = TunnelWorker(client, sink, settings, metrics=metrics, preflight=lambda: check_tunnel(client, source))
     loop = asyncio.get_running_loop()
+    last_resort = LastResort(config.client.drain_seconds + OVERDUE_AFTER)
+
+    def interrupt() -> None:
+        last_resort.begin()
+        worker.interrupt()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, worker.interrupt)
+        loop.add_signal_handler(number, interrupt)
     # Pages create many short-lived objects without cycles, which the collector's default thresholds inspect in vain.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -107,8 +118,43 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
             await worker.run()
     finally:
         await client.close()
+        last_resort.cancel()
     stopped = {"tunnel_id": source.tunnel_id, "rows": metrics.rows_total, "bytes": metrics.bytes_total}
     logger.info("worker stopped", extra={"action": LogAction.STOPPED, **stopped})
+
+
+class LastResort:
+    """Ends the process when a drain takes too long, whatever hangs: a thread's call, or the event loop itself.
+
+    Args:
+        seconds: from the first order to drain.
+        end: ends the process at once.
+    """
+
+    def __init__(self, seconds: float, end: Callable[[int], object] = os._exit) -> None:
+        self._seconds = seconds
+        self._end = end
+        self._timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        """The order to drain has come; a later one changes nothing."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._seconds, self._give_up)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def cancel(self) -> None:
+        """The drain is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _give_up(self) -> None:
+        logger.critical(
+            "the drain is overdue: the process ends",
+            extra={"action": LogAction.DRAIN_OVERDUE, "seconds": self._seconds},
+        )
+        logging.shutdown()
+        self._end(OTHER_ERROR)
 
 
 def write_termination_message(text: str, path: Path) -> None:

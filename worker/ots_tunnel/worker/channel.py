@@ -15,8 +15,8 @@ transition (docs/protocol.md 6.1, G13). Each can have these effects:
     StopPipeline, OWNERSHIP_LOST the fence is revoked and the task cancelled; there is no outcome
     Report                       the channel, with a new status, is carried by the next heartbeat, which comes early
 
-Two exceptions from the order of the queue. A channel that vanished has its fence revoked at once, because the queue
-may be behind and a write must not leave meanwhile. A channel that failed does not hasten the heartbeat, so that a
+Two exceptions from the order of the queue. A channel that vanished has its fence revoked and its write abandoned at
+once, because the queue may be behind and a write must not leave meanwhile. A channel that failed does not hasten the heartbeat, so that a
 channel that fails again and again is opened once per interval.
 
 Example: OPEN starts the consumption. CLOSING asks it to finish: it writes its page, stores the checkpoint and ends
@@ -78,7 +78,7 @@ class ChannelTask:
     def feed(self, event: machine.Event) -> None:
         """Queue an event for the machine."""
         if isinstance(event, machine.Vanished):
-            self._fence.revoke()
+            self._take_away()
         self._events.put_nowait(event)
 
     async def run(self) -> None:
@@ -122,6 +122,10 @@ class ChannelTask:
         if reason is machine.StopReason.DRAIN:
             self._consumption.stop()
             return
+        self._take_away()
+
+    def _take_away(self) -> None:
+        """Let nothing leave any more: close the fence and abandon the write under way, which resets its connection."""
         self._fence.revoke()
         if self._work is not None:
             self._work.cancel()

@@ -128,7 +128,7 @@ class Consumption:
         return outcome
 
     async def _consume(self) -> machine.Event:
-        if doubt := self._fence.in_doubt:
+        while doubt := self._fence.in_doubt:  # again, where a write of the channel's last time has not even ended
             await asyncio.sleep(doubt)
         start = None if self._stop.is_set() else await self._read_checkpoint()
         if start is None or self._stop.is_set():  # the order may come in the round of the loop that brings the answer

@@ -113,6 +113,8 @@ class Session:
         self._channels: dict[ChannelId, ChannelTask] = {}
         self._draining = False
         self._drain_until = float("inf")
+        #: Limit of everything that the beat waits for; it expires when the drain has to be over.
+        self._limit: asyncio.Timeout | None = None
         #: The error of a channel that ends the worker; the session is drained first.
         self.fatal: TunnelError | None = None
         self._context = ClientContext(
@@ -155,17 +157,37 @@ class Session:
         finally:
             self._status.last_heartbeat = None
 
-    def drain(self) -> None:
-        """Hand every channel back and take no new ones; heartbeats continue until all are reported."""
+    def drain(self, seconds: float | None = None) -> None:
+        """Hand every channel back and take no new ones; heartbeats continue until all are reported.
+
+        Args:
+            seconds: that the drain may take; None means those of the settings.
+        """
         if self._draining:
             return
         self._draining = True
-        self._drain_until = self._clock() + self._settings.drain
+        seconds = self._settings.drain if seconds is None else seconds
+        self._drain_until = self._clock() + seconds
+        self._limit_drain(seconds)
         for task in self._channels.values():
             task.feed(machine.Drain())
         self._beat_due.set()
 
     async def _beat_until_end(self, tasks: asyncio.TaskGroup) -> SessionEnd:
+        try:
+            async with asyncio.timeout(None) as self._limit:
+                self._limit_drain(self._drain_until - self._clock())
+                return await self._beat_until_done(tasks)
+        except TimeoutError:
+            if not self._limit.expired():
+                raise
+            return SessionEnd.OVERDUE  # a heartbeat hangs longer than the drain may take
+
+    def _limit_drain(self, seconds: float) -> None:
+        if self._draining and self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time() + seconds)
+
+    async def _beat_until_done(self, tasks: asyncio.TaskGroup) -> SessionEnd:
         began = self._clock()
         while True:
             sent_at = self._clock()

@@ -72,11 +72,14 @@ class TunnelWorker:
         self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
         self._begun = False
         self._stop = asyncio.Event()
+        #: When the drain has to be over, by the loop's clock.
+        self._drain_until = float("inf")
         self._session: Session | None = None
         self._running: asyncio.Task[SessionEnd] | None = None
         #: Limit of the preflight and of opening the sink; `drain` ends them at once.
         self._opening: asyncio.Timeout | None = None
-        #: Limit of Connect; `close` ends it at once. A drain waits for it, so that the new client is shut down.
+        #: Limit of Connect; `close` ends it at once. A drain waits for it, so that the new client is shut down, but not
+        #: longer than for a write.
         self._connecting: asyncio.Timeout | None = None
         client.listen_to_retries(self._metrics.call_repeated)
         self._metrics.registry.register(TallyCollector(self._metrics.tunnel, sink.tally))
@@ -126,13 +129,16 @@ class TunnelWorker:
 
     def drain(self) -> None:
         """Stop reading, finish the pages being written, store checkpoints, hand the channels back, end `run`."""
+        now = asyncio.get_running_loop().time()
         if not self._stop.is_set():
             logger.info("draining", extra=self._extra(LogAction.DRAINING))
+            self._drain_until = now + self._settings.drain
         self.status.draining = True
         self._stop.set()
         _end_now(self._opening)
+        _end_at(self._connecting, self._drain_until - self._settings.drain + self._settings.abandon_after)
         if self._session is not None:
-            self._session.drain()
+            self._session.drain(self._drain_until - now)
 
     def close(self) -> None:
         """End `run` at once: writes are abandoned, no checkpoint is stored any more."""
@@ -218,7 +224,7 @@ class TunnelWorker:
         session = Session(self._client, client_id, self._settings, context, self.status, self._clock)
         self._session = session
         if self._stop.is_set():
-            session.drain()
+            session.drain(self._drain_until - asyncio.get_running_loop().time())
         end: SessionEnd | None = None
         self._running = asyncio.create_task(session.run(), name=f"session {client_id}")
         try:
@@ -275,5 +281,11 @@ class TunnelWorker:
 
 def _end_now(limit: asyncio.Timeout | None) -> None:
     """Let a limit expire."""
+    _end_at(limit, asyncio.get_running_loop().time())
+
+
+def _end_at(limit: asyncio.Timeout | None, when: float) -> None:
+    """Let a limit expire at a time of the loop's clock, or earlier if it does so anyway."""
     if limit is not None and not limit.expired():
-        limit.reschedule(asyncio.get_running_loop().time())
+        earlier = limit.when()
+        limit.reschedule(when if earlier is None else min(earlier, when))
