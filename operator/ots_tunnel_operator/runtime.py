@@ -63,18 +63,21 @@ class Runtime:
         self._uids: dict[Place, str] = {}
         self._forgetting: set[asyncio.Task[None]] = set()
 
-    async def open(self, cluster: Cluster | None = None, *, watch: bool = True) -> None:
+    async def open(
+        self, cluster: Cluster | None = None, *, watch: bool = True, session: aiohttp.ClientSession | None = None
+    ) -> None:
         """Connect to the API server, or use a given connection; `close` closes it.
 
         Args:
             cluster: the API server; None connects to the one of the pod or the kubeconfig.
             watch: read from memory what watches keep there; False reads from the API server every time.
+            session: asks the workers for their reports; None makes one.
 
         Raises:
             ConfigError: there is no cluster to connect to.
         """
         cluster = cluster or await Kube.connect()
-        self._session = aiohttp.ClientSession()
+        self._session = session or aiohttp.ClientSession()
         self._cluster = self._reader = cluster
         if watch:
             self._watched = self._reader = Watched(

@@ -6,14 +6,13 @@ import argparse
 import json
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from tests.simulation.campaign import FAILURES, run_campaign
-from tests.simulation.region import Outcome, tell_story
-from tests.simulation.scenario import Scenario
+from tests.simulation.region import Outcome
 from tests.simulation.seams import install_seams
 from tests.simulation.service import install_ledger
 from tests.simulation.shrink import shrink
+from tests.simulation.stories import AnyScenario, load, name_of, tell
 
 #: Events that are printed of a long story.
 LAST_EVENTS = 400
@@ -24,7 +23,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     replay = commands.add_parser("replay", help="tell the story of a seed or of a file; shrink it if it fails")
-    replay.add_argument("what", help="a seed, or a file of a scenario")
+    replay.add_argument("what", help="a seed (17, or fleet:17), or a file of a scenario")
     replay.add_argument("--steps", type=int, help="with the first so many faults only")
     replay.add_argument("--whole", action="store_true", help="print the whole story")
     replay.add_argument("--shrink-seconds", type=float, default=120.0, help="0 does not shrink")
@@ -48,19 +47,12 @@ def main(arguments: list[str]) -> int:
     return int(bool(tally.failures))
 
 
-def load(what: str) -> Scenario:
-    """A scenario by its seed, or by its file."""
-    if what.isdigit():
-        return Scenario.of(int(what))
-    document = json.loads(Path(what).read_text())
-    return Scenario.from_json(document.get("scenario", document))
-
-
 def _replay(options: argparse.Namespace) -> int:
     scenario = load(options.what)
     if options.steps is not None:
-        scenario = replace(scenario, faults=scenario.faults[: options.steps])
-    outcome = tell_story(scenario, keep_story=True)
+        happenings = scenario.happenings
+        scenario = replace(scenario, **{happenings: getattr(scenario, happenings)[: options.steps]})
+    outcome = tell(scenario, keep_story=True)
     if outcome.violation is not None and options.shrink_seconds:
         outcome = _shrunk(outcome, options.shrink_seconds)
     _print(outcome, whole=options.whole)
@@ -71,23 +63,23 @@ def _shrunk(outcome: Outcome, seconds: float) -> Outcome:
     assert outcome.violation is not None
     rule = outcome.violation.rule
 
-    def fails(candidate: Scenario) -> bool:
-        found = tell_story(candidate).violation
+    def fails(candidate: AnyScenario) -> bool:
+        found = tell(candidate).violation
         return found is not None and found.rule == rule
 
     print(f"{outcome.violation}\nshrinking for at most {seconds:.0f} s", flush=True)
     smaller = shrink(outcome.scenario, fails, seconds=seconds)
     FAILURES.mkdir(parents=True, exist_ok=True)
-    path = FAILURES / f"shrunk-{smaller.seed}.json"
+    path = FAILURES / f"shrunk-{name_of(smaller).replace(':', '-')}.json"
     path.write_text(json.dumps({"why": str(outcome.violation), "scenario": smaller.to_json()}, indent=1) + "\n")
     print(f"the shrunk scenario is {path}; in tests/simulation/regressions every test runs it", flush=True)
-    return tell_story(smaller, keep_story=True)
+    return tell(smaller, keep_story=True)
 
 
 def _print(outcome: Outcome, *, whole: bool) -> None:
     print(outcome.scenario)
-    for fault in outcome.scenario.faults:
-        print(f"    {fault.at:8.3f} s  {fault}")
+    for event in getattr(outcome.scenario, outcome.scenario.happenings):
+        print(f"    {event.at:8.3f} s  {event}")
     left_out = 0 if whole else max(0, len(outcome.story) - LAST_EVENTS)
     if left_out:
         print(f"... {left_out} events, see --whole")
@@ -100,7 +92,7 @@ def _print(outcome: Outcome, *, whole: bool) -> None:
 def _verdicts(whats: list[str]) -> int:
     failed = False
     for what in whats:
-        outcome = tell_story(load(what))
+        outcome = tell(load(what))
         violation = outcome.violation
         failed = failed or violation is not None
         line = {"what": what, "rule": violation.rule if violation else None, "text": str(violation or "")}

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
@@ -19,7 +19,6 @@ from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress import ChannelProgress
 from tests.chaos.changes import VERSIONS
-from tests.simulation.apart import start
 from tests.simulation.delivery import Delivery
 from tests.simulation.determinism import CURRENT, wall_seconds
 from tests.simulation.faults import happen
@@ -35,6 +34,9 @@ from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, Simulated
 from tests.simulation.story import Story
 from tests.simulation.worker import GRACE, Pod
 from tests.support.emulator.emulator_scene import create_table_request
+
+if TYPE_CHECKING:
+    from tests.simulation.fleet.scenario import FleetScenario
 
 #: Seconds between two looks at the workers' figures.
 LOOK_INTERVAL = 5.0
@@ -60,7 +62,7 @@ class Violation:
 class Outcome:
     """How a story ended."""
 
-    scenario: Scenario
+    scenario: Scenario | FleetScenario
     violation: Violation | None
     seconds: float
     wall: float
@@ -292,30 +294,21 @@ def _is_caught_up(progress: ChannelProgress) -> bool:
     return progress.caught_up
 
 
-class _LogLines(logging.Handler):
-    """Puts the workers' log into the story; an error of ours is a finding."""
+class LogLines(logging.Handler):
+    """Puts the log of simulated processes into the story; an error of ours is a finding."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, story: Story, violate: Callable[[str, str], None]) -> None:
         super().__init__(logging.INFO)
-        self._region = region
+        self._story = story
+        self._violate = violate
 
     def emit(self, record: logging.LogRecord) -> None:
         process = CURRENT.get()
         name = process.name if process is not None else "region"
         extra = getattr(record, "error", "")
-        self._region.story.tell(name, "%s", f"{record.getMessage()}{f': {extra}' if extra else ''}")
+        self._story.tell(name, "%s", f"{record.getMessage()}{f': {extra}' if extra else ''}")
         if record.exc_info and record.levelno >= logging.ERROR:
-            self._region.violate("bug", f"{name} logs {record.getMessage()}: {record.exc_info[1]!r}")
-
-
-def tell_story(scenario: Scenario, *, keep_story: bool = False) -> Outcome:
-    """Run a scenario to its end, in a process of its own.
-
-    Args:
-        keep_story: whether the outcome holds the story as text.
-    """
-    outcome: Outcome = start(tell_story_here, scenario, keep_story).result()
-    return outcome
+            self._violate("bug", f"{name} logs {record.getMessage()}: {record.exc_info[1]!r}")
 
 
 def tell_story_here(scenario: Scenario, keep_story: bool = False) -> Outcome:
@@ -328,7 +321,7 @@ def tell_story_here(scenario: Scenario, keep_story: bool = False) -> Outcome:
         (folder / "accessKeyId").write_text(KEY.access_key_id)
         (folder / "accessKeySecret").write_text(KEY.access_key_secret)
         region = Region(scenario, folder)
-        log.handlers, log.propagate = [_LogLines(region)], False
+        log.handlers, log.propagate = [LogLines(region.story, region.violate)], False
         log.setLevel(logging.INFO)
         try:
             region.loop.run_until_complete(region.loop.region.start(region.run()))

@@ -42,6 +42,11 @@ class Scenario:
     burst: int = 12
     faults: tuple[Fault, ...] = ()
 
+    @property
+    def happenings(self) -> str:
+        """Name of the field with what happens in the story."""
+        return "faults"
+
     @classmethod
     def of(cls, seed: int) -> Self:
         """The scenario of a seed."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from tests.simulation.determinism import wall_seconds
-from tests.simulation.faults import Fault
-from tests.simulation.scenario import Scenario
 
-#: Tells whether a scenario still breaks the rule.
-Fails = Callable[[Scenario], bool]
+#: Data of a story: a frozen dataclass whose `happenings` names the field with what happens in it.
+Story = TypeVar("Story", bound=Any)
+
+#: Numbers of a story that a shorter one may have less of, with the least of each.
+_NUMBERS = {"workers": 1, "replicas": 1, "partitions": 1, "keys": 1, "burst": 1, "lanes": 1}
 
 
-def shrink(scenario: Scenario, fails: Fails, *, seconds: float = 120.0) -> Scenario:
-    """The smallest scenario found within a time of the machine."""
+def shrink(scenario: Story, fails: Callable[[Story], bool], *, seconds: float = 120.0) -> Story:
+    """The smallest scenario found within a time of the machine that still breaks the rule."""
     until = wall_seconds() + seconds
     is_smaller = True
     while is_smaller:
@@ -28,25 +30,27 @@ def shrink(scenario: Scenario, fails: Fails, *, seconds: float = 120.0) -> Scena
     return scenario
 
 
-def _smaller(scenario: Scenario) -> Iterator[Scenario]:
+def _smaller(scenario: Story) -> Iterator[Story]:
     """Scenarios that are a little smaller, those that leave out most first."""
-    for faults in _without_parts(scenario.faults):
-        yield replace(scenario, faults=faults)
-    for name, least in (("workers", 1), ("partitions", 1), ("keys", 1), ("burst", 1), ("lanes", 1)):
-        value = getattr(scenario, name)
+    name = scenario.happenings
+    events = getattr(scenario, name)
+    for part in _without_parts(events):
+        yield replace(scenario, **{name: part})
+    for number, least in _NUMBERS.items():
+        value = getattr(scenario, number, least)
         if value > least:
-            yield replace(scenario, **{name: max(least, value // 2)})
+            yield replace(scenario, **{number: max(least, value // 2)})
     if scenario.length > 40:
         yield replace(scenario, length=round(scenario.length * 0.6, 1))
-    for index, fault in enumerate(scenario.faults):
-        if fault.seconds > 1:
-            changed = replace(fault, seconds=round(fault.seconds * 0.6, 3))
-            yield replace(scenario, faults=(*scenario.faults[:index], changed, *scenario.faults[index + 1 :]))
+    for index, event in enumerate(events):
+        if event.seconds > 1:
+            changed = replace(event, seconds=round(event.seconds * 0.6, 3))
+            yield replace(scenario, **{name: (*events[:index], changed, *events[index + 1 :])})
 
 
-def _without_parts(faults: tuple[Fault, ...]) -> Iterator[tuple[Fault, ...]]:
-    size = len(faults)
+def _without_parts(events: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    size = len(events)
     while size >= 1:
-        for start in range(0, len(faults), size):
-            yield (*faults[:start], *faults[start + size :])
+        for start in range(0, len(events), size):
+            yield (*events[:start], *events[start + size :])
         size //= 2

@@ -15,7 +15,7 @@ from typing import Any
 from tests.simulation.apiserver.admission import admitted
 from tests.simulation.apiserver.paths import Place, parse, selects
 from tests.simulation.apiserver.refusal import Refusal, conflict, invalid, not_found
-from tests.simulation.apiserver.store import Key, Manifest, Store
+from tests.simulation.apiserver.store import Key, Manifest, Store, copied
 from tests.simulation.apiserver.writes import applied, merge_patched, updated
 
 #: Kinds whose status is a subresource: a write to the object leaves it alone, a write to it changes nothing else.
@@ -94,7 +94,7 @@ class Api:
     def _list(self, place: Place, request: Request) -> Manifest:
         selector, name = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
         items = [
-            item
+            copied(item)
             for item in self.store.all(place.kind.kind, place.namespace)
             if selects(selector, item["metadata"].get("labels") or {})
             and (not name or name == f"metadata.name={item['metadata']['name']}")

@@ -1,15 +1,27 @@
-"""The operator's own client of the Kubernetes API, answered by the model instead of by a connection."""
+"""The operator's seam to the API server (`ots_tunnel_operator.kube.cluster`), answered by the model.
+
+Every call takes time, and may be refused, out of date or unanswered: `Fate` says which, the region's seed decides it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ots_tunnel_operator.kube.client import Kube, KubeError
-from ots_tunnel_operator.kube.kinds import Manifest
-from tests.simulation.apiserver.api import Api, Request
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
+from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
+from ots_tunnel_operator.names import FIELD_MANAGER
+from tests.simulation.apiserver.api import APPLY, Api, Request
+from tests.simulation.apiserver.paths import selects
 from tests.simulation.apiserver.refusal import Refusal
+from tests.simulation.apiserver.store import Key, copied
+from tests.simulation.apiserver.watches import Watches
+
+MERGE = "application/merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +43,101 @@ class Fate:
     versions_behind: int = 0
 
 
-class ModelKube(Kube):
-    """`Kube` over the model.
+class ModelCluster:
+    """`Cluster` over the model.
 
     Args:
         fate: decides what becomes of a request.
     """
 
-    def __init__(self, api: Api, fate: Callable[[Request], Fate] = lambda request: Fate()) -> None:
+    def __init__(
+        self, api: Api, watches: Watches | None = None, fate: Callable[[Request], Fate] = lambda request: Fate()
+    ) -> None:
         self._api = api
+        self._watches = watches or Watches(api.store, lambda: 0.0, lambda: 300.0)
         self._fate = fate
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        """See `Cluster.get`."""
+        try:
+            return await self._call(Request("GET", kind.path(namespace, name)))
+        except KubeError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        """See `Cluster.list`."""
+        return list((await self.listing(Selection(kind, namespace, selector))).items)
+
+    async def listing(self, selection: Selection) -> Listing:
+        """See `Cluster.listing`."""
+        query = {"labelSelector": selection.labels}
+        if selection.name:
+            query["fieldSelector"] = f"metadata.name={selection.name}"
+        answer = await self._call(Request("GET", selection.kind.path(selection.namespace), query=query))
+        return Listing(tuple(answer["items"]), answer["metadata"]["resourceVersion"])
+
+    async def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
+        """See `Cluster.watch`."""
+        fate = self._fate(Request("GET", selection.kind.path(selection.namespace), query={"watch": "true"}))
+        await asyncio.sleep(fate.before)
+        if fate.refusal is not None:
+            raise _error(fate.refusal)
+
+        def is_selected(key: Key, manifest: Mapping[str, Any]) -> bool:
+            return (
+                key[0] == selection.kind.kind
+                and selection.namespace in ("", key[1])
+                and selection.name in ("", key[2])
+                and selects(selection.labels, manifest["metadata"].get("labels") or {})
+            )
+
+        try:
+            async with aclosing(self._watches.events(is_selected, int(since) if since else None, seconds)) as events:
+                async for event in events:
+                    yield Change(event.type, copied(event.object))
+        except Refusal as refusal:
+            raise _error(refusal) from refusal
+
+    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """See `Cluster.create`."""
+        path = kind.path(manifest["metadata"]["namespace"])
+        return await self._call(Request("POST", path, manifest, manager=FIELD_MANAGER))
+
+    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """See `Cluster.replace`."""
+        metadata = manifest["metadata"]
+        path = kind.path(metadata["namespace"], metadata["name"])
+        return await self._call(Request("PUT", path, manifest, manager=FIELD_MANAGER))
+
+    async def apply(self, manifest: Manifest) -> Manifest:
+        """See `Cluster.apply`."""
+        metadata = manifest["metadata"]
+        path = kind_of(manifest).path(metadata["namespace"], metadata["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return await self._call(Request("PATCH", path, manifest, query, APPLY))
+
+    async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
+        """See `Cluster.patch`."""
+        path = kind.path(namespace, name, subresource)
+        return await self._call(Request("PATCH", path, change, {"fieldManager": FIELD_MANAGER}, MERGE))
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "") -> None:
+        """See `Cluster.delete`."""
+        body = {"preconditions": {"uid": uid}} if uid else {}
+        try:
+            await self._call(Request("DELETE", kind.path(namespace, name), body))
+        except KubeError as error:
+            if error.status != 404:
+                raise
 
     async def close(self) -> None:
         """Nothing is open."""
 
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        body: Manifest | None = None,
-        *,
-        query: Mapping[str, str] | None = None,
-        content: str = "application/json",
-    ) -> Manifest:
-        request = Request(method, path, body, query or {}, content)
+    async def _call(self, request: Request) -> Manifest:
+        # the body as it is now: the caller may change it while the request is under way
+        request = replace(request, body=copied(request.body))
         fate = self._fate(request)
         await asyncio.sleep(fate.before)
         if fate.refusal is not None:
@@ -67,7 +150,7 @@ class ModelKube(Kube):
             raise _error(refusal) from refusal
         await asyncio.sleep(fate.after)
         if fate.is_lost:
-            raise KubeError(0, "TimeoutError", f"{method} {path}: no answer")
+            raise KubeError(0, "TimeoutError", f"{request.method} {request.path}: no answer")
         return answer
 
 

@@ -15,10 +15,11 @@ Source: Kubernetes, "Server-Side Apply", structured-merge-diff.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from tests.simulation.apiserver.store import copied
 
 Fields = dict[str, Any]
 
@@ -69,7 +70,7 @@ def is_keyed(name: str, value: Any) -> bool:
 
 def union(first: Mapping[str, Any], second: Mapping[str, Any]) -> Fields:
     """Fields of either set."""
-    merged = copy.deepcopy(dict(first))
+    merged = copied(dict(first))
     for key, below in second.items():
         merged[key] = union(merged.get(key, {}), below)
     return merged
@@ -80,7 +81,7 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Fields:
     found: Fields = {}
     for key, below in first.items():
         if key not in second:
-            found[key] = copy.deepcopy(below)
+            found[key] = copied(below)
         elif below:
             rest = difference(below, second[key])
             if rest:
@@ -122,17 +123,17 @@ def merged(live: Any, applied: Any, name: str = "") -> Any:
     if isinstance(applied, Mapping) and isinstance(live, Mapping) and name not in ATOMIC:
         result = dict(live)
         for key, value in applied.items():
-            result[key] = merged(live[key], value, key) if key in live else copy.deepcopy(value)
+            result[key] = merged(live[key], value, key) if key in live else copied(value)
         return result
     if is_keyed(name, applied) and is_keyed(name, live):
         entries = {entry_key(entry, name): entry for entry in live}
         for entry in applied:
             key = entry_key(entry, name)
-            entries[key] = merged(entries[key], entry) if key in entries else copy.deepcopy(entry)
+            entries[key] = merged(entries[key], entry) if key in entries else copied(entry)
         return list(entries.values())
     if name in SETS and isinstance(live, list):
         return live + [entry for entry in applied if entry not in live]
-    return copy.deepcopy(applied)
+    return copied(applied)
 
 
 def managers(metadata: Mapping[str, Any]) -> Iterable[tuple[str, str, Fields]]:

@@ -6,7 +6,6 @@ first entry is told that its version is too old, as etcd's compaction makes the 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,13 @@ from typing import Any
 Manifest = dict[str, Any]
 #: Kind, namespace and name.
 Key = tuple[str, str, str]
+
+
+def copied(value: Any) -> Any:
+    """A copy of decoded JSON; several times as fast as `copied`, and half of the simulation's time is copying."""
+    if isinstance(value, dict):
+        return {key: copied(below) for key, below in value.items()}
+    return [copied(below) for below in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,35 +53,35 @@ class Store:
     def read(self, key: Key) -> Manifest | None:
         """A copy of an object, or None."""
         found = self.objects.get(key)
-        return None if found is None else copy.deepcopy(found)
+        return None if found is None else copied(found)
 
     def all(self, kind: str, namespace: str = "") -> Iterator[Manifest]:
-        """Copies of the objects of a kind, in the order of namespace and name; every namespace without one."""
+        """The objects of a kind, by namespace and name; every namespace without one. They must not be changed."""
         for key in sorted(self.objects):
             if key[0] == kind and namespace in ("", key[1]):
-                yield copy.deepcopy(self.objects[key])
+                yield self.objects[key]
 
     def put(self, key: Key, manifest: Mapping[str, Any]) -> Manifest:
         """Store an object under the next version and return a copy of it."""
         known = key in self.objects
-        stored = copy.deepcopy(dict(manifest))
+        stored = copied(dict(manifest))
         stored["metadata"]["resourceVersion"] = str(self._next())
         self.objects[key] = stored
         self._record("MODIFIED" if known else "ADDED", key, stored)
-        return copy.deepcopy(stored)
+        return copied(stored)
 
     def remove(self, key: Key) -> Manifest:
         """Remove an object and return its last state."""
         gone = self.objects.pop(key)
         gone["metadata"]["resourceVersion"] = str(self._next())
         self._record("DELETED", key, gone)
-        return copy.deepcopy(gone)
+        return copied(gone)
 
     def at(self, key: Key, version: int) -> Manifest | None:
         """An object as it was at a version that the log still covers; what is older comes from today."""
         for event in reversed(self.log):
             if event.key == key and event.version <= version:
-                return None if event.type == "DELETED" else copy.deepcopy(event.object)
+                return None if event.type == "DELETED" else copied(event.object)
         if any(event.key == key and event.version > version and event.type == "ADDED" for event in self.log):
             return None
         return self.read(key)
@@ -100,7 +106,7 @@ class Store:
         return self.version
 
     def _record(self, kind: str, key: Key, stored: Manifest) -> None:
-        event = Event(self.version, kind, key, copy.deepcopy(stored))
+        event = Event(self.version, kind, key, copied(stored))
         self.log.append(event)
         if len(self.log) > self.kept:
             self.compacted = self.log.pop(0).version

@@ -12,7 +12,7 @@ import pytest
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, TUNNEL, Manifest
 from tests.simulation.apiserver.api import Api
-from tests.simulation.apiserver.client import ModelKube
+from tests.simulation.apiserver.client import ModelCluster
 from tests.simulation.apiserver.store import Store
 from tests.support.kube.api_server import ROOT, ApiServer, missing_program, running_api_server
 from tests.support.operator.objects import tunnel_object
@@ -121,7 +121,7 @@ async def test_same_answers(api_server: ApiServer, monkeypatch: pytest.MonkeyPat
     finally:
         await real.close()
     numbers = itertools.count()
-    model = ModelKube(Api(Store(), lambda: 1_800_000_000.0, lambda: f"uid-{next(numbers)}"))
+    model = ModelCluster(Api(Store(), lambda: 1_800_000_000.0, lambda: f"uid-{next(numbers)}"))
     assert await steps(model) == expected
 
 

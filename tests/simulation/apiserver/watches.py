@@ -11,7 +11,7 @@ After 410 the client lists again; what was deleted meanwhile is then absent, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 from tests.simulation.apiserver.refusal import Refusal
 from tests.simulation.apiserver.store import Event, Key, Manifest, Store
@@ -25,7 +25,7 @@ class Watches:
 
     Args:
         delay: seconds by which the next event is late.
-        seconds: until the server closes a watch.
+        seconds: until the server closes a watch by itself.
     """
 
     def __init__(self, store: Store, delay: Callable[[], float], seconds: Callable[[], float]) -> None:
@@ -49,12 +49,15 @@ class Watches:
                 queue.get_nowait()
             queue.put_nowait(None)
 
-    async def events(self, selects: Callable[[Key, Manifest], bool], version: int | None) -> AsyncIterator[Event]:
+    async def events(
+        self, selects: Callable[[Key, Manifest], bool], version: int | None, seconds: float
+    ) -> AsyncGenerator[Event, None]:
         """Selected events after a version, until the watch ends; the first one is a bookmark of that version.
 
         Args:
             selects: whether an object is watched.
             version: None begins with an ADDED for every selected object that exists.
+            seconds: how long the client wants to watch.
 
         Raises:
             Refusal: 410, the version is too old.
@@ -65,7 +68,7 @@ class Watches:
             queue.put_nowait(known)
         self._queues.append(queue)
         try:
-            ends = asyncio.get_running_loop().time() + self._seconds()
+            ends = asyncio.get_running_loop().time() + min(seconds, self._seconds())
             yield _bookmark(began)
             while (event := await _next(queue, ends)) is not None:
                 await asyncio.sleep(self._delay())

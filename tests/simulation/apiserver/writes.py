@@ -6,12 +6,12 @@ changes nothing returns an equal object, so that the caller can leave it out as 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
 from tests.simulation.apiserver.fields import changed_fields, difference, fields_of, managers, merged, removed, union
 from tests.simulation.apiserver.refusal import conflict
+from tests.simulation.apiserver.store import copied
 
 Manifest = dict[str, Any]
 
@@ -26,13 +26,13 @@ def merge_patched(live: Mapping[str, Any], patch: Mapping[str, Any]) -> Manifest
             below = result.get(key)
             result[key] = merge_patched(below if isinstance(below, Mapping) else {}, value)
         else:
-            result[key] = copy.deepcopy(value)
+            result[key] = copied(value)
     return result
 
 
 def updated(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], manager: str) -> Manifest:
     """The object after a create, replace or patch by a manager, who owns what it changed."""
-    new = copy.deepcopy(dict(wanted))
+    new = copied(dict(wanted))
     before = live or {"metadata": {}}
     entries = _entries(before)
     mine = changed_fields(before, new)
@@ -53,7 +53,7 @@ def applied(live: Mapping[str, Any] | None, manifest: Mapping[str, Any], manager
     """
     wanted = fields_of(manifest)
     if live is None:
-        return _with_managers(copy.deepcopy(dict(manifest)), {(manager, "Apply"): wanted})
+        return _with_managers(copied(dict(manifest)), {(manager, "Apply"): wanted})
     entries = _entries(live)
     before = entries.pop((manager, "Apply"), {})
     new = merged(live, manifest)

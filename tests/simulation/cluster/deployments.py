@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from tests.simulation.apiserver.api import Api, Request
-from tests.simulation.apiserver.store import Manifest
+from tests.simulation.apiserver.store import Manifest, copied
 from tests.simulation.cluster.rollout import TEMPLATE_HASH, PodState, next_step, status_of, template_hash
 
 MANAGER = "kube-controller-manager"
@@ -43,7 +42,7 @@ class Deployments:
             self._call("DELETE", f"/api/v1/namespaces/{namespace}/pods/{pod}")
         status = status_of(deployment, self._pods(deployment), self._clock())
         if status != deployment.get("status"):
-            body = copy.deepcopy(deployment) | {"status": status}
+            body = copied(deployment) | {"status": status}
             del body["metadata"]["resourceVersion"]
             self._call("PUT", f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/status", body)
 
@@ -57,7 +56,7 @@ class Deployments:
         ]
 
     def _create(self, deployment: Manifest) -> None:
-        metadata, template = deployment["metadata"], copy.deepcopy(deployment["spec"]["template"])
+        metadata, template = deployment["metadata"], copied(deployment["spec"]["template"])
         current = template_hash(deployment)
         owner = {
             "apiVersion": "apps/v1",

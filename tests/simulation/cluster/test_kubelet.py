@@ -56,8 +56,8 @@ class Cluster:
     def apply(self, replicas: int, image: str = "worker:1") -> None:
         labels = {"app": "workers"}
         container = {"name": "worker", "image": image}
-        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-        template["spec"]["terminationGracePeriodSeconds"] = 60
+        pod = {"containers": [container], "terminationGracePeriodSeconds": 60}
+        template = {"metadata": {"labels": labels}, "spec": pod}
         spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "minReadySeconds": 30, "template": template}
         manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "workers"}, "spec": spec}
         self.api.call(Request("PATCH", PATH, manifest, {"fieldManager": "test", "force": "true"}, APPLY))

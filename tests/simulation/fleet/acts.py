@@ -1,0 +1,259 @@
+"""What happens to a fleet: faults of Kubernetes, of the operator, of workers and of the service, and what users do.
+
+To add one: a row in `KINDS` with how often it is drawn, how long it may last, and what it does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ots_emulator.refusal import Refusal
+from ots_emulator.server.faults import FaultRule
+from tests.simulation.apiserver.refusal import Refusal as ApiRefusal
+from tests.simulation.fleet.operator_process import TAKE_OVER
+from tests.simulation.service import COPY, KEY, SOURCE, TABLE
+
+if TYPE_CHECKING:
+    from tests.simulation.fleet.fleet import Fleet
+    from tests.simulation.fleet.worker_program import WorkerProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One event.
+
+    Args:
+        at: seconds from the beginning.
+        kind: a name in `KINDS`.
+        target: number of the pod, the call or the count that it is about.
+        seconds: how long it lasts.
+        value: what the kind needs besides.
+    """
+
+    at: float
+    kind: str
+    target: int = 0
+    seconds: float = 0.0
+    value: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind} {self.target}"]
+        parts += [f"{self.seconds:.1f} s"] if self.seconds else []
+        parts += [self.value] if self.value else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of event; `seconds` are the least and the most that it lasts."""
+
+    apply: Callable[[Fleet, Act], None]
+    weight: int = 2
+    seconds: tuple[float, float] = (0.0, 0.0)
+    values: tuple[str, ...] = ("",)
+
+    def draw(self, chance: random.Random, name: str, at: float) -> Act:
+        """An event of this kind."""
+        least, most = self.seconds
+        seconds = round(least + (most - least) * chance.random() ** 2, 3)
+        return Act(round(at, 3), name, chance.randrange(12), seconds, chance.choice(self.values))
+
+
+def _program(fleet: Fleet, act: Act) -> WorkerProgram | None:
+    programs = fleet.programs()
+    return programs[act.target % len(programs)] if programs else None
+
+
+# The operator and its calls
+
+
+def _kill_operator(fleet: Fleet, act: Act) -> None:
+    fleet.operator.kill(act.seconds)
+
+
+def _crash_at_write(fleet: Fleet, act: Act) -> None:
+    fleet.fates.crash(act.target, before=act.value == "before", away=act.seconds)
+
+
+def _refuse(fleet: Fleet, act: Act) -> None:
+    status = int(act.value)
+    reason = {403: "Forbidden", 409: "Conflict", 429: "TooManyRequests", 500: "InternalError"}[status]
+    fleet.fates.refuse(ApiRefusal(status, reason, "a fault of the simulation"), fleet.loop.now + act.seconds)
+
+
+def _slow_api(fleet: Fleet, act: Act) -> None:
+    fleet.fates.slow_until = fleet.loop.now + act.seconds
+
+
+def _lose_answers(fleet: Fleet, act: Act) -> None:
+    fleet.fates.lost += act.target + 1
+
+
+def _stale_reads(fleet: Fleet, act: Act) -> None:
+    fleet.fates.stale_until = fleet.loop.now + act.seconds
+
+
+def _break_watches(fleet: Fleet, act: Act) -> None:
+    fleet.watches.break_all()
+
+
+def _compact(fleet: Fleet, act: Act) -> None:
+    fleet.store.compact()
+    fleet.watches.break_all()
+
+
+def _late_events(fleet: Fleet, act: Act) -> None:
+    fleet.late_events_until = fleet.loop.now + act.seconds
+
+
+# Workers
+
+
+def _kill_worker(fleet: Fleet, act: Act) -> None:
+    program = _program(fleet, act)
+    if program is not None:
+        program.kill()
+
+
+def _pause_worker(fleet: Fleet, act: Act) -> None:
+    program = _program(fleet, act)
+    if program is not None:
+        program.process.pause()
+        fleet.loop.after(act.seconds, fleet.resume, program.process)
+
+
+def _delete_pod(fleet: Fleet, act: Act) -> None:
+    pods = list(fleet.store.all("Pod"))
+    if pods:
+        metadata = pods[act.target % len(pods)]["metadata"]
+        fleet.user("DELETE", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}")
+
+
+def _unreachable(fleet: Fleet, act: Act) -> None:
+    fleet.unreachable_until = fleet.loop.now + act.seconds
+
+
+# The network and the service
+
+
+def _dark(fleet: Fleet, act: Act) -> None:
+    program = _program(fleet, act)
+    if program is None:
+        return
+    for host in (SOURCE, COPY):
+        path = fleet.network.path(program.process.machine, f"{host}.region")
+        path.there.dark_until = path.back.dark_until = fleet.loop.now + act.seconds
+
+
+def _operator_dark(fleet: Fleet, act: Act) -> None:
+    for host in (SOURCE, COPY):
+        path = fleet.network.path("operator", f"{host}.region")
+        path.there.dark_until = path.back.dark_until = fleet.loop.now + act.seconds
+
+
+def _errors(fleet: Fleet, act: Act) -> None:
+    operation, code = act.value.split()
+    until = fleet.service.clock.now() + act.seconds
+    # the writers of the region have a key of their own
+    rule = FaultRule(operation=operation, code=code, until=until, access_key_id=KEY.access_key_id)
+    fleet.service.emulator.add_fault(rule)
+
+
+def _split(fleet: Fleet, act: Act) -> None:
+    fleet.service.emulator.split(SOURCE, TABLE)
+
+
+def _merge(fleet: Fleet, act: Act) -> None:
+    fleet.service.emulator.merge(SOURCE, TABLE)
+
+
+# Users
+
+
+def _scale(fleet: Fleet, act: Act) -> None:
+    fleet.edit({"replicas": act.target % 5})
+
+
+def _suspend(fleet: Fleet, act: Act) -> None:
+    fleet.edit({"suspend": True})
+    fleet.loop.after(act.seconds, fleet.edit, {"suspend": False})
+
+
+def _edit_workers(fleet: Fleet, act: Act) -> None:
+    fleet.edit({"workers": {"lanesPerChannel": act.target % 8 + 1}})
+
+
+def _node_selector(fleet: Fleet, act: Act) -> None:
+    selector = {"disk": "ssd"} if act.value == "set" else None
+    fleet.edit({"workers": {"podTemplate": {"spec": {"nodeSelector": selector}}}})
+
+
+def _reapply(fleet: Fleet, act: Act) -> None:
+    fleet.reapply(act.seconds)
+
+
+def _spoil_secret(fleet: Fleet, act: Act) -> None:
+    fleet.write_secret("wrong")
+    fleet.loop.after(act.seconds, fleet.write_secret, "")
+
+
+def _remove_secret(fleet: Fleet, act: Act) -> None:
+    fleet.remove_secret()
+    fleet.loop.after(act.seconds, fleet.write_secret, "")
+
+
+_CODES = ("OTSServerBusy", "OTSServerUnavailable", "OTSInternalServerError")
+_OPERATIONS = ("DescribeTunnel", "CreateTunnel", "ListTunnel", "GetCheckpoint", "Heartbeat", "BatchWriteRow", "*")
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "kill the operator": Kind(_kill_operator, 4, TAKE_OVER),
+    "crash at a write": Kind(_crash_at_write, 5, TAKE_OVER, ("before", "after")),
+    "API refuses": Kind(_refuse, 3, (1, 90), ("403", "409", "429", "500")),
+    "API is slow": Kind(_slow_api, 2, (5, 60)),
+    "API answers get lost": Kind(_lose_answers, 3),
+    "API reads are stale": Kind(_stale_reads, 2, (5, 60)),
+    "watches break": Kind(_break_watches, 2),
+    "versions are compacted": Kind(_compact, 2),
+    "events are late": Kind(_late_events, 2, (10, 90)),
+    "kill a worker": Kind(_kill_worker, 4),
+    "pause a worker": Kind(_pause_worker, 2, (5, 120)),
+    "delete a pod": Kind(_delete_pod, 3),
+    "pages are unreachable": Kind(_unreachable, 2, (5, 120)),
+    "dark": Kind(_dark, 3, (5, 90)),
+    "dark for the operator": Kind(_operator_dark, 2, (5, 90)),
+    "errors": Kind(_errors, 3, (1, 60), tuple(f"{name} {code}" for name in _OPERATIONS for code in _CODES)),
+    "split": Kind(_split, 2),
+    "merge": Kind(_merge, 1),
+    "scale": Kind(_scale, 3),
+    "suspend": Kind(_suspend, 2, (5, 200)),
+    "edit workers": Kind(_edit_workers, 2),
+    "edit the node selector": Kind(_node_selector, 2, values=("set", "remove")),
+    "delete and apply again": Kind(_reapply, 2, (0, 60)),
+    "spoil the secret": Kind(_spoil_secret, 1, (5, 120)),
+    "remove the secret": Kind(_remove_secret, 1, (5, 120)),
+}
+
+
+def draw_acts(chance: random.Random, length: float, count: int) -> tuple[Act, ...]:
+    """Events in order of time, half of them in bursts: two events close to each other find the most."""
+    names = list(KINDS)
+    weights = [KINDS[name].weight for name in names]
+    acts: list[Act] = []
+    at = 0.0
+    for _ in range(count):
+        at = at + chance.uniform(0, 15) if acts and chance.random() < 0.5 else chance.uniform(0, length)
+        name = chance.choices(names, weights)[0]
+        acts.append(KINDS[name].draw(chance, name, min(at, length)))
+    return tuple(sorted(acts, key=lambda act: act.at))
+
+
+def happen(fleet: Fleet, act: Act) -> None:
+    """Apply an event; one that is not possible now, such as a merge of one partition, is left out."""
+    fleet.story.tell("act", "%s", act)
+    try:
+        KINDS[act.kind].apply(fleet, act)
+    except (Refusal, ApiRefusal) as refusal:
+        fleet.story.tell("act", "  not possible: %s", refusal)

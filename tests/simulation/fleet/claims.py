@@ -1,0 +1,89 @@
+"""Oracle of the operator's word: what the status says is true against the service, the pods and the source.
+
+    ready       with Ready=True a worker runs, and no channel has been without an owner for long
+    caught up   with `caughtUp`, everything older than PATIENCE has taken effect
+    figures     replicas and channels are those of the cluster and the service
+    suspended   in phase Suspended no worker runs
+    completed   with Completed=True everything up to the end time has taken effect, at once
+
+A status is always a little late. A claim counts as wrong when it was made and untrue in every look for PATIENCE
+seconds; a time in which the operator is dead, or cannot reach the API server, is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ots_tunnel.model import ChannelStatus
+
+if TYPE_CHECKING:
+    from tests.simulation.fleet.fleet import Fleet
+
+#: Seconds for which a status may be out of date.
+PATIENCE = 75.0
+
+
+def condition(status: Mapping[str, Any], kind: str) -> str:
+    """Status of a condition; empty where there is none."""
+    return next((one["status"] for one in status.get("conditions") or () if one["type"] == kind), "")
+
+
+class Claims:
+    """Judges the status in every look."""
+
+    def __init__(self, fleet: Fleet, violate: Callable[[str, str], None]) -> None:
+        self._fleet = fleet
+        self._violate = violate
+        self._since: dict[str, float] = {}
+        self.looks = 0
+
+    def look(self) -> None:
+        """Judge the status as it is now."""
+        fleet = self._fleet
+        found = fleet.stored()
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            self._since.clear()
+            return
+        self.looks += 1
+        status = found.get("status") or {}
+        if condition(status, "Completed") == "True" and (late := fleet.missing_until_end()):
+            self._violate("completed", f"Completed=True, and not copied: {', '.join(late[:5])}")
+        if not fleet.is_operator_able:
+            self._since.clear()
+            return
+        for name, wrong in self._claims(status).items():
+            self._check(name, wrong)
+
+    def _claims(self, status: Mapping[str, Any]) -> dict[str, str]:
+        """Claim to what is wrong about it; empty where it is true or not made."""
+        fleet = self._fleet
+        live = [program for program in fleet.programs() if program.is_ready]
+        completed = condition(status, "Completed") == "True"
+        wrong = dict.fromkeys(("ready", "caught up", "replicas", "channels", "suspended"), "")
+        if condition(status, "Ready") == "True" and not completed:
+            if not live:
+                wrong["ready"] = "Ready=True, and no worker is ready"
+            elif unowned := fleet.unowned():
+                wrong["ready"] = f"Ready=True, and without an owner are {', '.join(unowned)}"
+        lag = status.get("lag") or {}
+        if lag.get("caughtUp") and not completed and (late := fleet.missing_before(fleet.loop.now - PATIENCE)):
+            wrong["caught up"] = f"caughtUp, and not copied: {', '.join(late[:5])}"
+        pods = fleet.ready_pods()
+        if status.get("readyReplicas", 0) != pods:
+            wrong["replicas"] = f"readyReplicas {status.get('readyReplicas')}, and {pods} pods are ready"
+        channels, tunnel = status.get("channels") or {}, fleet.tunnel()
+        if channels.get("total") is not None and tunnel is not None and not completed:
+            open_ones = sum(channel.status is ChannelStatus.OPEN for channel in tunnel.channels.values())
+            if (channels["total"], channels.get("open")) != (len(tunnel.channels), open_ones):
+                wrong["channels"] = f"{channels}, and the service has {len(tunnel.channels)}, {open_ones} of them open"
+        if status.get("phase") == "Suspended" and fleet.programs():
+            wrong["suspended"] = f"Suspended, and {len(fleet.programs())} workers run"
+        return wrong
+
+    def _check(self, name: str, wrong: str) -> None:
+        now = self._fleet.loop.now
+        if not wrong:
+            self._since.pop(name, None)
+        elif now - self._since.setdefault(name, now) > PATIENCE + self._fleet.scenario.timeout:
+            self._violate(name, f"for {now - self._since[name]:.0f} s: {wrong}")

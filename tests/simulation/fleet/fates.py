@@ -1,0 +1,82 @@
+"""What becomes of the operator's calls to the API server, by the seed and the faults that are under way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.simulation.apiserver.api import Request
+from tests.simulation.apiserver.client import Fate
+from tests.simulation.apiserver.refusal import Refusal
+from tests.simulation.loop import VirtualLoop
+
+#: Seconds that a request takes in one direction.
+USUAL, SLOW = (0.001, 0.02), (0.5, 8.0)
+
+
+class Fates:
+    """Decides the fate of each request of the operator.
+
+    Args:
+        kill: kills the operator for some seconds.
+    """
+
+    def __init__(self, loop: VirtualLoop, chance: random.Random, kill: Callable[[float], None]) -> None:
+        self._loop = loop
+        self._chance = chance
+        self._kill = kill
+        self._refusal: tuple[Refusal, float] | None = None
+        self._crash: tuple[int, bool, float] | None = None
+        self.slow_until = 0.0
+        self.stale_until = 0.0
+        #: Answers to writes that get lost.
+        self.lost = 0
+        #: Times of the writes that were sent.
+        self.writes: list[float] = []
+
+    def clear(self) -> None:
+        """End every fault."""
+        self._refusal = self._crash = None
+        self.slow_until = self.stale_until = 0.0
+        self.lost = 0
+
+    @property
+    def busy_until(self) -> float:
+        """When the last fault that lasts for a time is over."""
+        refused = self._refusal[1] if self._refusal is not None else 0.0
+        return max(refused, self.slow_until, self.stale_until)
+
+    def refuse(self, refusal: Refusal, until: float) -> None:
+        """Refuse every request for a while."""
+        self._refusal = (refusal, until)
+
+    def crash(self, writes: int, *, before: bool, away: float) -> None:
+        """Kill the operator at a write, after so many others: before it takes effect, or before its answer arrives."""
+        self._crash = (writes, before, away)
+
+    def __call__(self, request: Request) -> Fate:
+        """The fate of a request."""
+        now, is_read = self._loop.now, request.method == "GET"
+        seconds = SLOW if now < self.slow_until else USUAL
+        before, after = self._chance.uniform(*seconds), self._chance.uniform(*seconds)
+        if self._refusal is not None and now < self._refusal[1]:
+            return Fate(before, 0.0, refusal=self._refusal[0])
+        if is_read:
+            behind = self._chance.randint(1, 6) if now < self.stale_until else 0
+            return Fate(before, after, versions_behind=behind)
+        self.writes.append(now)
+        self._strike(before, after)
+        if self.lost > 0:
+            self.lost -= 1
+            return Fate(before, after, is_lost=True)
+        return Fate(before, after)
+
+    def _strike(self, before: float, after: float) -> None:
+        if self._crash is None:
+            return
+        left, is_before, away = self._crash
+        if left > 0:
+            self._crash = (left - 1, is_before, away)
+            return
+        self._crash = None
+        self._loop.after(before / 2 if is_before else before + after / 2, self._kill, away)

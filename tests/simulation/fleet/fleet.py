@@ -1,0 +1,438 @@
+"""One region with Kubernetes: API server, controllers, kubelet, operator, workers, service, users; `tell` runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+import hashlib
+import logging
+import random
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ots_tunnel.model import ChannelStatus
+from ots_tunnel_operator.times import timestamp
+from tests.chaos.changes import VERSIONS
+from tests.simulation.apiserver.api import APPLY, Api, Request
+from tests.simulation.apiserver.client import MERGE, ModelCluster
+from tests.simulation.apiserver.store import Manifest, Store
+from tests.simulation.apiserver.watches import Watches
+from tests.simulation.cluster.controllers import Controllers
+from tests.simulation.cluster.deployments import Deployments
+from tests.simulation.cluster.kubelet import Kubelet
+from tests.simulation.delivery import Delivery
+from tests.simulation.determinism import wall_seconds
+from tests.simulation.fleet import tables
+from tests.simulation.fleet.acts import happen
+from tests.simulation.fleet.claims import Claims, condition
+from tests.simulation.fleet.fates import Fates
+from tests.simulation.fleet.operator_process import OperatorProcess
+from tests.simulation.fleet.reports import Reports
+from tests.simulation.fleet.scenario import FleetScenario
+from tests.simulation.fleet.worker_program import WorkerProgram
+from tests.simulation.history import History
+from tests.simulation.ledger import Entry
+from tests.simulation.loop import Deadlock, VirtualLoop
+from tests.simulation.network import Network
+from tests.simulation.process import EPOCH, Process
+from tests.simulation.region import LogLines, Outcome, Violation
+from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, SimulatedService
+from tests.simulation.story import Story
+from tests.support.emulator.emulator_scene import create_table_request
+
+NAMESPACE, NAME, SECRET = "shop", "orders", "ots-credentials"
+OBJECT = f"/apis/ots-tunnel.dev/v1alpha1/namespaces/{NAMESPACE}/tablestoretunnels/{NAME}"
+SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
+CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+USER = {"fieldManager": "kubectl", "force": "true"}
+#: Seconds between two looks at the status.
+LOOK_SECONDS = 5.0
+#: Seconds without faults after which everything has to be right: a container in CrashLoopBackOff waits for 300 s.
+SETTLING = 900.0
+#: Seconds in which the operator may write nothing once everything is right.
+QUIET = 120.0
+#: Seconds after which a deletion has to be over.
+DELETING = 720.0
+
+
+class Fleet:
+    """Everything of one story."""
+
+    def __init__(self, scenario: FleetScenario, folder: Path) -> None:
+        seed = str(scenario.seed)
+        self.scenario = scenario
+        self.loop = VirtualLoop(random.Random(f"loop:{seed}"))
+        self.loop.on_failure = self._unhandled
+        self.story = Story(self.loop)
+        self.network = Network(self.loop, random.Random(f"network:{seed}"))
+        self.service = SimulatedService(self.loop, self.story, self._witness, page_rows=20)
+        self.history = History(self.service)
+        self.chance = random.Random(f"fleet:{seed}:life")
+        self.violation: Violation | None = None
+        self.over = asyncio.Event()
+        self.delivery = Delivery(self.history, self.violate)
+        self._folder = folder
+        self._build_cluster(seed)
+        self.claims = Claims(self, self.violate)
+        self.late_events_until = 0.0
+        self.unreachable_until = 0.0
+        self._foreign: Manifest = {}
+
+    def _build_cluster(self, seed: str) -> None:
+        chance = random.Random(f"cluster:{seed}")
+        self.store = Store()
+        self.api = Api(self.store, self._clock, lambda: f"{chance.getrandbits(64):016x}-uid")
+        self.watches = Watches(self.store, self._event_delay, lambda: chance.uniform(20, 300))
+        self.kubelet = Kubelet(self.api, self._clock, self._start_worker, lambda: chance.uniform(0.5, 4))
+        suffix = lambda: f"{chance.getrandbits(24):06x}"  # noqa: E731
+        deployments = Deployments(self.api, self._clock, suffix)
+        self.controllers = Controllers(self.api, deployments, lambda: chance.uniform(0.02, 0.5))
+        self.fates = Fates(self.loop, random.Random(f"fates:{seed}"), lambda away: self.operator.kill(away))
+        reports = Reports(self._page, self._page_seconds)
+        self.operator = OperatorProcess(
+            self.loop,
+            self.story,
+            seed,
+            lambda: ModelCluster(self.api, self.watches, self.fates),
+            reports,
+            self.violate,
+        )
+        self._started: list[WorkerProgram] = []
+        self._chance = chance
+
+    # Findings
+
+    def violate(self, rule: str, text: str) -> None:
+        """Note a broken promise; the first one ends the story."""
+        if self.violation is None:
+            self.violation = Violation(rule, self.loop.now, text)
+            self.story.tell("ORACLE", "%s: %s", rule, text)
+            self.over.set()
+
+    def _unhandled(self, process: Process, failure: dict[str, Any]) -> None:
+        error = failure.get("exception")
+        self.violate("unhandled", f"{process.name}: {failure['message']}: {error!r}")
+
+    def _witness(self, entry: Entry) -> None:
+        self.delivery.take(entry)
+
+    # What is
+
+    def stored(self) -> Manifest | None:
+        """The object as the API server has it."""
+        return self.store.read(("TablestoreTunnel", NAMESPACE, NAME))
+
+    def programs(self) -> list[WorkerProgram]:
+        """Containers that run."""
+        return [program for program in self.kubelet.processes.values() if isinstance(program, WorkerProgram)]
+
+    def ready_pods(self) -> int:
+        """Pods whose condition Ready is True and that are not being deleted."""
+        return sum(
+            not pod["metadata"].get("deletionTimestamp") and condition(pod.get("status") or {}, "Ready") == "True"
+            for pod in self.store.all("Pod", NAMESPACE)
+        )
+
+    def tunnel(self) -> Any:
+        """The tunnel at the service; None where there is none."""
+        found = self.service.emulator.instances[SOURCE].tunnels
+        return next((tunnel for tunnel in found.values() if tunnel.name == TUNNEL), None)
+
+    def unowned(self) -> list[str]:
+        """Channels that could be read and that nobody owns."""
+        tunnel = self.tunnel()
+        waiting = (ChannelStatus.CLOSE,)
+        return [] if tunnel is None else [c.id[:8] for c in tunnel.channels.values() if c.shown_status in waiting]
+
+    def missing_before(self, seconds: float) -> list[str]:
+        """Entries of the log that are older than a time of the region and have not taken effect."""
+        return [
+            f"{place.key}: {place.number}"
+            for places in self.history.entries.values()
+            for place in places
+            if place.committed < EPOCH + seconds and self.delivery.applied.get(place.key, 0) < place.number
+        ]
+
+    def missing_until_end(self) -> list[str]:
+        """Entries up to the end time that have not taken effect; every entry without one."""
+        return self.missing_before(self.scenario.end_after or self.loop.now)
+
+    @property
+    def is_operator_able(self) -> bool:
+        """Whether an operator leads and nothing keeps it from seeing and writing."""
+        path = [self.network.path("operator", f"{host}.region") for host in (SOURCE, COPY)]
+        busy = (self.late_events_until, self.unreachable_until, self.fates.busy_until)
+        dark = max(direction.dark_until for way in path for direction in (way.there, way.back))
+        return self.operator.process is not None and self.loop.now > max(*busy, dark)
+
+    # What users do
+
+    def user(self, method: str, path: str, body: Mapping[str, Any] | None = None, content: str = MERGE) -> Manifest:
+        """A request of a user.
+
+        Raises:
+            Refusal: it is refused.
+        """
+        return self.api.call(Request(method, path, body, USER, content))
+
+    def edit(self, spec: Mapping[str, Any]) -> None:
+        """Change the spec of the object, if it exists."""
+        if self.stored() is not None:
+            self.story.tell("user", "edits %s", spec)
+            self.user("PATCH", OBJECT, {"spec": spec})
+
+    def reapply(self, pause: float) -> None:
+        """Delete the object and apply it again once it is gone; only where its tunnel is kept."""
+        if self.scenario.deletion_policy == "Retain" and self.stored() is not None:
+            self.user("DELETE", OBJECT)
+            self.loop.after(pause, self._apply_when_gone)
+
+    def _apply_when_gone(self) -> None:
+        if self.stored() is None:
+            self.story.tell("user", "applies the object again")
+            self._apply()
+        else:
+            self.loop.after(1.0, self._apply_when_gone)
+
+    def write_secret(self, wrong: str = "") -> None:
+        """Write the credentials."""
+        values = {"accessKeyId": KEY.access_key_id, "accessKeySecret": wrong or KEY.access_key_secret}
+        data = {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "data": data}
+        self.user("PATCH", f"{SECRETS}/{SECRET}", secret, APPLY)
+        for folder in self._folder.glob(f"*/{SECRET}"):
+            for name, value in values.items():
+                (folder / name).write_text(value)
+
+    def remove_secret(self) -> None:
+        """Delete the credentials; mounted files stay, as the kubelet keeps them."""
+        self.user("DELETE", f"{SECRETS}/{SECRET}")
+
+    def resume(self, process: Process) -> None:
+        """End a pause."""
+        if not process.is_dead:
+            process.resume()
+
+    # The story
+
+    async def run(self) -> None:
+        """Live until everything is over, or a promise is broken."""
+        telling = asyncio.create_task(self._tell())
+        watching = asyncio.create_task(self.over.wait())
+        await asyncio.wait((telling, watching), return_when=asyncio.FIRST_COMPLETED)
+        if telling.done():
+            telling.result()
+        for task in (telling, watching):
+            task.cancel()
+
+    async def _tell(self) -> None:
+        scenario = self.scenario
+        self._prepare()
+        controllers = asyncio.create_task(self.controllers.run())
+        looking = asyncio.create_task(self._look())
+        self.operator.start()
+        for act in scenario.acts:
+            self.loop.after(act.at, happen, self, act)
+        await self._write(scenario.length)
+        self._end_faults()
+        await self._settle()
+        await self._stay_quiet()
+        looking.cancel()
+        await self._delete()
+        controllers.cancel()
+
+    def _prepare(self) -> None:
+        self.service.call(SOURCE, "CreateTable", create_table_request(TABLE, max_versions=VERSIONS))
+        self.service.emulator.set_partitions(SOURCE, TABLE, self.scenario.partitions)
+        for key in self._keys():
+            for _ in range(self.chance.randint(0, 4)):
+                self.history.write(key)
+        metadata = {"name": f"{NAME}-snapshot", "labels": {"app": "somebody-else"}}
+        foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"mine": "yes"}}
+        self._foreign = self.user("PATCH", f"{CONFIG_MAPS}/{NAME}-snapshot", foreign, APPLY)
+        self.write_secret()
+        self._apply()
+
+    def _apply(self) -> None:
+        scenario = self.scenario
+        credentials = {"secretRef": {"name": SECRET}}
+        tunnel: dict[str, Any] = {"name": TUNNEL, "type": scenario.tunnel}
+        if scenario.end_after:
+            tunnel["stream"] = {"startFrom": "Latest", "endTime": timestamp(EPOCH + scenario.end_after)}
+        source = {"endpoint": "http://source.region", "instance": SOURCE, "table": TABLE, "credentials": credentials}
+        sink = {"endpoint": "http://copy.region", "instance": COPY, "table": TABLE, "credentials": credentials}
+        workers = {
+            "heartbeatIntervalSeconds": scenario.interval,
+            "heartbeatTimeoutSeconds": scenario.timeout,
+            "checkpointIntervalSeconds": 2,
+        }
+        spec = {
+            "source": {**source, "tunnel": tunnel},
+            "sink": {"tablestore": sink},
+            "replicas": scenario.replicas,
+            "workers": workers,
+            "deletionPolicy": scenario.deletion_policy,
+        }
+        body = {
+            "apiVersion": "ots-tunnel.dev/v1alpha1",
+            "kind": "TablestoreTunnel",
+            "metadata": {"name": NAME, "namespace": NAMESPACE},
+            "spec": spec,
+        }
+        self.user("PATCH", OBJECT, body, APPLY)
+
+    def _keys(self) -> list[str]:
+        return [f"k{number:02}" for number in range(self.scenario.keys)]
+
+    async def _write(self, until: float) -> None:
+        keys, chance = self._keys(), self.chance
+        while self.loop.now < until:
+            for _ in range(chance.randint(1, self.scenario.burst)):
+                self.history.write(keys[chance.randrange(len(keys))])
+            await asyncio.sleep(self.scenario.pause * chance.random() ** 2)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.claims.look()
+            now = self.api.call(Request("GET", f"{CONFIG_MAPS}/{NAME}-snapshot"))
+            if now != self._foreign:
+                self.violate("foreign", "a ConfigMap of somebody else was changed or deleted")
+
+    # The end
+
+    def _end_faults(self) -> None:
+        self.service.emulator.clear_faults()
+        self.fates.clear()
+        self.story.tell("region", "the faults are over")
+        self.loop.after(1.0, self._ask_for_workers)
+
+    def _ask_for_workers(self) -> None:
+        found = self.stored()
+        if found is not None and not found["spec"].get("replicas") and not self.scenario.end_after:
+            self.edit({"replicas": 1})
+
+    async def _settle(self) -> None:
+        until = max(self.loop.now, self.scenario.end_after) + self.scenario.timeout + SETTLING
+        while unfit := self._unfit():
+            if self.loop.now > until:
+                self.violate("unstable", f"long after the last fault: {'; '.join(unfit)}")
+                return
+            await asyncio.sleep(2)
+        self.story.tell("region", "everything is as it has to be")
+
+    def _unfit(self) -> list[str]:
+        """What is not as it has to be without faults."""
+        found = self.stored()
+        if found is None:
+            return ["the object does not exist"]
+        missing = self.missing_until_end()
+        unfit = [f"not copied: {', '.join(missing[:5])}"] if missing else []
+        status = found.get("status") or {}
+        if self.scenario.end_after:
+            return unfit + self._unfit_after_the_end(status)
+        return unfit + self._unfit_while_following(status, found["spec"].get("replicas", 1))
+
+    def _unfit_after_the_end(self, status: Mapping[str, Any]) -> list[str]:
+        unfit = [] if condition(status, "Completed") == "True" else [f"not Completed: {_message(status, 'Ready')}"]
+        return [*unfit, "workers run on"] if self.programs() else unfit
+
+    def _unfit_while_following(self, status: Mapping[str, Any], wanted: int) -> list[str]:
+        unfit = [
+            f"{kind} is {condition(status, kind) or 'absent'}: {_message(status, kind)}"
+            for kind in ("Ready", "SinkReady", "TunnelReady")
+            if condition(status, kind) != "True"
+        ]
+        if (status.get("readyReplicas"), self.ready_pods()) != (wanted, wanted):
+            unfit.append(f"{self.ready_pods()} of {wanted} pods, the status says {status.get('readyReplicas')}")
+        if not (status.get("lag") or {}).get("caughtUp"):
+            unfit.append("not caughtUp")
+        if unowned := self.unowned():
+            unfit.append(f"unowned: {', '.join(unowned)}")
+        return unfit
+
+    async def _stay_quiet(self) -> None:
+        await asyncio.sleep(60)
+        begun = self.loop.now
+        await asyncio.sleep(QUIET)
+        if later := [at for at in self.fates.writes if at > begun]:
+            self.violate("restless", f"{len(later)} writes to the API server although nothing changed")
+        elif unfit := self._unfit():
+            self.violate("unstable", f"without any fault: {'; '.join(unfit)}")
+
+    async def _delete(self) -> None:
+        self.story.tell("user", "deletes the object")
+        self.user("DELETE", OBJECT)
+        until = self.loop.now + DELETING
+        while left := self._left():
+            if self.loop.now > until:
+                self.violate("deletion", f"left behind: {', '.join(left)}")
+                return
+            await asyncio.sleep(2)
+
+    def _left(self) -> list[str]:
+        kinds = ("TablestoreTunnel", "Deployment", "Pod")
+        left = [f"{kind} {name}" for kind, space, name in self.store.objects if kind in kinds and space == NAMESPACE]
+        left += [f"ConfigMap {NAME}-config"] if ("ConfigMap", NAMESPACE, f"{NAME}-config") in self.store.objects else []
+        is_kept = self.scenario.deletion_policy == "Retain"
+        if (self.tunnel() is not None) != is_kept:
+            left.append("no tunnel" if is_kept else "the tunnel")
+        return left
+
+    # Parts of the cluster
+
+    def _clock(self) -> float:
+        return EPOCH + self.loop.now
+
+    def _event_delay(self) -> float:
+        slow = self.loop.now < self.late_events_until
+        return self._chance.uniform(0.5, 5.0) if slow else self._chance.uniform(0.0, 0.05)
+
+    def _start_worker(self, pod: Manifest, address: str) -> WorkerProgram:
+        name = f"{pod['metadata']['name'].removeprefix(f'{NAME}-')}.{len(self._started)}"
+        program = WorkerProgram(self.loop, self.story, self.store, pod, name, self._folder, self.violate)
+        self._started.append(program)
+        return program
+
+    def _page(self, address: str, path: str) -> dict[str, Any]:
+        program = self.kubelet.processes.get(address)
+        if not isinstance(program, WorkerProgram):
+            raise ConnectionRefusedError(111, "Connection refused")
+        return program.page(path)
+
+    def _page_seconds(self, address: str) -> float | None:
+        return None if self.loop.now < self.unreachable_until else self._chance.uniform(0.001, 0.05)
+
+
+def _message(status: Mapping[str, Any], kind: str) -> str:
+    return next((f"{c['reason']}: {c['message']}" for c in status.get("conditions") or () if c["type"] == kind), "")
+
+
+def tell_fleet_here(scenario: FleetScenario, keep_story: bool = False) -> Outcome:
+    """Run a scenario in this process, which has to end without a clean-up afterwards (see `apart`)."""
+    began = wall_seconds()
+    gc.disable()
+    with tempfile.TemporaryDirectory(prefix="fleet-") as name:
+        fleet = Fleet(scenario, Path(name))
+        tables.install(fleet.service)
+        for log in (logging.getLogger("ots_tunnel"), logging.getLogger("ots_tunnel_operator")):
+            log.handlers, log.propagate = [LogLines(fleet.story, fleet.violate)], False
+            log.setLevel(logging.INFO)
+        try:
+            fleet.loop.run_until_complete(fleet.loop.region.start(fleet.run()))
+        except Deadlock as error:
+            fleet.violate("deadlock", str(error))
+    counts = {
+        **fleet.delivery.counts,
+        "calls": fleet.service.calls,
+        "callbacks": fleet.loop.callbacks,
+        "looks": fleet.claims.looks,
+        "writes to the API server": len(fleet.fates.writes),
+    }
+    lines = list(fleet.story.lines())
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    wall = wall_seconds() - began
+    return Outcome(scenario, fleet.violation, fleet.loop.now, wall, counts, digest, lines if keep_story else [])

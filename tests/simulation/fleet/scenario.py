@@ -1,0 +1,79 @@
+"""What a seed of a fleet stands for: an object, a load, what users do to it, and faults."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from tests.simulation.fleet.acts import Act, draw_acts
+
+
+@dataclass(frozen=True, slots=True)
+class FleetScenario:
+    """One story's setting.
+
+    Args:
+        tunnel: `Stream` or `BaseAndStream`.
+        end_after: seconds after which the tunnel ends; 0 means never.
+        length: seconds in which writers write, users act and faults happen.
+    """
+
+    seed: int
+    tunnel: str = "Stream"
+    replicas: int = 2
+    partitions: int = 2
+    keys: int = 12
+    interval: int = 10
+    timeout: int = 60
+    end_after: float = 0.0
+    length: float = 900.0
+    pause: float = 6.0
+    burst: int = 8
+    deletion_policy: str = "Retain"
+    acts: tuple[Act, ...] = ()
+
+    @property
+    def happenings(self) -> str:
+        """Name of the field with what happens in the story."""
+        return "acts"
+
+    @classmethod
+    def of(cls, seed: int) -> Self:
+        """The scenario of a seed."""
+        chance = random.Random(f"fleet:{seed}")
+        length = float(chance.choice((600, 1200)))
+        interval, timeout = chance.choice(((10, 60), (5, 30), (5, 20)))
+        return cls(
+            seed,
+            tunnel=chance.choice(("Stream", "BaseAndStream")),
+            replicas=chance.choice((1, 2, 3)),
+            partitions=chance.choice((1, 2, 4)),
+            keys=chance.choice((4, 12, 30)),
+            interval=interval,
+            timeout=timeout,
+            end_after=chance.choice((0.0, 0.0, 0.0, 0.6 * length)),
+            length=length,
+            pause=chance.choice((2.0, 10.0)),
+            burst=chance.choice((2, 10)),
+            deletion_policy=chance.choice(("Retain", "Delete")),
+            acts=draw_acts(chance, 0.8 * length, chance.choice((3, 8, 16))),
+        )
+
+    def __str__(self) -> str:
+        parts = [f"{name}={value}" for name, value in asdict(self).items() if name not in ("seed", "acts")]
+        return f"fleet seed {self.seed}: {' '.join(parts)}, {len(self.acts)} acts"
+
+    def to_json(self) -> dict[str, Any]:
+        """As values of JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """The reverse of `to_json`."""
+        return cls(**{**document, "acts": tuple(Act(**act) for act in document["acts"])})
+
+    def text(self) -> str:
+        """As a file's content."""
+        return json.dumps(self.to_json(), indent=1)
