@@ -6,14 +6,14 @@ All of it may be lost at any moment: a restarted operator reaches the same state
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.instance import Instance
+from ots_tunnel_operator.instance import Instance, InstancePool
 from ots_tunnel_operator.world import Table, Tunnel
 
 
@@ -21,6 +21,8 @@ from ots_tunnel_operator.world import Table, Tunnel
 class Side:
     """Source or sink: its credentials, its clients, its table."""
 
+    pool: InstancePool = field(default_factory=InstancePool)
+    """Where the clients come from; objects of one endpoint and key pair share them."""
     credentials: Credentials | None = None
     instance: Instance | None = None
     table: Table | None = None
@@ -38,16 +40,16 @@ class Side:
         now = self.instance
         if now is not None and (now.endpoint, now.instance, now.credentials) == (endpoint, instance, credentials):
             return now
+        after = self.pool.acquire(endpoint, instance, credentials)
         await self.close()
-        self.table = None
-        self.instance = Instance(endpoint, instance, credentials)
-        return self.instance
+        self.table, self.instance = None, after
+        return after
 
     async def close(self) -> None:
-        """Close the clients."""
+        """Give the clients back."""
         instance, self.instance = self.instance, None
         if instance is not None:
-            await instance.close()
+            await self.pool.release(instance)
 
 
 @dataclass(slots=True)
@@ -69,8 +71,8 @@ class LoopCache:
     """resourceVersion of the object as last read or written here; the next write of its status carries it."""
     outdated: bool = False
     """Whether the API server refused a write because the object has changed: it is read again from there."""
-    parsed: tuple[object, TablestoreTunnel] | None = None
-    """The object as last validated, with the parts of its body that this depends on."""
+    parsed: tuple[object, TablestoreTunnel, dict[Hashable, Any]] | None = None
+    """The object as last validated, with the parts of its body that this depends on, and what was rendered from it."""
     silent_since: dict[str, float] = field(default_factory=dict)
     """Ready pods that did not answer: name -> time of the first of the asks in a row."""
     marks: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
@@ -94,7 +96,12 @@ class LoopCache:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held during a pass and during a step of the deletion: the two exclude each other."""
 
+    @classmethod
+    def sharing(cls, pool: InstancePool) -> Self:
+        """A cache whose clients come from this pool."""
+        return cls(Side(pool=pool), Side(pool=pool))
+
     async def close(self) -> None:
-        """Close every connection."""
+        """Give every client back."""
         await self.source.close()
         await self.sink.close()

@@ -312,8 +312,9 @@ def _parsed(body: Mapping[str, Any], cache: LoopCache) -> Resource:
     parts = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "annotations")
     key = [metadata.get(part) for part in parts] if metadata.get("generation") else None
     if key is None or cache.parsed is None or cache.parsed[0] != key:
-        cache.parsed = key, TablestoreTunnel.from_body({**body, "status": {}})
-    return Resource(cache.parsed[1], body.get("status") or {})
+        cache.parsed = key, TablestoreTunnel.from_body({**body, "status": {}}), {}
+    _, found, rendered = cache.parsed
+    return Resource(found, body.get("status") or {}, rendered)
 
 
 def _is_passing(error: Exception) -> bool:

@@ -12,6 +12,7 @@ import aiohttp
 from ots_tunnel_operator import names
 from ots_tunnel_operator.concerns import Concerns, Place
 from ots_tunnel_operator.deletion import Deleter
+from ots_tunnel_operator.instance import InstancePool
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import SECRET, TUNNEL, Kind, Manifest
@@ -59,6 +60,7 @@ class Runtime:
         self._session: aiohttp.ClientSession | None = None
         self._reconciler: Reconciler | None = None
         self._concerns = Concerns()
+        self._instances = InstancePool()
         self._caches: dict[str, LoopCache] = {}
         self._uids: dict[Place, str] = {}
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -132,7 +134,7 @@ class Runtime:
     def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
         """The cache of an object's loop."""
         self._uids[namespace, name] = uid
-        return self._caches.setdefault(uid, LoopCache())
+        return self._caches.setdefault(uid, LoopCache.sharing(self._instances))
 
     async def forget(self, uid: str, namespace: str, name: str) -> None:
         """Drop everything about an object that no longer exists."""

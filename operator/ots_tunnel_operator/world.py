@@ -6,7 +6,7 @@ this pass did not ask. The pure parts (assess, plan, report) read a `World`; onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -52,6 +52,8 @@ class Resource:
     object: TablestoreTunnel
     status: Mapping[str, Any]
     """As stored, camelCase; `{}` before the first write."""
+    rendered: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was rendered from this generation, by what it depends on beside it; shared by the passes over it."""
 
     @property
     def spec(self) -> TunnelSpec:

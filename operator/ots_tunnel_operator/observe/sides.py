@@ -89,7 +89,9 @@ class SidesObserver:
             if table is None:
                 return SideView(credentials, Missing())
             if empty_matters:
-                table = replace(table, empty=await self._call(instance.tables.is_empty(spec.table, table.schema)))
+                table = replace(
+                    table, empty=await self._block(instance, instance.tables.is_empty(spec.table, table.schema))
+                )
         except CALL_ERRORS as error:
             side.forget()
             return SideView(credentials, Failure(service_problem(error, place)))
@@ -103,10 +105,10 @@ class SidesObserver:
         rule 20), and an endpoint that does not answer must not occupy it and delay other objects.
         """
         try:
-            stream = (await self._call(instance.rows.describe_table(table))).stream
+            stream = (await self._call(instance, instance.rows.describe_table(table))).stream
         except ObjectNotExist:
             return None
-        schema = await self._call(instance.tables.describe(table))
+        schema = await self._block(instance, instance.tables.describe(table))
         if schema is None:
             return None
         retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
@@ -127,8 +129,11 @@ class SidesObserver:
             side.credentials = found
         return found
 
-    async def _call(self, call: Awaitable[R]) -> R:
-        return await within(self._settings.call_seconds, call)
+    async def _call(self, instance: Instance, call: Awaitable[R]) -> R:
+        return await within(self._settings.call_seconds, call, instance.turns)
+
+    async def _block(self, instance: Instance, call: Awaitable[R]) -> R:
+        return await within(self._settings.call_seconds, call, instance.turns, instance.threads)
 
 
 def _depends_on_tables(world: World) -> bool:

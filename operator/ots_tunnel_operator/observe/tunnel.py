@@ -103,24 +103,24 @@ class TunnelObserver:
         source = world.resource.spec.source
         if world.resource.recorded_tunnel.get("id"):
             try:
-                return await self._call(instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
+                return await self._call(instance, instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
             except ParameterInvalid:
                 pass
-        listed = await self._call(instance.tunnels.list_tunnels(source.table))
+        listed = await self._call(instance, instance.tunnels.list_tunnels(source.table))
         if all(tunnel.tunnel_name != source.tunnel.name for tunnel in listed):
             return None
-        return await self._call(instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
+        return await self._call(instance, instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
 
     async def _checkpoints(self, instance: Instance, description: TunnelDescription) -> dict[ChannelId, Checkpoint]:
         tunnel_id = description.tunnel.tunnel_id
         found = {}
         for channel in description.channels:
             call = instance.tunnels.get_checkpoint(tunnel_id, ClientId(names.CLIENT_ID), channel.channel_id)
-            found[channel.channel_id] = await self._call(call)
+            found[channel.channel_id] = await self._call(instance, call)
         return found
 
-    async def _call(self, call: Awaitable[R]) -> R:
-        return await within(self._settings.call_seconds, call)
+    async def _call(self, instance: Instance, call: Awaitable[R]) -> R:
+        return await within(self._settings.call_seconds, call, instance.turns)
 
 
 def _needs_checkpoints(world: World) -> bool:

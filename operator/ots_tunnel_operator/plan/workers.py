@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.manifests.worker_deployment import deployment
@@ -37,7 +38,20 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
 
 
 def _worker_objects(world: World, replicas: int, settings: Settings) -> tuple[tuple[Action, ...], Problem | None]:
-    obj, tunnel_id = world.resource.object, str(world.resource.recorded_tunnel["id"])
+    """The actions that apply ConfigMap and Deployment; rendered once for a generation, tunnel and number of workers."""
+    tunnel_id, rendered = str(world.resource.recorded_tunnel["id"]), world.resource.rendered
+    key = tunnel_id, replicas, settings.worker_image, settings.image_pull_policy
+    if key not in rendered:
+        # an older number of workers does not come back soon
+        rendered.clear()
+        rendered[key] = _render(world.resource.object, tunnel_id, replicas, settings)
+    found: tuple[tuple[Action, ...], Problem | None] = rendered[key]
+    return found
+
+
+def _render(
+    obj: TablestoreTunnel, tunnel_id: str, replicas: int, settings: Settings
+) -> tuple[tuple[Action, ...], Problem | None]:
     try:
         config = worker_config(obj, tunnel_id)
         document = config_map(obj, config)

@@ -221,7 +221,8 @@ def test_it_takes_a_bounded_number_of_looks(of: Done) -> None:
     async def looks() -> int:
         cache = LoopCache()
         cache.source.instance = cast(
-            Instance, SimpleNamespace(tunnels=SimpleNamespace(describe_tunnel=describe_tunnel))
+            Instance,
+            SimpleNamespace(tunnels=SimpleNamespace(describe_tunnel=describe_tunnel), turns=asyncio.Semaphore(8)),
         )
         for number in range(ENOUGH_LOOKS):
             now = NOW + number * SETTINGS.poll_seconds

@@ -90,6 +90,8 @@ def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
             tunnels=service,
             rows=service,
             tables=service,
+            turns=asyncio.Semaphore(8),
+            threads=asyncio.Semaphore(4),
             close=service.close,
         )
         side.instance = cast(Instance, instance)

@@ -9,6 +9,7 @@ import pytest
 
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, TunnelType
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
+from ots_tunnel_operator.plan import workers
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,
     CreateTunnel,
@@ -483,3 +484,22 @@ def test_an_application_that_is_suspended_already_is_left_alone() -> None:
     of = resource(recorded(), suspend=True, **SPARK)
 
     assert planned(world(of, tunnel=READABLE, children=children, pods=())).actions == ()
+
+
+def test_children_are_rendered_once_for_a_generation_and_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[int] = []
+    render = workers.deployment
+
+    def count(*arguments: Any, **named: Any) -> Any:
+        rendered.append(arguments[3])
+        return render(*arguments, **named)
+
+    monkeypatch.setattr(workers, "deployment", count)
+    found = world()
+    plans = [planned(replace(found, now=NOW + later)) for later in range(3)]
+    completed = replace(found, resource=replace(found.resource, object=resource(recorded(), replicas=2).object))
+
+    assert rendered == [1]
+    assert plans[0].actions == plans[2].actions
+    planned(completed)
+    assert rendered == [1, 2]
