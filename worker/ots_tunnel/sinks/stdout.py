@@ -13,6 +13,7 @@ from ots_tunnel.config import StdoutSinkConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.threads import DaemonThreads
 
 
 class Lines(Protocol):
@@ -46,6 +47,7 @@ class StdoutSink(Immediate):
     def __init__(self, stream: Lines | None = None) -> None:
         self._stream = stream or Unbuffered()
         self._turn = asyncio.Lock()
+        self._threads = DaemonThreads("stdout", 1)
 
     @classmethod
     def from_config(cls, config: WorkerConfig, section: StdoutSinkConfig) -> Self:
@@ -73,7 +75,7 @@ class StdoutSink(Immediate):
         async with self._turn:
             guard.check()
             # In a thread: a reader that pauses blocks the write, which must not block the heartbeat.
-            await asyncio.to_thread(self._print, lines)
+            await self._threads.run(self._print, lines)
 
     async def close(self) -> None:
         """Standard output stays open for the process."""

@@ -16,8 +16,8 @@ transition (docs/protocol.md 6.1, G13). Each can have these effects:
     Report                       the channel, with a new status, is carried by the next heartbeat, which comes early
 
 Two exceptions from the order of the queue. A channel that vanished has its fence revoked and its write abandoned at
-once, because the queue may be behind and a write must not leave meanwhile. A channel that failed does not hasten the heartbeat, so that a
-channel that fails again and again is opened once per interval.
+once, because the queue may be behind and a write must not leave meanwhile. A channel that failed does not hasten the
+heartbeat, so that a channel that fails again and again is opened once per interval.
 
 Example: OPEN starts the consumption. CLOSING asks it to finish: it writes its page, stores the checkpoint and ends
 with `PipelineStopped`. The machine answers with the report CLOSE, and the task ends when the channel vanishes.

@@ -122,14 +122,13 @@ class Consumption:
                 raise  # otherwise a sink raised it by itself
             logger.exception("channel failed unexpectedly", extra=self._fields(LogAction.CHANNEL_FAILED))
             outcome = self._failure(error)
-        if doubt := self._fence.in_doubt:
+        if self._fence.in_doubt:
             logger.warning("channel: write abandoned", extra=self._fields(LogAction.CHANNEL_ABANDONED))
-            await asyncio.sleep(doubt)
+            await self._until_no_doubt()
         return outcome
 
     async def _consume(self) -> machine.Event:
-        while doubt := self._fence.in_doubt:  # again, where a write of the channel's last time has not even ended
-            await asyncio.sleep(doubt)
+        await self._until_no_doubt()
         start = None if self._stop.is_set() else await self._read_checkpoint()
         if start is None or self._stop.is_set():  # the order may come in the round of the loop that brings the answer
             return machine.PipelineStopped()
@@ -152,6 +151,13 @@ class Consumption:
         self._progress.finished = True
         logger.info("channel: read to its end", extra=self._fields(LogAction.CHANNEL_FINISHED))
         return machine.PipelineFinished()
+
+    async def _until_no_doubt(self) -> None:
+        while True:
+            doubt = self._fence.in_doubt
+            if not doubt:
+                return
+            await asyncio.sleep(doubt)  # and again, where a write of the channel's last time had not even ended
 
     async def _read_checkpoint(self) -> Checkpoint | None:
         """The checkpoint, or None when the order to stop came first."""

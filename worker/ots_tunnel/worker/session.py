@@ -174,12 +174,13 @@ class Session:
         self._beat_due.set()
 
     async def _beat_until_end(self, tasks: asyncio.TaskGroup) -> SessionEnd:
+        self._limit = limit = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as self._limit:
+            async with limit:
                 self._limit_drain(self._drain_until - self._clock())
                 return await self._beat_until_done(tasks)
         except TimeoutError:
-            if not self._limit.expired():
+            if not limit.expired():
                 raise
             return SessionEnd.OVERDUE  # a heartbeat hangs longer than the drain may take
 

@@ -150,7 +150,7 @@ class ChannelFiles(Generic[Item]):
         start = self._position_of(head)
         path = await self._files.store.spool(self._folder)
         try:
-            file = PendingFile(path, self._files.form.create(path), start, guard)
+            file = PendingFile(path, self._files.form.create(path), start, guard, self._files.threads)
         except OSError as error:
             raise disk_error(error) from error
         self._timer = asyncio.get_running_loop().call_later(self._files.max_seconds, self._expire, file)
@@ -196,4 +196,4 @@ class ChannelFiles(Generic[Item]):
             with file:
                 return key_order(self._files.form.first_key(file))
 
-        return await asyncio.to_thread(first_order) >= order
+        return await self._files.threads.run(first_order) >= order

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import uuid
@@ -11,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ots_tunnel.sinks.files.store import FileSpoiled, disk_error
+from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, disk_error
+from ots_tunnel.threads import DaemonThreads
 
 #: Begins the name of a file that is being filled; published files never have it.
 _HIDDEN = ".filling-"
@@ -29,39 +29,40 @@ class FolderStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._threads = DaemonThreads("folder", THREADS)
 
     def __repr__(self) -> str:
         return f"FolderStore({self._root})"
 
     async def check(self) -> None:
         """See `FileStore.check`."""
-        await asyncio.to_thread(self._check)
+        await self._threads.run(self._check)
 
     async def spool(self, folder: str) -> Path:
         """See `FileStore.spool`: in the folder itself, from where it can be renamed."""
-        return await asyncio.to_thread(self._spool, folder)
+        return await self._threads.run(self._spool, folder)
 
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
         """See `FileStore.publish`."""
-        await asyncio.to_thread(_flush, spooled)
-        await asyncio.to_thread(_rename, spooled, self._root / folder / name, before)
+        await self._threads.run(_flush, spooled)
+        await self._threads.run(_rename, spooled, self._root / folder / name, before)
 
     async def names(self, folder: str) -> list[str]:
         """See `FileStore.names`."""
-        return await asyncio.to_thread(self._names, folder)
+        return await self._threads.run(self._names, folder)
 
     async def read(self, folder: str, name: str) -> IO[bytes]:
         """See `FileStore.read`."""
         with _disk_errors():
-            return await asyncio.to_thread((self._root / folder / name).open, "rb")
+            return await self._threads.run((self._root / folder / name).open, "rb")
 
     async def delete(self, folder: str, names: Sequence[str]) -> None:
         """See `FileStore.delete`."""
-        await asyncio.to_thread(self._delete, folder, names)
+        await self._threads.run(self._delete, folder, names)
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`."""
-        left = [name for name in await asyncio.to_thread(self._entries, folder) if name.startswith(_HIDDEN)]
+        left = [name for name in await self._threads.run(self._entries, folder) if name.startswith(_HIDDEN)]
         await self.delete(folder, left)
 
     def _check(self) -> None:

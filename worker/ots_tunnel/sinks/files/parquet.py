@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -16,11 +15,14 @@ from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.arrow_rows import ArrowRows, schema_of
 from ots_tunnel.sinks.files.format import FileWriter
+from ots_tunnel.threads import DaemonThreads
 
 #: A row group is written when the rows held for it reach ROW_GROUP_BYTES, or those held for all files HELD_BYTES: held
 #: rows are not confirmed, and the worker's memory budget does not count them.
 ROW_GROUP_BYTES = 8_388_608
 HELD_BYTES = 16_777_216
+#: Seconds for which the encoding thread waits for the next file: a new thread costs memory that Arrow does not return.
+ENCODER_IDLE_SECONDS = 3600.0
 
 
 class Parquet:
@@ -62,7 +64,7 @@ class _Shared:
     """
 
     def __init__(self) -> None:
-        self.thread = ThreadPoolExecutor(1, "parquet")
+        self.thread = DaemonThreads("parquet", 1, idle_seconds=ENCODER_IDLE_SECONDS)
         #: Used by the thread only; an abandoned writer counts until it is collected.
         self.writers: weakref.WeakSet[_ParquetWriter] = weakref.WeakSet()
 

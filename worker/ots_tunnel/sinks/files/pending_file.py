@@ -15,6 +15,7 @@ from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks.files.format import FileWriter
 from ots_tunnel.sinks.files.settings import Item
 from ots_tunnel.sinks.files.store import disk_error
+from ots_tunnel.threads import DaemonThreads
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class PendingFile(Generic[Item]):
         path: where it is filled.
         start: position of the first record that was read for it; None for existing rows.
         guard: the guard of its last batch, asked right before the file appears.
+        threads: where the file is written.
         last_page: number of the last page in it; a checkpoint of this page or of a later one is behind the file.
     """
 
@@ -32,6 +34,7 @@ class PendingFile(Generic[Item]):
     writer: FileWriter[Item]
     start: SequenceInfo | None
     guard: Guard
+    threads: DaemonThreads
     last_page: int = 0
     rows: int = 0
     size: int = 0
@@ -54,7 +57,7 @@ class PendingFile(Generic[Item]):
         """
         self.busy = True
         # Kept for `drop`: the thread keeps running when this call is cancelled.
-        self._writing = asyncio.ensure_future(asyncio.to_thread(self.writer.write, items, channel_id))
+        self._writing = asyncio.ensure_future(self.threads.run(self.writer.write, items, channel_id))
         try:
             await asyncio.shield(self._writing)
         except OSError as error:
@@ -73,7 +76,7 @@ class PendingFile(Generic[Item]):
             SinkError, CodecError: the file cannot be used any more.
         """
         try:
-            await asyncio.to_thread(self.writer.close)
+            await self.threads.run(self.writer.close)
         except OSError as error:
             raise disk_error(error) from error
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.sinks.files.format import FileFormat, Sized
-from ots_tunnel.sinks.files.store import FileStore
+from ots_tunnel.sinks.files.store import THREADS, FileStore
+from ots_tunnel.threads import DaemonThreads
 
 Item = TypeVar("Item", bound=Sized)
 
@@ -23,6 +24,7 @@ class FileSettings(Generic[Item]):
         max_seconds: age at which a file is published.
         backoff: pauses between tries to publish.
         entropy: uniform in [0, 1).
+        threads: fill and read files.
     """
 
     store: FileStore
@@ -31,3 +33,4 @@ class FileSettings(Generic[Item]):
     max_seconds: float
     backoff: Backoff
     entropy: Callable[[], float] = random.random
+    threads: DaemonThreads = field(default_factory=lambda: DaemonThreads("files", THREADS))

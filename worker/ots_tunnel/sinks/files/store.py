@@ -9,6 +9,10 @@ from typing import IO, Protocol
 
 from ots_tunnel.errors import SinkError, SinkRejected
 
+#: Blocking calls of one store, and of the files that are filled for it, at the same time; own choice. A volume that
+#: hangs takes these threads and no others.
+THREADS = 8
+
 #: Errors that a repetition does not repair: an administrator has to change the volume or its rights.
 _FINAL = frozenset(
     (errno.EACCES, errno.EEXIST, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)

@@ -18,6 +18,7 @@ import confluent_kafka
 
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Message
+from ots_tunnel.threads import DaemonThreads
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class ReportingProducer:
         self._producer: Any = confluent_kafka.Producer({**settings, "error_cb": self._report_error}, logger=logger)
         self._thread = threading.Thread(target=self._serve, name="kafka reports", daemon=True)
         self._thread.start()
+        self._threads = DaemonThreads("kafka calls", 2)
 
     def __repr__(self) -> str:
         return f"ReportingProducer({self._topic})"
@@ -97,7 +99,7 @@ class ReportingProducer:
         self._calls += 1
         self._work.set()
         try:
-            described = await asyncio.to_thread(self._producer.list_topics, self._topic, timeout)
+            described = await self._threads.run(self._producer.list_topics, self._topic, timeout)
         finally:
             self._calls -= 1
         error = described.topics[self._topic].error
@@ -108,7 +110,7 @@ class ReportingProducer:
         self._producer.purge(in_queue=True, in_flight=True, blocking=False)
         self._stopping = True
         self._work.set()
-        await asyncio.to_thread(self._thread.join)
+        await self._threads.run(self._thread.join)
         self._pass_reports()
 
     def _serve(self) -> None:

@@ -25,7 +25,8 @@ from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
-from ots_tunnel.sinks.files.store import FileSpoiled
+from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
+from ots_tunnel.threads import DaemonThreads
 
 #: Bytes of one part: the minimum of S3. An object has at most 10,000 parts, so a file at most 52 GB.
 PART_BYTES = 5_242_880
@@ -55,6 +56,7 @@ class BucketStore:
         if spool_directory is not None and not spool_directory.is_dir():
             raise ConfigError(f"{path}.spoolDirectory: found {spool_directory}, allowed is a folder that exists")
         self._uploads = asyncio.Semaphore(FILES_AT_ONCE)
+        self._threads = DaemonThreads("spool", THREADS)
         self._url = config.url
         self._deadline = deadline
         self._spool_directory = spool_directory
@@ -89,7 +91,7 @@ class BucketStore:
         """See `FileStore.publish`."""
         async with self._uploads:
             await self._translated(self._upload(spooled, f"{folder}/{name}", before))
-        await asyncio.to_thread(spooled.unlink, missing_ok=True)
+        await self._threads.run(spooled.unlink, True)
 
     async def names(self, folder: str) -> list[str]:
         """See `FileStore.names`."""
@@ -109,7 +111,7 @@ class BucketStore:
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`: spooled files are on disk, never in the bucket."""
-        await asyncio.to_thread(self._tidy, self._spool_prefix(folder))
+        await self._threads.run(self._tidy, self._spool_prefix(folder))
 
     @property
     def _spool_folder(self) -> Path:
@@ -128,7 +130,7 @@ class BucketStore:
         # A writer that is dropped before `close` publishes nothing.
         writer = obstore.open_writer_async(self._store, path, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
         sent = 0
-        while part := await asyncio.to_thread(_read_part, spooled, sent):
+        while part := await self._threads.run(_read_part, spooled, sent):
             await writer.write(part)
             sent += len(part)
         before()
