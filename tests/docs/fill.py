@@ -21,6 +21,7 @@ from tests.docs.tables import (
     emulator_settings,
     go_edges,
     java_edges,
+    ledger,
     operator_actions,
     operator_metrics,
     operator_settings,
@@ -47,7 +48,7 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/worker.md": {"settings": settings, "channel machine": picture, "client machine": client_picture},
     "docs/protocol.md": {"schedules": schedules, "sharp edges go": go_edges, "sharp edges java": java_edges},
     "docs/architecture.md": {"operator settings": operator_settings},
-    "docs/emulator.md": {"settings": emulator_settings},
+    "docs/emulator.md": {"settings": emulator_settings, "ledger": ledger},
     "docs/performance.md": {"speed": speed},
 }
 

@@ -12,6 +12,9 @@ from itertools import pairwise
 
 from prometheus_client import CollectorRegistry
 
+from ots_emulator.api.unsupported import HANDLERS as MISSING
+from ots_emulator.ledger import EVERY
+from ots_emulator.server.application import LEDGER
 from ots_emulator.settings import Settings as EmulatorSettings
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
 from ots_tunnel.console.exit_codes import exit_code_table
@@ -63,6 +66,16 @@ def settings() -> str:
 def emulator_settings() -> str:
     """Settings of an emulator."""
     return _fields(EmulatorSettings)
+
+
+def ledger() -> str:
+    """What the emulator does, by operation, with how it is known; refused calls come together."""
+    rows = []
+    for entry in LEDGER:
+        names = ", ".join(f"`{name}`" for name in entry.operations)
+        shown = "the calls that are missing" if set(entry.operations) == set(MISSING) else names
+        rows.append((shown.replace(f"`{EVERY}`", EVERY), entry.what, entry.evidence.value, entry.source))
+    return table(("operation", "behaviour", "how it is known", "source"), rows)
 
 
 def operator_settings() -> str:

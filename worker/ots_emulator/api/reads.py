@@ -12,6 +12,7 @@ from ots_emulator.api.rows.projection import Projection, projection_of
 from ots_emulator.api.rows.range_page import Span, read_page
 from ots_emulator.api.rows.wide_rows import Cut, cut_row
 from ots_emulator.api.table_messages import key_schema_message
+from ots_emulator.ledger import GO, JAVA, PYTHON, guessed, tested
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
 from ots_emulator.tables.table import Table
@@ -185,3 +186,41 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     "GetRange": get_range,
     "ComputeSplitPointsBySize": compute_split_points,
 }
+
+LEDGER: Final = (
+    tested(
+        "GetRow, BatchGetRow, GetRange",
+        "filters: at most 32 parts, names and values of columns, numbers of parts",
+        JAVA,
+    ),
+    tested(
+        "GetRow, BatchGetRow, GetRange",
+        "table name, then filter, then versions are checked",
+        "tests of public programs",
+    ),
+    guessed(
+        "GetRow, BatchGetRow, GetRange", "the names of columns are checked before the filter", "the order was not seen"
+    ),
+    guessed(
+        "GetRow, BatchGetRow, GetRange",
+        "a filter's part that cannot be converted counts as missing",
+        "no source says so",
+    ),
+    tested("GetRow", "a missing row is empty and costs one unit", PYTHON),
+    tested("BatchGetRow", "100 rows; a table without keys", PYTHON),
+    tested("BatchGetRow", "a key may come twice; contested: the table of errors has a refusal of it", PYTHON),
+    tested("GetRange", "keys: size, then name, then type", JAVA),
+    guessed(
+        "GetRange", "types of both ends are compared when only the second is wrong", "the text is known, not its place"
+    ),
+    tested("GetRange", "direction and limit, 5,000 rows or 4 MiB", JAVA),
+    guessed("GetRange", "a limit counts the rows that are returned", "no source says whether it counts others"),
+    tested("GetRange", "a range that selects nothing of many rows costs one unit", "tests of public programs"),
+    guessed(
+        "GetRange", "the cost of more than 4 KiB is estimated from the first row", "counting every row would cost more"
+    ),
+    tested("GetRange", "rows as a matrix, each with its newest values", GO),
+    guessed("GetRange", "a matrix without named columns is refused as by BulkExport", "its test knows BulkExport only"),
+    tested("ComputeSplitPointsBySize", "units, their limits and texts; a small table has no point", JAVA),
+    guessed("ComputeSplitPointsBySize", "points are existing partition keys", "the service's point just behind one"),
+)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import capacity_units, consumed
+from ots_emulator.ledger import JAVA, documented, guessed, tested
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.partition import Partition
@@ -136,3 +137,31 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     "GetShardIterator": get_shard_iterator,
     "GetStreamRecord": get_stream_record,
 }
+
+LEDGER: Final = (
+    documented("ListStream", "at most one stream for each table"),
+    documented("DescribeStream", "shards with their parents, a hundred for each answer"),
+    documented("GetShardIterator", "the oldest record, or the first at or after a time"),
+    guessed("GetShardIterator", "the answer is final at once", "the service may give a token to ask again"),
+    tested(
+        "GetStreamRecord",
+        "an equal iterator means caught up, none means closed and read to the end",
+        "the Java Stream Client",
+    ),
+    tested("GetStreamRecord", "more records may come after the page with the last one", "tests of public programs"),
+    guessed("GetStreamRecord", "1,000 records without a limit", "the Java Stream Client asks for so many"),
+    guessed(
+        "GetStreamRecord",
+        "an increment is a put of its result; expiry leaves no record",
+        "no source shows such records",
+    ),
+    tested(
+        "GetStreamRecord, ReadRecords", "a put has no former values, an update has those of the origin columns", JAVA
+    ),
+    guessed(
+        "GetStreamRecord, ReadRecords",
+        "former values come with the key, for every change of a row",
+        "all readers take it, one refuses an empty key",
+    ),
+    documented("GetStreamRecord", "records beyond the retention are trimmed"),
+)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
+from ots_emulator.ledger import JAVA, documented, guessed, tested
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.keys import KeySchema, read_primary_key
 from ots_tunnel.protocol import table_pb2 as pb
@@ -42,3 +43,22 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     "CommitTransaction": commit_transaction,
     "AbortTransaction": abort_transaction,
 }
+
+LEDGER: Final = (
+    tested("StartLocalTransaction", "one key column; the table must have transactions", JAVA),
+    documented(
+        "StartLocalTransaction", "other writers of the partition key are refused until it ends, after 60 s at most"
+    ),
+    tested("CommitTransaction, AbortTransaction", "an ended transaction does not exist, an empty id is invalid", JAVA),
+    tested("CommitTransaction, AbortTransaction", "a malformed id is invalid", "tests of public programs"),
+    guessed(
+        "CommitTransaction, AbortTransaction",
+        "an id is malformed if it is no UUID",
+        "the form of the service's ids is not known",
+    ),
+    guessed(
+        "CommitTransaction",
+        "texts for another partition key and for more than 4 MiB",
+        "the codes are known, the texts are not",
+    ),
+)

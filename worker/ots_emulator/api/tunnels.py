@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
+from ots_emulator.ledger import ELIXIR, EMR, JAVA, TERRAFORM, documented, guessed, live, tested
 from ots_emulator.pages import Body
 from ots_emulator.refusal import client_gone
 from ots_emulator.tables.table import Table
@@ -229,3 +230,38 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes | Body]]] = {
     "GetRpo": get_rpo,
     "Schedule": schedule,
 }
+
+LEDGER: Final = (
+    tested("CreateTunnel", "start and end times are echoed, an end before the start is refused", JAVA),
+    documented("CreateTunnel", "it switches the stream on, with 168 hours; a taken name is 409"),
+    documented("DeleteTunnel", "the tunnel is gone at once"),
+    live("DeleteTunnel, DescribeTunnel", "a missing tunnel is OTSParameterInvalid", TERRAFORM),
+    documented("ListTunnel", "the tunnels of a table"),
+    live("DescribeTunnel", "forms of ids; no channels in the first stage, then base and stream channels", TERRAFORM),
+    guessed("DescribeTunnel", "the first stage lasts 50 ms (`init_delay`)", "the service's takes seconds"),
+    live("Connect", "the client id contains the tag", ELIXIR),
+    guessed("Connect", "without a timeout a client has 300 s", "the SDKs' default"),
+    live("Heartbeat", "a client without heartbeats is gone, with 410; its channels go to others", ELIXIR),
+    guessed("Heartbeat", "channels are shared out evenly, in few moves", "the service's algorithm is not published"),
+    documented("Shutdown", "the client's channels go to others at once"),
+    live("GetCheckpoint", "a fresh channel has a token and the sequence number 0", ELIXIR),
+    tested("ReadRecords", "without more to come the next page is empty; ownership is not required", JAVA),
+    live("ReadRecords", "the base phase delivers what the scan finds, not a snapshot", EMR),
+    guessed(
+        "ReadRecords",
+        "1,000 records or 1 MiB for each answer (`page_rows`, `page_bytes`)",
+        "sizes were seen, limits were not",
+    ),
+    guessed(
+        "ReadRecords", "a read at the log's end moves the consume point (`idle_advance`)", "not known for idle tables"
+    ),
+    guessed(
+        "ReadRecords",
+        "records beyond the retention expire the tunnel (`after_retention`)",
+        "documented, but not always so",
+    ),
+    documented("Checkpoint", "a number that is not the next one is OTSSequenceNumberNotMatch"),
+    live("Checkpoint", "the number 0 is not checked", EMR),
+    documented("GetRpo, Schedule", "form of the answer", "the Go SDK's code"),
+    guessed("GetRpo, Schedule", "what is in it", "no program that uses it is public"),
+)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
+from ots_emulator.ledger import guessed
 from ots_emulator.refusal import parameter_invalid, unavailable
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
@@ -86,3 +87,7 @@ OPERATIONS_BY_PATH: Final[Mapping[str, Operation]] = {
     )
     for name in HANDLERS
 }
+
+LEDGER: Final = (
+    guessed(", ".join(sorted(HANDLERS)), "`... is not available in this emulator`", "the service has these calls"),
+)

@@ -31,6 +31,7 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import version_bytes
 from ots_emulator.api.rows.row_write import execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
+from ots_emulator.ledger import GO, JAVA, documented, guessed, live, tested
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
 
@@ -73,3 +74,40 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
     "DeleteRow": delete_row,
     "BatchWriteRow": batch_write_row,
 }
+
+LEDGER: Final = (
+    tested(
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "limits of names, values, columns and sizes, and their texts",
+        JAVA,
+    ),
+    tested(
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "keys: number of columns before the table, then size, name, type",
+        JAVA,
+    ),
+    live("PutRow, UpdateRow", "zero bytes behind a row are accepted", "the Node SDK, which sends them"),
+    tested("PutRow, UpdateRow", "versions, their order, their number and their distance to the server's time", JAVA),
+    documented("PutRow", "an auto-increment key grows within its partition key"),
+    guessed("PutRow", "its values are microseconds of the clock", "no source has its numbers"),
+    tested("UpdateRow", "a change that only deletes does not create a row", "tests of public programs"),
+    guessed("UpdateRow", "a row stays when its last column is deleted", "a put without columns leaves a row as well"),
+    guessed("UpdateRow", "a change that only deletes is recorded in the stream", "as the deletion of a missing row"),
+    tested("UpdateRow", "increments: a missing column is 0, the new value can be returned", JAVA),
+    guessed("UpdateRow", "an increment beyond 64 bits wraps around", "no source says what happens"),
+    tested("UpdateRow", "`Update operation is not allowed in this table`", "tests of public programs"),
+    documented("DeleteRow", "a missing row is a success, and is recorded in the stream"),
+    tested(
+        "PutRow, UpdateRow, DeleteRow",
+        "costs, without versions in tables of one version",
+        "tests of public programs",
+    ),
+    tested("BatchWriteRow", "200 rows; a key may come twice without conditions; which mistakes fail the request", JAVA),
+    tested("BatchWriteRow", "rows that increment one row twice are row errors", JAVA),
+    guessed(
+        "BatchWriteRow",
+        "each of these increments fails, the other changes of the row are executed",
+        "the test prints the errors",
+    ),
+    tested("BatchWriteRow", "an atomic batch has one table and one partition key", GO),
+)

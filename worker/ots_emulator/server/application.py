@@ -23,8 +23,10 @@ from ots_emulator.api import reads, streams, tables, transactions, tunnels, unsu
 from ots_emulator.api.call import Call
 from ots_emulator.clock import Clock
 from ots_emulator.instance import Instance
+from ots_emulator.ledger import Behaviour
 from ots_emulator.pages import Body
 from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.server import auth
 from ots_emulator.server.auth import Caller, answer_headers, authenticate, body_too_large, claimed_caller, inflate
 from ots_emulator.server.faults import NO_FAULTS, Faults, InjectedFaults
 from ots_emulator.server.history import CallHistory, CallRecord
@@ -51,6 +53,17 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], Content]]] = {
     **tunnels.HANDLERS,
     **unsupported.HANDLERS,
 }
+#: What clients can tell, and how it is known.
+LEDGER: Final[tuple[Behaviour, ...]] = (
+    *auth.LEDGER,
+    *tables.LEDGER,
+    *writes.LEDGER,
+    *reads.LEDGER,
+    *transactions.LEDGER,
+    *streams.LEDGER,
+    *tunnels.LEDGER,
+    *unsupported.LEDGER,
+)
 _OPERATIONS: Final = {**OPERATIONS_BY_PATH, **unsupported.OPERATIONS_BY_PATH}
 
 

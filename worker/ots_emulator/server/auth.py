@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ots_emulator.instance import Instance
+from ots_emulator.ledger import EVERY, documented, guessed, live
 from ots_emulator.pages import Body
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_tunnel.errors import CodecError
@@ -193,3 +194,17 @@ def answer_headers(
     # In the service's spelling: some clients look the header up case-sensitively.
     headers["Authorization"] = f"OTS {key_id}:{sign_response(path, headers, key)}"
     return headers
+
+
+LEDGER: Final = (
+    documented(EVERY, "signatures V2 and V4, digest, date within 15 minutes, compression", "the SDKs' code"),
+    documented(
+        EVERY, "codes, statuses and texts of these refusals", "the table of errors of the product's documentation"
+    ),
+    guessed(EVERY, "the order of these checks", "no source has it"),
+    live(
+        EVERY,
+        "five headers on every answer; `Authorization` is spelt so",
+        "the Java SDK 4.3.1, which ignores other spellings",
+    ),
+)
