@@ -25,6 +25,7 @@
     |- PossibleGap                       changes may be missing before the next records of a channel
     |- OwnershipLost                     the channel may belong to another client: stop without a checkpoint
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
+         `- WrongDestination             a SinkRejected: the destination has another primary key than the records
 
 Source: docs/protocol.md 1.10 and 5.3; docs/data-plane.md 1.10 and 1.11.
 """
@@ -236,6 +237,10 @@ class SinkRejected(SinkError):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
+
+
+class WrongDestination(SinkRejected):
+    """The destination has another primary key than the records: it can store none of them."""
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -19,11 +19,14 @@ from click.testing import CliRunner, Result
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.cli import cli
-from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.table import SyncTableClient, TableClient
+from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.exit_codes import exit_code
-from ots_tunnel.errors import Explained
+from ots_tunnel.errors import Explained, TunnelNotFound
 from ots_tunnel.job_file import load_job
+from ots_tunnel.model import Action
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
 from ots_tunnel.tables import TableAdmin
@@ -132,6 +135,51 @@ async def test_a_stopped_job_resumes(scene: VerifyScene) -> None:
     assert copied.complete
     assert "resumes" in said[1]
     assert (await compared(scene)).equal
+
+
+async def consumed(scene: VerifyScene, rows: int) -> bool:
+    """Whether a checkpoint of the stream is stored behind a number of changes."""
+    client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
+    try:
+        tunnel = await client.describe_tunnel(SOURCE, "copy")
+    except TunnelNotFound:
+        return False
+    finally:
+        await client.close()
+    return any(channel.consume_point_ns > 0 and channel.rows == rows for channel in tunnel.channels)
+
+
+def delete_row(scene: VerifyScene, number: int) -> None:
+    client = SyncTableClient(scene.emulator.endpoint, INSTANCE, KEYS)
+    key, _ = row(number)
+    outcomes = client.batch_write(SOURCE, [RowChange(Action.DELETE, encode_row(key, (), delete=True))])
+    assert outcomes[0].code is None
+    client.close()
+
+
+@pytest.mark.parametrize("later", ["no row", "rows", "a row that comes and goes"])
+async def test_a_stopped_job_of_an_empty_table_resumes(scene: VerifyScene, later: str) -> None:
+    await asyncio.to_thread(create_source, scene, 0)
+    first = job(scene, in_seconds(3600))
+    running = asyncio.create_task(first.run())
+    await until(lambda: consumed(scene, 0), 30, "the stream is followed")
+    if later == "a row that comes and goes":
+        await asyncio.to_thread(scene.put, SOURCE, [row(1)])
+        await asyncio.to_thread(delete_row, scene, 1)
+        await until(lambda: consumed(scene, 2), 30, "both changes are consumed")
+    first.interrupt()
+    await asyncio.wait_for(running, 40)
+    if later == "rows":
+        await asyncio.to_thread(scene.put, SOURCE, [row(number) for number in range(20)])
+
+    said: list[str] = []
+    copied = await asyncio.wait_for(job(scene, in_seconds(1), said).run(), 40)
+
+    assert copied.complete
+    assert "resumes" in said[1]
+    comparison = await compared(scene)
+    assert comparison.equal
+    assert comparison.rows == (20 if later == "rows" else 0)
 
 
 async def test_two_runs_of_one_job_share_the_work(scene: VerifyScene) -> None:

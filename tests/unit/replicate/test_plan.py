@@ -32,10 +32,17 @@ def channel(name: str, kind: ChannelType, status: ChannelStatus, rows: int = 0) 
 
 
 def tunnel(
-    kind: TunnelType = TunnelType.BaseAndStream, *, expired: bool = False, rows: int = 0, stage: str = Stage.BASE
+    kind: TunnelType = TunnelType.BaseAndStream,
+    *,
+    expired: bool = False,
+    rows: int = 0,
+    stage: str = Stage.BASE,
+    status: ChannelStatus = ChannelStatus.OPEN,
+    consume_point_ns: int = 0,
 ) -> TunnelDescription:
     info = TunnelInfo(TunnelId("id"), "copy", kind, "t", "i", "", stage, expired, T0 * 10**9, None)
-    channels = (channel("BaseData_1", ChannelType.BASE, ChannelStatus.OPEN, rows),)
+    base = channel("BaseData_1", ChannelType.BASE, status, rows)
+    channels = (replace(base, consume_point_ns=consume_point_ns),)
     return TunnelDescription(info, channels, 0)
 
 
@@ -47,6 +54,8 @@ def tunnel(
         Findings(tunnel(), destination_exists=False),
         Findings(tunnel(), destination_exists=True, destination_empty=False),
         Findings(tunnel(rows=5), destination_exists=True, destination_empty=False),
+        Findings(tunnel(rows=5), destination_exists=True, source_empty=True),
+        Findings(tunnel(status=ChannelStatus.TERMINATED, consume_point_ns=T0), destination_exists=True),
     ],
 )
 def test_a_job_starts_and_resumes(found: Findings) -> None:

@@ -1,7 +1,9 @@
 """Whether a job may start or resume. Pure (docs/architecture.md 3.2 and 4.6).
 
 A tunnel that exists under the job's name belongs to an earlier run, and the job resumes with it. Without `--merge` a
-job must not leave rows out of the copy, nor overwrite rows that did not come from the source.
+job must not leave rows out of the copy, nor overwrite rows that did not come from the source. An empty destination
+lacks nothing if the tunnel has delivered no row, or if the source has no row any more: what happened since is still in
+the stream.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from datetime import UTC, datetime
 
 from ots_tunnel.errors import ConfigError, Explained, TunnelExpired
 from ots_tunnel.model import TunnelDescription, TunnelType
-from ots_tunnel.protocol.movement import has_moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,13 @@ class Findings:
         tunnel: the tunnel; None if none has that name.
         destination_exists: whether the destination table exists.
         destination_empty: whether the destination holds no row; meaningless if it does not exist.
+        source_empty: whether the source is known to hold no row.
     """
 
     tunnel: TunnelDescription | None
     destination_exists: bool
     destination_empty: bool = True
+    source_empty: bool = False
 
 
 def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -> None:
@@ -60,12 +63,17 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
         )
         raise Explained(text) from TunnelExpired("OTSTunnelExpired", text)
     behind = not found.destination_exists or found.destination_empty
-    if behind and has_moved(found.tunnel) and not merge:
+    if behind and _has_delivered(found.tunnel) and not found.source_empty and not merge:
         state = "is empty" if found.destination_exists else "does not exist"
         raise ConfigError(
             f"tunnel {tunnel_name!r} has delivered rows already, and destination table {table!r} {state}: they would "
             "be missing; delete the tunnel to copy everything, or resume without them with --merge"
         )
+
+
+def _has_delivered(tunnel: TunnelDescription) -> bool:
+    """Whether rows were consumed; a tunnel of an empty table moves on and ends channels without any."""
+    return any(channel.rows > 0 for channel in tunnel.channels)
 
 
 def end_warning(tunnel: TunnelDescription, end: datetime) -> str | None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.explanations import Place, explaining
-from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist
+from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist, PermissionDenied
 from ots_tunnel.job_file import JobFile
 from ots_tunnel.model import TunnelDescription, TunnelType
 from ots_tunnel.replicate.plan import Findings, check_start
@@ -75,10 +75,20 @@ class Preparation:
             tunnel = await self._find_tunnel()
         with explaining(self._to, destination=True):
             schema = await run_blocking(self._destination.describe, writer.table_name)
-            if schema is None:
-                return Findings(tunnel, destination_exists=False)
-            empty = await run_blocking(self._destination.is_empty, writer.table_name, schema)
-        return Findings(tunnel, destination_exists=True, destination_empty=empty)
+            exists = schema is not None
+            empty = schema is None or await run_blocking(self._destination.is_empty, writer.table_name, schema)
+        source_empty = tunnel is not None and empty and await self._is_source_empty()
+        return Findings(tunnel, exists, destination_empty=empty, source_empty=source_empty)
+
+    async def _is_source_empty(self) -> bool:
+        """Whether the source is known to hold no row; the key of a tunnel may lack the right to read rows."""
+        table = self._job.reader.table_name
+        with explaining(self._from):
+            schema = await run_blocking(self._source.describe, table)
+            try:
+                return schema is not None and await run_blocking(self._source.is_empty, table, schema)
+            except PermissionDenied:
+                return False
 
     async def _find_tunnel(self) -> TunnelDescription | None:
         reader = self._job.reader

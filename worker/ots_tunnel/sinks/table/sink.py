@@ -9,11 +9,11 @@ from typing import Self
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.config import DeliveryConfig, TablestoreSinkConfig, WorkerConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
-from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected
+from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected, WrongDestination
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Immediate
+from ots_tunnel.sinks import Batch, Immediate, OnRefused
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.table.requests import WriteCounts
@@ -119,6 +119,15 @@ class TablestoreSink(Immediate):
         self._time_to_live = description.time_to_live
         self._key = description.primary_key
 
+    async def _check_destination(self, record: Record) -> None:
+        """Refuse a destination that was replaced by a table with another key: it refuses every row, and not this one.
+
+        Raises:
+            WrongDestination, SinkRejected, ServiceError, TransportError: see `open`.
+        """
+        await self.open()
+        self._check_key(record)
+
     @property
     def _where(self) -> str:
         return f"sink.tablestore.table {self._table!r} in instance {self._client.instance!r} at {self._client.endpoint}"
@@ -129,7 +138,7 @@ class TablestoreSink(Immediate):
         needed = ", ".join(f"{name} {_KEY_TYPES[type(value)].name}" for name, value in record.primary_key)
         if found != needed:
             text = f"{self._where}: primary key: found {found}, needed {needed}, as the source has it"
-            raise SinkRejected("OTSInvalidPK", f"{text}: name a table that has it, or create one")
+            raise WrongDestination("OTSInvalidPK", f"{text}: name a table that has it, or create one")
         self._key = ()
 
     def _explain(self, error: ServiceError) -> str:
@@ -151,20 +160,32 @@ class TablestoreSink(Immediate):
         """See `Immediate.write`.
 
         Raises:
-            SinkRejected: also for a destination with another key than the source.
+            WrongDestination: the destination has another key than the source; whatever is tolerated.
         """
         if self._key and batch.records:
             self._check_key(batch.records[0])
+        refused: list[tuple[Record, str, str]] = []
+
+        def keep(record: Record, code: str, message: str) -> None:
+            refused.append((record, code, message))
+
+        await self._write(batch, guard, None if batch.on_refused is None else keep)
+        if refused and batch.on_refused is not None:
+            await self._check_destination(refused[0][0])
+            for refusal in refused:
+                batch.on_refused(*refusal)
+
+    async def _write(self, batch: Batch, guard: Guard, on_refused: OnRefused | None) -> None:
         limit_ms = expired_before_ms(self._time_to_live, self._clock())
         waves = plan_requests(batch.records, self._limits) if limit_ms is None else None
         if waves is not None:
             for wave in waves:
-                await self._writer.repeat(wave, guard, batch.on_refused)
+                await self._writer.repeat(wave, guard, on_refused)
             return
         changes: list[Change] = []
         for record in batch.records:
             changes += changes_of(record, self._limits, self.omissions, limit_ms)
-        await self._writer.write(changes, guard, batch.on_refused)
+        await self._writer.write(changes, guard, on_refused)
 
     async def close(self) -> None:
         """Close the connections."""
