@@ -11,6 +11,7 @@ from ots_emulator import Emulator, Settings
 from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.programs.go_program import GoUnavailable, build_go_worker
 from tests.support.programs.java_program import JavaUnavailable, build_java_worker
+from tests.support.programs.node_program import NodeUnavailable, build_node_walk
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +30,15 @@ def java_worker() -> Path:
         return build_java_worker()
     except JavaUnavailable as reason:
         pytest.skip(f"the vendor's Java worker cannot be built: {reason}")
+
+
+@pytest.fixture(scope="session")
+def node_walk() -> Path:
+    """The walk through the vendor's Node SDK."""
+    try:
+        return build_node_walk()
+    except NodeUnavailable as reason:
+        pytest.skip(f"the vendor's Node SDK cannot be installed: {reason}")
 
 
 @pytest.fixture
