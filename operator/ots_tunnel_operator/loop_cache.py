@@ -29,6 +29,8 @@ class Side:
     table_name: str = ""
     """Name of the table that `table` describes, in the instance of `instance`."""
     table_time: float = 0.0
+    look_time: float = 0.0
+    """Time of the last look that found the table."""
 
     def forget(self) -> None:
         """Drop credentials and table after a failed call, so that the next pass reads them again."""

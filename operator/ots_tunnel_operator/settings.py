@@ -29,7 +29,9 @@ class Settings:
     call_seconds: float = 10.0
     """Seconds that one call to an instance may take before the pass reports the instance as unreachable."""
     refresh_seconds: float = 300.0
-    """Seconds between two reads of the Secrets and of both tables' schemas, as long as no problem is found."""
+    """Seconds between two reads of both tables' schemas, as long as no problem is found."""
+    look_seconds: float = 45.0
+    """Seconds between two looks whether both tables are still there."""
     passes: int = 32
     """Passes over objects that run at once; further ones wait for their turn."""
     spread_seconds: float = 30.0

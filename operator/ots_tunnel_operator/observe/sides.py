@@ -1,7 +1,8 @@
 """Read source and sink for one pass: their Secrets and tables. Changes nothing.
 
 Secrets are read in every pass, from the copy that a watch keeps. Tables stay in the loop's cache for
-Settings.refresh_seconds, unless something failed or is still undecided.
+Settings.refresh_seconds, unless something failed or is still undecided; that they are still there is looked at every
+Settings.look_seconds, so that no condition claims it for longer.
 """
 
 from __future__ import annotations
@@ -82,9 +83,9 @@ class SidesObserver:
             return SideView(credentials)
         instance = await side.connect(spec.endpoint, spec.instance, credentials)
         kept = self._kept_table(side, world, spec.table)
-        if kept is not None:
-            return SideView(credentials, kept)
         try:
+            if kept is not None:
+                return SideView(credentials, await self._still(instance, side, kept, world))
             table = await self._table(instance, spec.table)
             if table is None:
                 return SideView(credentials, Missing())
@@ -95,8 +96,21 @@ class SidesObserver:
         except CALL_ERRORS as error:
             side.forget()
             return SideView(credentials, Failure(service_problem(error, place)))
-        side.table, side.table_name, side.table_time = table, spec.table, world.now
+        side.table, side.table_name = table, spec.table
+        side.table_time = side.look_time = world.now
         return SideView(credentials, table)
+
+    async def _still(self, instance: Instance, side: Side, kept: Table, world: World) -> Table | Missing:
+        """The cached table; looked at again where the last look is Settings.look_seconds old."""
+        if world.now - side.look_time < self._settings.look_seconds:
+            return kept
+        try:
+            await self._call(instance, instance.rows.describe_table(side.table_name))
+        except ObjectNotExist:
+            side.table = None
+            return Missing()
+        side.look_time = world.now
+        return kept
 
     async def _table(self, instance: Instance, table: str) -> Table | None:
         """A table and the retention of its stream; None where the table does not exist.

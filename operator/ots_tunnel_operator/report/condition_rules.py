@@ -11,7 +11,8 @@ Eleven conditions, each from world, assessment and plan alone. The first case of
     Stalled            True with a problem that needs a human (`STALLED`)
     CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
                        two); True after an answer of source and sink; else Unknown
-    SinkReady          False with a problem that names it; True once ensured; False while creating; else Unknown
+    SinkReady          False with a problem that names it; True once ensured; False while creating; else Unknown; where
+                       only workers reach the sink, True while they report no error, else Unknown
     TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
@@ -151,12 +152,22 @@ def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if (named := _named("SinkReady", world, assessment, plan)) is not None:
         return named
     if world.resource.spec.sink.tablestore is None:
-        return ConditionValue(True, Reason.SINK_AVAILABLE)
+        return _sink_of_workers(world)
     if isinstance(world.destination, Table) and world.resource.is_destination_recorded:
         return ConditionValue(True, Reason.SINK_AVAILABLE)
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_DESTINATION:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     return ConditionValue(None, Reason.UNKNOWN, "the destination was not read")
+
+
+def _sink_of_workers(world: World) -> ConditionValue:
+    """A sink at which only workers look: what they report about it."""
+    reports = [pod.report for pod in world.pods if pod.ready and pod.report is not None]
+    if not reports:
+        return ConditionValue(None, Reason.UNKNOWN, "only workers reach this sink, and none has reported")
+    if any(report.error or any(channel.error for channel in report.channels) for report in reports):
+        return ConditionValue(None, Reason.UNKNOWN, "a worker reports an error")
+    return ConditionValue(True, Reason.SINK_AVAILABLE, "workers report no error")
 
 
 def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:

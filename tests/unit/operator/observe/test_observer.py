@@ -20,7 +20,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Failure, Pod, Resource, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world import Failure, Missing, Pod, Resource, Table, Tunnel, Unread, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.worlds import (
     COPY,
@@ -96,7 +96,8 @@ def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
         )
         side.instance = cast(Instance, instance)
         if tables:
-            side.table, side.table_name, side.table_time = Table(schema), schema.name, NOW
+            side.table, side.table_name = Table(schema), schema.name
+            side.table_time = side.look_time = NOW
     return cache
 
 
@@ -126,7 +127,7 @@ async def test_a_picture_of_the_channels_lasts_until_a_look_fails_or_finds_anoth
     async def since(number: int, answer: TunnelDescription | TunnelError) -> float | None:
         service.answer = answer
         side, cache.source = cache.source, connected_cache(service).source
-        cache.source.table_time = NOW + number * poll
+        cache.source.table_time = cache.source.look_time = NOW + number * poll
         await side.close()
         found = (await observe(cache, NOW + number * poll)).tunnel
         return found.same_since if isinstance(found, Tunnel) else None
@@ -249,3 +250,18 @@ async def test_keys_are_read_again_after_an_authentication_error() -> None:
     assert isinstance((await observe(cache)).tunnel, Failure)
 
     assert cache.source.credentials is None
+
+
+async def test_a_cached_table_is_claimed_no_longer_than_since_the_last_look() -> None:
+    service = Service()
+    cache = connected_cache(service)
+
+    for later in (0.0, SETTINGS.look_seconds - 1, SETTINGS.look_seconds):
+        assert isinstance((await observe(cache, NOW + later)).destination, Table)
+    assert service.calls.count("DescribeTable") == 2
+    assert "DescribeTable in a thread" not in service.calls
+    service.table = service_error("OTSObjectNotExist", "gone", http_status=404)
+    gone = await observe(cache, NOW + 2 * SETTINGS.look_seconds)
+
+    assert isinstance(gone.destination, Missing)
+    assert isinstance(gone.source, Missing)

@@ -259,3 +259,11 @@ def test_completed() -> None:
     assert decided("Completed", world()) == (False, Reason.STREAM_OPEN)
     assert decided("Completed", base_data) == (False, Reason.NOT_COMPLETED)
     assert decided("Completed", base_data, Plan(completed=True)) == (True, Reason.ALL_CHANNELS_TERMINATED)
+
+
+def test_a_sink_that_only_workers_reach_is_what_they_report() -> None:
+    failing = pod("pod-1", report_channel("c1", error="disk full"))
+
+    assert decided("SinkReady", world(STDOUT)) == (True, Reason.SINK_AVAILABLE)
+    assert decided("SinkReady", world(STDOUT, pods=())) == (None, Reason.UNKNOWN)
+    assert decided("SinkReady", world(STDOUT, pods=(failing,))) == (None, Reason.UNKNOWN)
