@@ -11,6 +11,8 @@ UV_VERSION := 0.13.8
 export UV := $(OTS_TUNNEL_CACHE)/uv-$(UV_VERSION)/bin/uv
 RUN := $(UV) run --frozen --no-sync
 CONTEXT ?=
+SEED ?= 1
+STEPS ?=
 
 .PHONY: help
 help: ## Show what can be made
@@ -49,6 +51,10 @@ test: setup ## Lint, types, import contracts and all tests but the long ones
 .PHONY: test-long
 test-long: setup ## The long runs: many seeds, many kills (up to two hours)
 	@$(RUN) python -m tests.suite --long
+
+.PHONY: simulate
+simulate: setup ## Tell the story of a seed in simulated time, and shrink it if it fails (SEED=17, STEPS=3)
+	@$(RUN) python -m tests.simulation replay $(SEED) $(if $(STEPS),--steps $(STEPS))
 
 .PHONY: bench
 bench: setup ## Measure worker and emulator; writes bench.json and the table of docs/performance.md

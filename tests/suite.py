@@ -115,9 +115,20 @@ API = Stage(
 E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="cluster and not long", timeout=600)
 LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600, is_resumed=True)
 
+SIMULATION = Stage(
+    "simulation",
+    "the region on virtual time: new seeds for a minute",
+    ((sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "60"),),
+)
+LONG_SIMULATION = Stage(
+    "simulation-long",
+    "the region on virtual time: new seeds for half an hour",
+    ((sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "1800"),),
+)
+
 #: The cluster comes before the tests, because some of them use its programs.
-SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, API, COVERAGE, E2E)
-LONG_RUN = (PROGRAMS, CLUSTER, LONG)
+SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, SIMULATION, API, COVERAGE, E2E)
+LONG_RUN = (PROGRAMS, CLUSTER, LONG_SIMULATION, LONG)
 
 
 def main() -> int:

@@ -185,9 +185,11 @@ def _merge(region: Region, fault: Fault) -> None:
 
 
 def _expire(region: Region, fault: Fault) -> None:
-    clients = list(region.service.emulator.tunnel(SOURCE, TUNNEL).clients)
-    if clients:
-        region.service.emulator.expire_clients(SOURCE, TUNNEL, clients[fault.target % len(clients)])
+    """Let the service forget a client that does not run: that of a live one would end its ownership before its time."""
+    alive = {pod.worker.status.client_id for pod in region.pods if pod.process is not None and pod.worker is not None}
+    clients = [client for client in region.service.emulator.tunnel(SOURCE, TUNNEL).clients if client not in alive]
+    for client in clients:
+        region.service.emulator.expire_clients(SOURCE, TUNNEL, client)
 
 
 def _channel(region: Region, fault: Fault) -> str:

@@ -7,12 +7,14 @@ as trying the addresses of a name one beside the other, is tested over real sock
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ots_tunnel.sinks.python.callbacks import CallbackThread
 from ots_tunnel.threads import DaemonThreads
 from ots_tunnel.transport import aio
 from ots_tunnel.transport.connecting import CONNECT_DEADLINE
@@ -24,6 +26,9 @@ def install_seams() -> None:
     """Replace sockets and threads in this interpreter."""
     aio.open_socket = open_socket  # type: ignore[assignment]
     DaemonThreads.submit = submit  # type: ignore[method-assign]
+    # Private, because the class is a thread and nothing else.
+    CallbackThread._in_thread = _in_thread  # type: ignore[method-assign]
+    threading.Thread.start = _refuse  # type: ignore[method-assign]
 
 
 async def open_socket(
@@ -73,6 +78,15 @@ def submit(self: DaemonThreads, call: Callable[..., Any], *args: Any) -> Future[
     else:
         pool.waiting.append(begin)
     return future
+
+
+def _in_thread(self: CallbackThread, call: Callable[[], Any]) -> asyncio.Future[Any]:
+    """See `CallbackThread`: its calls follow each other anyway."""
+    return _loop().run_in_executor(None, call)
+
+
+def _refuse(self: threading.Thread) -> None:
+    raise RuntimeError(f"thread {self.name}: a real thread would break the determinism; replace it in tests.simulation")
 
 
 def _loop() -> VirtualLoop:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from ots_tunnel.fence import boottime
 from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.worker.progress import ChannelProgress
 from ots_tunnel.worker.read_page import ReadPage
@@ -11,6 +12,12 @@ def page(rows: int, may_more: bool | None, service_time: float | None, last: flo
     """A page whose last record was committed at `last`, Unix seconds."""
     position = None if last is None else SequenceInfo(0, int(last * 1e6), 0)
     return read_page(records.page(rows, "t", may_more, service_time), position)
+
+
+def asked(page: ReadPage, at: float) -> ReadPage:
+    """The page, as the answer to a read that began at a time."""
+    page.asked_at = at
+    return page
 
 
 def stream() -> ChannelProgress:
@@ -63,7 +70,7 @@ def test_the_consume_point_never_moves_back() -> None:
 def test_caught_up_lapses_when_reads_stop() -> None:
     now = 100.0
     progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, clock=lambda: now)
-    last, empty = page(1, False, 2000.0, last=1999.0), page(0, False, 2000.0)
+    last, empty = asked(page(1, False, 2000.0, last=1999.0), 100.0), asked(page(0, False, 2000.0), 116.0)
     progress.page_read(last)
     now = 110.0  # the sink takes its time
     progress.page_confirmed(last)
@@ -74,6 +81,20 @@ def test_caught_up_lapses_when_reads_stop() -> None:
     progress.page_read(empty)
     progress.page_confirmed(empty)
     assert progress.caught_up
+
+
+def test_an_answer_that_comes_late_says_nothing_about_the_log_now() -> None:
+    progress = ChannelProgress(ChannelId("c"), ChannelType.STREAM, clock=lambda: 116.0)
+    empty = asked(page(0, False, 2000.0), 100.0)
+
+    progress.page_read(empty)
+    progress.page_confirmed(empty)
+
+    assert not progress.caught_up
+
+
+def test_a_machine_that_was_suspended_has_not_looked_meanwhile() -> None:
+    assert stream().clock is boottime
 
 
 def test_an_answer_without_a_time_leaves_the_time_unknown() -> None:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ots_tunnel.errors import ConnectionLost
+from ots_tunnel.fence import boottime
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.sinks.tally import Tally, TallyCollector
@@ -24,7 +24,7 @@ def status(age: float = 0.0) -> WorkerStatus:
         ChannelId("s"),
         ChannelType.STREAM,
         rows=5,
-        last_look=time.monotonic(),
+        last_look=boottime(),
         caught_up_time=1_700_000_090.5,
         consumed_up_to=1_700_000_090.5,
     )

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ots_tunnel.fence import boottime
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.worker.read_page import ReadPage
 
@@ -26,9 +26,9 @@ class ChannelProgress:
         caught_up_time: the service's time of the last confirmed read that reached the log's end.
         end_reached: everything up to the end time is confirmed, and nothing more is read.
         error: the last failure, until a page is confirmed again.
-        last_look: when a read reached the log's end, by `clock`; None when the last read did not, or when a page is
-            unconfirmed.
-        clock: monotonic seconds.
+        last_look: when a read that reached the log's end began, by `clock`; None when the last read did not reach it,
+            or when a page is unconfirmed. An answer may come late: it shows the log as it was when it was asked for.
+        clock: seconds since boot, suspended time included.
     """
 
     channel_id: ChannelId
@@ -42,12 +42,11 @@ class ChannelProgress:
     error: str | None = None
     unconfirmed_pages: int = field(default=0, repr=False)
     last_look: float | None = field(default=None, repr=False)
-    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
-    _read_at: float = field(default=0.0, repr=False)
+    clock: Callable[[], float] = field(default=boottime, repr=False)
 
     @property
     def caught_up(self) -> bool:
-        """Whether a read of the last seconds reached the log's end and everything before it is confirmed.
+        """Whether a read that began in the last seconds reached the log's end and everything before it is confirmed.
 
         It lapses while reads fail or wait for room or for a slot: unknown is not caught up.
         """
@@ -56,7 +55,6 @@ class ChannelProgress:
     def page_read(self, page: ReadPage) -> None:
         """A page has come and waits for the sink."""
         self.unconfirmed_pages += 1
-        self._read_at = self.clock()
         if page.rows:
             self.last_look = None
 
@@ -77,7 +75,7 @@ class ChannelProgress:
             self.caught_up_time = page.answer.service_time
             self._advance(page.answer.service_time)
         # With nothing unconfirmed this page is the one that was read last.
-        self.last_look = self._read_at if self.unconfirmed_pages == 0 else None
+        self.last_look = page.asked_at if self.unconfirmed_pages == 0 else None
 
     def stopped_at(self, end: float) -> None:
         """Everything committed until the end time is confirmed, and nothing more is read."""

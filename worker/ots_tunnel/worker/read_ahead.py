@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
+from ots_tunnel.fence import boottime
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
 from ots_tunnel.worker.budget import Reservation
@@ -140,19 +141,20 @@ class ReadAhead:
         charged_rows = await rate.ready()
         try:
             with await self._context.budget.reserve() as reservation:
+                asked_at = boottime()
                 with metrics.reading(kind):
                     page = await self._cursor.read(token)
                 if self.start.gaps is not None:
                     await self.start.gaps.check(page, self._context.end_us)
                 metrics.decoded(kind, page.decode_seconds)
-                read = self._hold(token, page, reservation)
+                read = self._hold(token, page, reservation, asked_at)
         except BaseException:
             rate.refund(charged_rows)
             raise
         rate.spend(len(page.records), charged_rows)
         return read
 
-    def _hold(self, token: Token, page: Page, reservation: Reservation) -> ReadPage:
+    def _hold(self, token: Token, page: Page, reservation: Reservation, asked_at: float) -> ReadPage:
         following, position, is_last = page.next_token, None, False
         if self.start.channel_type is ChannelType.STREAM:
             if self._context.end_us is not None:
@@ -161,4 +163,4 @@ class ReadAhead:
                 following = following if cut.whole else token
             if page.records:
                 position = page.records[-1].sequence
-        return ReadPage(token, following, page, reservation.keep(page.size_bytes), position, is_last)
+        return ReadPage(token, following, page, reservation.keep(page.size_bytes), position, is_last, asked_at)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ots_tunnel.client.tunnel import Page
+from ots_tunnel.fence import boottime
 from ots_tunnel.model import SequenceInfo, Token
 from ots_tunnel.protocol.page import count_actions, reached_log_end
 from ots_tunnel.worker.budget import Share
@@ -23,6 +24,7 @@ class ReadPage:
         share: the room of the records.
         position: of the last record; None without records, and on base channels.
         is_last: nothing after it lies before the end time.
+        asked_at: when the read began, in seconds since boot: what the page says of the log's end is as old as that.
     """
 
     start: Token
@@ -31,6 +33,7 @@ class ReadPage:
     share: Share = field(repr=False)
     position: SequenceInfo | None = None
     is_last: bool = False
+    asked_at: float = field(default_factory=boottime, repr=False)
     #: Records of each action; they are counted while the records are there.
     actions: Mapping[int, int] = field(init=False, repr=False)
     #: How many pages of the channel were handed over with this one; 0 before it was.

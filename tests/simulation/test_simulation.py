@@ -1,0 +1,60 @@
+"""The simulation itself: the same seed tells the same story, and every regression file keeps its promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.json"))
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the simulation, in an interpreter of its own: it replaces clocks and chance."""
+    # Without coverage: it would be most of the time, and the product is measured by its other tests.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    command = [sys.executable, "-m", "tests.simulation", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=50, check=False)
+
+
+@cache
+def verdict(what: str) -> dict[str, Any]:
+    """The verdict about a seed or a file."""
+    done = run("verdict", what)
+    assert done.stdout, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _known(path: Path) -> Any:
+    """A regression file as a parameter; a defect that stands has the rule that it breaks, and the reason."""
+    document = json.loads(path.read_text())
+    stands = document.get("stands")
+    marks = [pytest.mark.xfail(strict=True, reason=document["why"])] if stands else []
+    return pytest.param(path, marks=marks, id=path.stem)
+
+
+@pytest.mark.parametrize("path", [_known(path) for path in REGRESSIONS])
+def test_a_story_that_once_broke_a_promise_keeps_it(path: Path) -> None:
+    assert verdict(str(path))["rule"] is None, verdict(str(path))["text"]
+
+
+def test_the_same_seed_tells_the_same_story_byte_by_byte() -> None:
+    first, second = (json.loads(run("verdict", "3").stdout) for _ in range(2))
+
+    assert first == second
+    assert first["digest"] != verdict("4")["digest"]
+
+
+def test_a_replay_tells_time_actor_and_event() -> None:
+    story = run("replay", "4", "--steps", "1", "--whole").stdout
+
+    assert "  w0.1         connected" in story
+    assert "no promise is broken" in story
