@@ -15,13 +15,20 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import aiohttp
 import pytest
 
-from ots_tunnel.errors import OwnershipLost, ReadTimeout
+from ots_tunnel.config import FileStoreConfig
+from ots_tunnel.errors import OwnershipLost, ReadTimeout, SinkError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.sinks.files.bucket import BucketStore
+from ots_tunnel.sinks.kafka.message import Message
+from ots_tunnel.sinks.kafka.producer import ReportingProducer
 from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel.transport.foreign_sockets import limit_sockets
+from ots_tunnel.transport.guarded_body import GuardedBody
 from ots_tunnel.transport.sync import SyncTransport
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 #: Bytes that the buffers of one side hold; the receiver's are small.
@@ -57,6 +64,11 @@ class StalledServer:
             except OSError:
                 return
             self._accepted.append(connection)
+
+    def forget(self) -> None:
+        """Take the next connection for the first one."""
+        while self._accepted:
+            self._accepted.pop().close()
 
     def answer_early(self, answer: bytes) -> None:
         """Answer on the first connection, and read nothing."""
@@ -193,6 +205,91 @@ async def test_an_early_answer_ends_the_rest_of_the_body(server: StalledServer) 
     assert (await call).status == 413
     assert transport.reusable_connections == 0
     await transport.close()
+
+
+async def test_a_batch_of_the_http_sink_that_timed_out_does_not_arrive(server: StalledServer) -> None:
+    async with aiohttp.ClientSession() as session:
+        for size in (20_000, LARGE):
+            body = GuardedBody(bytes(size), allow, 0.5)
+            with pytest.raises(TimeoutError):
+                await session.post(
+                    server.endpoint,
+                    data=body,
+                    ssl=ssl.create_default_context(),
+                    timeout=aiohttp.ClientTimeout(total=0.5),
+                )
+            body.give_up()
+
+            assert await asyncio.to_thread(server.drain) < size
+            server.forget()
+
+
+async def test_the_fence_of_the_http_sink_is_asked_again(server: StalledServer) -> None:
+    open_until = time.monotonic() + 0.3
+
+    def fence() -> None:
+        if time.monotonic() > open_until:
+            raise OwnershipLost("closed meanwhile")
+
+    async with aiohttp.ClientSession() as session:
+        body = GuardedBody(bytes(LARGE), fence, 10)
+        call = asyncio.create_task(
+            session.post(
+                server.endpoint, data=body, ssl=ssl.create_default_context(), timeout=aiohttp.ClientTimeout(total=10)
+            )
+        )
+        await asyncio.sleep(0.6)
+        arrived = asyncio.create_task(asyncio.to_thread(server.drain))
+        with pytest.raises((OwnershipLost, aiohttp.ClientError)):
+            await call
+        assert isinstance(body.refusal, OwnershipLost)
+        body.give_up()
+        assert await arrived < LARGE
+
+
+async def test_a_batch_of_the_http_sink_arrives_whole_at_a_slow_reader(server: StalledServer) -> None:
+    async with aiohttp.ClientSession() as session:
+        body = GuardedBody(bytes(LARGE), allow, 20)
+        call = asyncio.create_task(session.post(server.endpoint, data=body, ssl=ssl.create_default_context()))
+        await asyncio.sleep(0.2)
+        arrived = asyncio.create_task(asyncio.to_thread(server.drain, OK))
+        async with await call as answer:
+            body.answered()
+            assert await answer.text() == "ok"
+    assert await arrived == LARGE
+
+
+@pytest.mark.parametrize("server", ["plain"], indirect=True)
+async def test_an_object_whose_upload_was_given_up_does_not_appear(server: StalledServer, tmp_path: Path) -> None:
+    config = FileStoreConfig.model_validate(
+        {
+            "url": "s3://bucket/place",
+            "endpoint": server.endpoint,
+            "credentials": {"directory": str(tmp_path)},
+        }
+    )
+    (tmp_path / "accessKeyId").write_text("id")
+    (tmp_path / "accessKeySecret").write_text("secret")
+    spooled = tmp_path / "spooled"
+    spooled.write_bytes(bytes(KERNEL_SIZED))
+    store = BucketStore(config, path="sink.files", deadline=1.0)
+
+    with pytest.raises(SinkError):
+        await store.publish(spooled, "folder", "name", allow)
+
+    assert await asyncio.to_thread(server.drain) < KERNEL_SIZED
+
+
+@pytest.mark.parametrize("server", ["plain"], indirect=True)
+async def test_connections_of_the_kafka_client_are_limited(server: StalledServer) -> None:
+    producer = ReportingProducer(
+        {"bootstrap.servers": f"127.0.0.1:{server.port}", "message.timeout.ms": 5000}, "topic", lambda failure: None
+    )
+    producer.produce(Message(b"key", b"value", []), lambda failure: None)
+
+    await until(lambda: limit_sockets((server.port,), 5), what="it connects")
+    await until(lambda: producer.limited > 0, what="the producer has found its connection")
+    await producer.close()
 
 
 PROGRAM = """

@@ -360,7 +360,7 @@ async def test_in_process_keeps_the_same_rules() -> None:
     with pytest.raises(ReadTimeout):
         await transport.send(request(b"slow"), timeout=0.01)
     with pytest.raises(OwnershipLost):
-        await transport.send(request(), timeout=1, before_send=_refuse)
+        await transport.send(request(), timeout=1, before_send=_refuse, seconds=1)
     await transport.close()
     with pytest.raises(ConnectionLost):
         await transport.send(request(), timeout=1)
@@ -430,7 +430,7 @@ async def test_the_text_of_a_transport_names_its_endpoint(server: RawServer) -> 
 
 
 async def test_a_guarded_body_can_be_read_without_being_sent() -> None:
-    body = GuardedBody("caf\u00e9".encode(), before_send=_refuse)
+    body = GuardedBody("caf\u00e9".encode(), before_send=_refuse, seconds=1)
 
     assert (body.decode(), await body.as_bytes()) == ("caf\u00e9", "caf\u00e9".encode())
     assert not body.started

@@ -162,7 +162,7 @@ class HttpSink(Immediate):
         assert self._session is not None, "open() comes first"
         headers = {"content-type": CONTENT_TYPE}
         headers |= signature_headers(body, message_id, self._clock(), self._secret())
-        guarded = GuardedBody(body, guard.check)
+        guarded = GuardedBody(body, guard.check, self._timeout)
         try:
             async with self._session.post(
                 self._url,
@@ -171,11 +171,16 @@ class HttpSink(Immediate):
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 allow_redirects=False,
             ) as answer:
+                guarded.answered()
                 return answer.status, _retry_after(answer.headers.get("retry-after", ""), self._clock())
         except (aiohttp.ClientError, TimeoutError, OSError):
+            guarded.give_up()
             if guarded.refusal is not None:
                 raise guarded.refusal from None
             return 0, 0.0
+        except BaseException:
+            guarded.give_up()
+            raise
 
     def _secret(self) -> bytes | None:
         path: Path | None = self._secret_file

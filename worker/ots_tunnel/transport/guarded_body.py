@@ -1,27 +1,44 @@
-"""Guarded body of a request that aiohttp sends, for sinks that call other servers."""
+"""Guarded body of a request that aiohttp sends, for sinks that call other servers.
+
+It is sent as `connection` describes: permission is asked before the first byte and right before the last one. Over TLS
+up to 64 KiB may wait below aiohttp, where they cannot be seen (docs/guarantees.md).
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import select
+import time
 from collections.abc import Callable
+from typing import Any
 
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
+from ots_tunnel.transport.connection import PART_BYTES, ROOM_POLL, SMALL_BODY
+from ots_tunnel.transport.sending_limit import discard_unsent, lift_limit, limit_sending
+
 
 class GuardedBody(Payload):
-    """A request's body that calls `before_send` right before the first byte leaves.
+    """A request's body that calls `before_send` right before its first and its last byte leave.
 
     aiohttp holds the headers back until the first bytes of the body, and asks for these only when the connection is
-    open. So nothing at all is sent if `before_send` raises.
+    open. So nothing at all is sent if `before_send` raises at once, and the request is not executed if it raises later.
+
+    Args:
+        seconds: from now on, after which nothing of the body may leave any more.
     """
 
     _value: bytes
     _autoclose = True
 
-    def __init__(self, body: bytes, before_send: Callable[[], None] | None) -> None:
+    def __init__(self, body: bytes, before_send: Callable[[], None] | None, seconds: float) -> None:
         super().__init__(body)
         self._size = len(body)
         self._before_send = before_send
+        self._deadline = time.monotonic() + seconds
+        self._transport: asyncio.Transport | None = None
         #: What `before_send` raised; aiohttp wraps it in errors of its own.
         self.refusal: BaseException | None = None
         #: Whether bytes may have left; if not, the request was certainly not executed.
@@ -41,6 +58,39 @@ class GuardedBody(Payload):
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         """Ask, then hand the bytes to the connection."""
+        transport: Any = getattr(writer, "transport", None)
+        self._ask()
+        if transport is not None:
+            self._transport = transport
+            self._limit(transport)
+        body = self._value
+        if self._before_send is None or transport is None or len(body) <= SMALL_BODY:
+            await writer.write(body)
+            return
+        is_secure = transport.get_extra_info("sslcontext") is not None
+        transport.set_write_buffer_limits(high=1 if is_secure else 0, low=0)  # `drain` waits until nothing waits here
+        view, last = memoryview(body), len(body) - 1
+        for start in range(0, last, PART_BYTES):
+            await writer.write(view[start : min(start + PART_BYTES, last)])
+            await writer.drain()
+        await _until_room(transport)
+        self._ask()
+        self._limit(transport)
+        await writer.write(view[last:])
+
+    def answered(self) -> None:
+        """The request is answered: its connection may be used again."""
+        if self._transport is not None and not self._transport.is_closing():
+            lift_limit(self._transport.get_extra_info("socket"))
+
+    def give_up(self) -> None:
+        """Reset the connection: what was not sent does not leave any more."""
+        if self._transport is not None:
+            with contextlib.suppress(OSError):  # it is closed already
+                discard_unsent(self._transport.get_extra_info("socket"))
+            self._transport.abort()
+
+    def _ask(self) -> None:
         if self._before_send is not None:
             try:
                 self._before_send()
@@ -48,4 +98,16 @@ class GuardedBody(Payload):
                 self.refusal = refusal
                 raise
         self.started = True
-        await writer.write(self._value)
+
+    def _limit(self, transport: asyncio.Transport) -> None:
+        limit_sending(transport.get_extra_info("socket"), self._deadline - time.monotonic())
+
+
+async def _until_room(transport: asyncio.Transport) -> None:
+    """Wait until the kernel takes one more byte at once."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLOUT)
+    while True:
+        if poll.poll(0) or transport.is_closing():
+            return
+        await asyncio.sleep(ROOM_POLL)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,11 +20,16 @@ import confluent_kafka
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Message
 from ots_tunnel.threads import DaemonThreads
+from ots_tunnel.transport.foreign_sockets import limit_sockets
 
 logger = logging.getLogger(__name__)
 
 #: Seconds the thread waits for a report before it checks whether it has to end: `close` takes at most this long.
 POLL = 0.5
+#: Seconds between two looks for new connections while messages are in flight.
+LOOK_EVERY = 0.25
+#: Port of a broker that is named without one.
+BROKER_PORT = 9092
 #: Seconds between two polls for librdkafka's own events, such as a lost broker, while no message is in flight.
 IDLE_POLL = 10.0
 
@@ -53,6 +59,15 @@ class ReportingProducer:
         self._work = threading.Event()
         self._calls = 0
         self._stopping = False
+        servers = str(settings.get("bootstrap.servers", "")).split(",")
+        #: Ports of the brokers, as far as they are known.
+        self._ports = {
+            int(port) if (port := server.rpartition(":")[2]).isdigit() else BROKER_PORT for server in servers
+        }
+        self._give_up = float(settings.get("message.timeout.ms", 300_000)) / 1000
+        self._looked_at = 0.0
+        #: Connections that the last look found.
+        self.limited = 0
         self.fatal: Failure | None = None
         self._producer: Any = confluent_kafka.Producer({**settings, "error_cb": self._report_error}, logger=logger)
         self._thread = threading.Thread(target=self._serve, name="kafka reports", daemon=True)
@@ -102,6 +117,7 @@ class ReportingProducer:
             described = await self._threads.run(self._producer.list_topics, self._topic, timeout)
         finally:
             self._calls -= 1
+        self._ports |= {broker.port for broker in described.brokers.values()}
         error = described.topics[self._topic].error
         return None if error is None else failure_of(error)
 
@@ -120,11 +136,19 @@ class ReportingProducer:
                 # A message from before that line is seen here; one from after it sets the event.
                 if self._is_idle():
                     self._work.wait(IDLE_POLL)
+            self._limit_sockets()
             self._producer.poll(0 if self._is_idle() else POLL)
             if self._reports:
                 self._call_loop(self._pass_reports)
         self._producer.poll(0)
         self._producer = None  # takes its connections down, which takes time
+
+    def _limit_sockets(self) -> None:
+        """Let no message leave after the client has given it up, which librdkafka has no setting for."""
+        now = time.monotonic()
+        if now - self._looked_at >= LOOK_EVERY:
+            self._looked_at = now
+            self.limited = limit_sockets(self._ports, self._give_up)
 
     def _is_idle(self) -> bool:
         return not (self._stopping or self._calls or len(self._producer))

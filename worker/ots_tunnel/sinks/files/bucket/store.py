@@ -27,6 +27,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
 from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
 from ots_tunnel.threads import DaemonThreads
+from ots_tunnel.transport.foreign_sockets import limited_sockets
 
 #: Bytes of one part: the minimum of S3. An object has at most 10,000 parts, so a file at most 52 GB.
 PART_BYTES = 5_242_880
@@ -65,6 +66,8 @@ class BucketStore:
         if endpoint and config.bucket_in_host:
             scheme, _, host = endpoint.partition("://")
             endpoint = f"{scheme}://{parts.netloc}.{host}"
+        place = urlsplit(endpoint or "https://")
+        self._port = place.port or (80 if place.scheme == "http" else 443)
         self._store = S3Store(
             parts.netloc,
             prefix=parts.path.strip("/") or None,
@@ -107,7 +110,10 @@ class BucketStore:
     async def delete(self, folder: str, names: Sequence[str]) -> None:
         """See `FileStore.delete`."""
         for name in names:
-            await self._translated(obstore.delete_async(self._store, f"{folder}/{name}"))
+            # Bounded as the upload is: a delete that arrives later could remove the file of the channel's next owner.
+            call = asyncio.wait_for(obstore.delete_async(self._store, f"{folder}/{name}"), self._deadline)
+            async with limited_sockets((self._port,), self._deadline):
+                await self._translated(call)
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`: spooled files are on disk, never in the bucket."""
@@ -133,8 +139,9 @@ class BucketStore:
         while part := await self._threads.run(_read_part, spooled, sent):
             await writer.write(part)
             sent += len(part)
-        before()
-        await asyncio.wait_for(writer.close(), self._deadline)
+        async with limited_sockets((self._port,), self._deadline):
+            before()
+            await asyncio.wait_for(writer.close(), self._deadline)
 
     async def _translated(self, call: Awaitable[_T]) -> _T:
         try:
