@@ -79,6 +79,8 @@ class LoopCache:
     """Ready pods that did not answer: name -> time of the first of the asks in a row."""
     marks: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
     """Channels: id -> figures that change when it moves, and the time since which they are these."""
+    consumed_until: dict[str, float] = field(default_factory=dict)
+    """Until when workers have reported channels as consumed: channel id -> Unix seconds."""
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
     """Time of the last status write."""

@@ -42,6 +42,7 @@ class OperatorMetrics:
                 "unowned_channels": "Channels that are ready to be read but are assigned to no worker.",
                 "rows_per_second": "Rows per second, summed over all workers.",
                 "ready_workers": "Worker pods that are ready.",
+                "unaccepted_gaps": "Possible gaps that onPossibleGap Continue has not accepted.",
             }.items()
         }
         self._lock = threading.Lock()
@@ -80,6 +81,10 @@ class OperatorMetrics:
                 self._gauges[metric].remove(namespace, name)
             else:
                 self._gauges[metric].labels(namespace, name).set(value)
+        if status:
+            gaps = status.get("possibleGaps") or ()
+            count = sum(not gap.get("accepted") for gap in gaps)
+            self._gauges["unaccepted_gaps"].labels(namespace, name).set(count)
 
     def forget(self, namespace: str, name: str) -> None:
         """Remove the samples of an object that no longer exists."""
@@ -87,8 +92,8 @@ class OperatorMetrics:
             self._passes.pop((namespace, name), None)
             if not self._passes:
                 self._failing_since = None
-        for metric in _FIGURES:
-            self._gauges[metric].remove(namespace, name)
+        for gauge in self._gauges.values():
+            gauge.remove(namespace, name)
 
     def oldest_pass(self) -> float:
         """Seconds since the last pass over the object that has waited longest; 0 without objects."""

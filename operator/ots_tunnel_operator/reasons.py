@@ -53,6 +53,7 @@ class Reason(enum.StrEnum):
     TUNNEL_NOT_FOUND = "TunnelNotFound", "The tunnel does not exist, or no longer exists."
     TUNNEL_REPLACED = "TunnelReplaced", "Another tunnel has the name of the one that this object used."
     TUNNEL_EXPIRED = "TunnelExpired", "The tunnel has expired; undelivered changes are lost."
+    POSSIBLE_GAP = "PossibleGap", "Changes may be missing, because they were not read within the stream's retention."
     SPEC_MISMATCH = "SpecMismatch", "A tunnel of this name exists with another type, start or end."
     CHECKPOINT_UNREADABLE = (
         "CheckpointUnreadable",
@@ -124,6 +125,7 @@ STALLED = frozenset(
         Reason.TUNNEL_NOT_FOUND,
         Reason.TUNNEL_REPLACED,
         Reason.TUNNEL_EXPIRED,
+        Reason.POSSIBLE_GAP,
         Reason.SPEC_MISMATCH,
         Reason.CHECKPOINT_UNREADABLE,
         Reason.SNAPSHOT_UNKNOWN,
@@ -164,12 +166,13 @@ class Problem:
     """Something that prevents or degrades the work.
 
     `message` names the field, the finding and what to do. `conditions` are the condition types that it makes False,
-    in addition to Ready.
+    in addition to Ready. `stops` says that workers have to stop, although not every problem of this reason needs that.
     """
 
     reason: Reason
     message: str
     conditions: tuple[str, ...] = ()
+    stops: bool = False
 
     @property
     def stalled(self) -> bool:
@@ -179,4 +182,4 @@ class Problem:
     @property
     def stops_workers(self) -> bool:
         """Whether workers have to be scaled to 0."""
-        return self.reason in STOPS_WORKERS
+        return self.stops or self.reason in STOPS_WORKERS

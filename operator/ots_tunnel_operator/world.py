@@ -150,6 +150,8 @@ class Table:
     schema: TableSchema
     empty: bool | None = None
     stream_retention_seconds: int | None = None
+    stream_start: float | None = None
+    """Time at which the stream was enabled last, by the service's clock, Unix seconds; None is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,15 @@ class WorkerChannel:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedGap:
+    """Changes of a channel that a worker misses, between two times in Unix seconds."""
+
+    channel_id: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReport:
     """The /channels document of one worker."""
 
@@ -194,6 +205,7 @@ class WorkerReport:
     error: str | None
     completed: bool
     channels: tuple[WorkerChannel, ...]
+    gaps: tuple[ReportedGap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +223,8 @@ class Pod:
     report: WorkerReport | None = None
     created: float = 0.0
     """Time of its creation, seconds since 1970; 0 where the API server gives none."""
+    gaps: tuple[ReportedGap, ...] = ()
+    """What its worker ended with, where that was a possible gap."""
 
     @property
     def is_alive(self) -> bool:
@@ -265,6 +279,8 @@ class World:
     """Channels that have not ended: id -> time since which nothing has moved on them."""
     foreign_since: Mapping[str, float] = field(default_factory=dict)
     """Clients that own channels and are no workers of this object: client id -> time of the first sighting."""
+    consumed_until: Mapping[str, float] = field(default_factory=dict)
+    """Until when workers have reported channels as consumed, also earlier ones: channel id -> Unix seconds."""
 
     @property
     def deployment(self) -> Mapping[str, Any] | None:

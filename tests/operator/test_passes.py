@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 
 from ots_emulator import Emulator
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelType
-from ots_tunnel_operator.kube.kinds import TUNNEL
+from ots_tunnel.errors import PossibleGap
+from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelId, TunnelType
+from ots_tunnel.protocol.token import build_token, parse_token
+from ots_tunnel_operator.kube.kinds import POD, TUNNEL
+from ots_tunnel_operator.times import timestamp
 from tests.operator.pass_scene import KEYS, SETTINGS, PassScene, fill, open_scene, table_admin
 from tests.support.kube.api_server import ApiServer
 from tests.support.waiting import until
@@ -394,6 +398,53 @@ async def test_what_is_created_or_adopted_has_an_event(scene: PassScene) -> None
 
     found = scene.api.must("-n", scene.namespace, "get", "events", "-o", "jsonpath={.items[*].reason}").split()
     assert {"DestinationCreated", "TunnelCreated", "DestinationAdopted", "TunnelAdopted"} <= set(found)
+
+
+def terminated(message: str) -> dict[str, Any]:
+    """The status of a pod whose worker has ended with exit code 14."""
+    state = {"terminated": {"exitCode": 14, "reason": "Error", "message": message}}
+    container = {"name": "worker", "image": "worker:1", "imageID": "", "restartCount": 1, "ready": False}
+    return {"status": {"phase": "Running", "containerStatuses": [container | {"lastState": state, "state": {}}]}}
+
+
+async def test_changes_that_may_be_missing_are_reported_and_accepted(scene: PassScene) -> None:
+    scene.secret()
+    scene.apply(source__tunnel__type="Stream")
+    await scene.running()
+    client = await client_of(scene)
+    (channel,) = (await client.describe_tunnel("flights", "flights-copy")).channels
+    reader, tunnel_id = ClientId("somebody"), TunnelId(scene.status()["tunnel"]["id"])
+    stored = await client.get_checkpoint(tunnel_id, reader, channel.channel_id)
+    month = time.time() - 30 * 86400
+    token = build_token(replace(parse_token(stored.token), timestamp=int(month * 1e9)))
+    await client.checkpoint(tunnel_id, reader, channel.channel_id, Checkpoint(token, stored.sequence_number + 1))
+    await client.close()
+
+    await scene.step()
+
+    assert scene.condition("Stalled")[:2] == ("True", "PossibleGap")
+    (gap,) = scene.status()["possibleGaps"]
+    assert (gap["channel"], gap["from"]) == (channel.channel_id, timestamp(int(month)))
+    assert (gap["foundBy"], gap["accepted"]) == ("Operator", False)
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 1
+
+    (pod,) = scene.names("pods")
+    said = f"PossibleGap: {PossibleGap(channel.channel_id, int(month), time.time())}; start over"
+    await scene.kube.patch(POD, scene.namespace, pod, terminated(said), "status")
+    await scene.step()
+
+    assert scene.status()["possibleGaps"][0]["foundBy"] == "Worker"
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 0
+    found = scene.api.must("-n", scene.namespace, "get", "events", "-o", "jsonpath={.items[*].reason}").split()
+    assert found.count("PossibleGap") == 1
+
+    accepting = '{"spec":{"source":{"tunnel":{"onPossibleGap":"Continue"}}}}'
+    scene.api.must("-n", scene.namespace, "patch", "ott", "flights-copy", "--type=merge", "-p", accepting)
+    await scene.step()
+
+    assert scene.condition("Stalled")[0] == "False"
+    assert scene.status()["possibleGaps"][0]["accepted"] is True
+    assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 1
 
 
 async def test_the_younger_of_two_objects_waits_and_takes_over(scene: PassScene) -> None:

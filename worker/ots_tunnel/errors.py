@@ -32,6 +32,7 @@ Source: docs/protocol.md 1.10 and 5.3; docs/data-plane.md 1.10 and 1.11.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -180,6 +181,11 @@ class ProcessorFailed(TunnelError):
     """A callback of the user raised; its channel is opened again from the last checkpoint after the next heartbeat."""
 
 
+_TIME = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00)"
+#: The text of PossibleGap.
+_POSSIBLE_GAP = re.compile(rf"channel (\S+): changes from {_TIME} to {_TIME} may be missing")
+
+
 class PossibleGap(TunnelError):
     """Changes may be missing: they were not read within the stream's retention, and the service went on without them.
 
@@ -202,6 +208,15 @@ class PossibleGap(TunnelError):
             f"channel {self.channel_id}: changes from {start} to {end} may be missing, because they were not read "
             "within the stream's retention"
         )
+
+    @classmethod
+    def read(cls, text: str) -> PossibleGap | None:
+        """The error that a text such as a termination message tells of; None where it tells of another one."""
+        found = _POSSIBLE_GAP.search(text)
+        if found is None:
+            return None
+        start, end = (datetime.fromisoformat(time).timestamp() for time in found.group(2, 3))
+        return cls(found[1], start, end)
 
 
 class OwnershipLost(TunnelError):

@@ -30,6 +30,8 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 #: Most channels listed in lag.slowest.
 MAX_SLOWEST = 10
+#: Most entries of possibleGaps.
+MAX_GAPS = 20
 #: Most pods listed in workers.
 MAX_WORKERS = 100
 #: Longest message of a condition in characters; with a longer one the API server refuses the whole status.
@@ -170,6 +172,22 @@ class ThroughputStatus(ApiModel):
     """Rows that the service has counted for all channels of the tunnel."""
 
 
+class PossibleGapStatus(ApiModel):
+    """Changes of one channel that may be missing, because they were not read within the stream's retention."""
+
+    channel: Text
+    """Id of the channel."""
+    start: Annotated[Time, Field(alias="from")]
+    """Time until which the channel was consumed."""
+    end: Annotated[Time, Field(alias="to")]
+    """Time from which on the channel has every change."""
+    found_by: Literal["Worker", "Operator"]
+    """Worker: a worker did not get what lies between. Operator: the consume point is older than what the stream keeps,
+    and no worker has looked yet."""
+    accepted: bool = False
+    """Whether onPossibleGap was Continue since it was found: the workers go on behind it."""
+
+
 class WorkerStatus(ApiModel):
     """One worker pod."""
 
@@ -237,6 +255,8 @@ class TunnelObjectStatus(ApiModel):
     """Distance of the sink behind the source table."""
     throughput: ThroughputStatus | None = None
     """Rate and number of rows."""
+    possible_gaps: Annotated[tuple[PossibleGapStatus, ...], Field(max_length=MAX_GAPS)] | None = None
+    """Changes that may be missing, at most 20; those not accepted yet come first."""
     workers: WorkerList | None = None
     """Worker pods, at most 100."""
     snapshot: SnapshotStatus | None = None

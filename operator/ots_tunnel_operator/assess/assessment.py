@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ots_tunnel_operator.assess.completion import is_completed, was_completed
 from ots_tunnel_operator.assess.degradation import find_degradation
 from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, retention_used
+from ots_tunnel_operator.assess.gaps import Gap, find_gaps
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
@@ -35,6 +36,8 @@ class Assessment:
     """Percent of the stream's retention that unconsumed changes use; None while unknown."""
     degradation: Problem | None
     """The most severe problem that does not prevent progress."""
+    gaps: tuple[Gap, ...] = ()
+    """Changes that may be missing."""
 
 
 def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
@@ -59,4 +62,5 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         base_eta=eta,
         retention_used=retention_used(world, lag),
         degradation=find_degradation(world, lag, retention_ahead(world, lag, snapshot, eta)),
+        gaps=find_gaps(world),
     )

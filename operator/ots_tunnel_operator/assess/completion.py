@@ -96,18 +96,18 @@ def was_completed(world: World) -> bool:
     return any(item.get("type") == "Completed" and item.get("status") == "True" for item in conditions)
 
 
-def _end_time(world: World) -> float:
+def end_time(world: World) -> float:
     """The end time, seconds since 1970; infinite without one."""
     window = world.resource.spec.source.tunnel.stream
     return math.inf if window is None or window.end_time is None else window.end_time.timestamp()
 
 
 def _has_end(world: World) -> bool:
-    return math.isfinite(_end_time(world))
+    return math.isfinite(end_time(world))
 
 
 def _end_has_passed(world: World, description: TunnelDescription) -> bool:
-    return description.service_time is not None and description.service_time > _end_time(world)
+    return description.service_time is not None and description.service_time > end_time(world)
 
 
 def _is_streaming(description: TunnelDescription) -> bool:
@@ -149,7 +149,7 @@ def _is_proven(world: World, tunnel: Tunnel) -> bool:
             children += 1
             continue
         report = reports.get(str(channel.client_id)) if channel.client_id else None
-        if report is None or not _is_done(channel, report.channels, _end_time(world)):
+        if report is None or not _is_done(channel, report.channels, end_time(world)):
             return False
         done += 1
     return done > 0 and (not children or _has_settled(world, tunnel))

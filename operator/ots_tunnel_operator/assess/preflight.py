@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
+from ots_tunnel_operator.assess.gaps import gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
@@ -35,6 +36,7 @@ def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
     yield _destination_changed(world)
     yield _tunnel_gone(world)
     yield lasting_verdict(world)
+    yield gap_problem(world)
     for observed in (
         world.source_credentials,
         world.sink_credentials,

@@ -21,7 +21,7 @@ from ots_tunnel_operator.observe.sides import SidesObserver
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Competitor, Resource, World
+from ots_tunnel_operator.world import Competitor, Pod, Resource, World
 
 
 class Observer:
@@ -51,7 +51,8 @@ class Observer:
         items = await self._kube.list(POD, resource.namespace, selector)
         found = [worker_pod(item) for item in items]
         pods = await scrape(self._session, resource, found, timeout=self._settings.scrape_seconds)
-        world = observe_silence(replace(world, pods=pods), cache)
+        world = replace(world, pods=pods, consumed_until=_consumed_until(pods, cache))
+        world = observe_silence(world, cache)
         if resource.spec.uses_spark:
             selector = f"sparkoperator.k8s.io/app-name={names.snapshot_name(resource.name)}"
             items = await self._kube.list(POD, resource.namespace, selector)
@@ -71,3 +72,13 @@ class Observer:
             if item is not None:
                 found[kind.kind, name] = item
         return found
+
+
+def _consumed_until(pods: tuple[Pod, ...], cache: LoopCache) -> dict[str, float]:
+    """Until when workers have reported channels as consumed, kept while a worker restarts."""
+    until = cache.consumed_until
+    for pod in pods:
+        for channel in pod.report.channels if pod.report is not None else ():
+            if channel.consumed_up_to is not None:
+                until[channel.channel_id] = max(until.get(channel.channel_id, 0.0), channel.consumed_up_to)
+    return dict(until)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ots_tunnel.errors import PossibleGap
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.names import WORKER_CONTAINER
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, SparkPod
+from ots_tunnel_operator.world import Pod, ReportedGap, SparkPod
 
 
 def worker_pod(item: Mapping[str, Any]) -> Pod:
@@ -27,7 +28,18 @@ def worker_pod(item: Mapping[str, Any]) -> Pod:
         restarts=int(container.get("restartCount") or 0),
         message=_why_not_running(container, conditions),
         created=parse_time(metadata.get("creationTimestamp")) or 0.0,
+        gaps=_gaps(container),
     )
+
+
+def _gaps(container: Mapping[str, Any]) -> tuple[ReportedGap, ...]:
+    """The possible gap that a worker ended with, now or before its last restart: its first exit tells already."""
+    found = []
+    for state in (container.get("state") or {}, container.get("lastState") or {}):
+        error = PossibleGap.read((state.get("terminated") or {}).get("message") or "")
+        if error is not None:
+            found.append(ReportedGap(error.channel_id, error.start, error.end))
+    return tuple(found)
 
 
 def _container(statuses: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ import aiohttp
 from ots_tunnel_operator import names
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, Resource, WorkerChannel, WorkerReport
+from ots_tunnel_operator.world import Pod, ReportedGap, Resource, WorkerChannel, WorkerReport
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,15 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
         error=document.get("error") or None,
         completed=bool(document.get("completed")),
         channels=tuple(_channel(item) for item in document["channels"]),
+        gaps=tuple(_gap(item) for item in document.get("possibleGaps") or ()),
     )
+
+
+def _gap(item: Mapping[str, Any]) -> ReportedGap:
+    start, end = parse_time(item["from"]), parse_time(item["to"])
+    if start is None or end is None:
+        raise ValueError("a possible gap without its times")
+    return ReportedGap(str(item["channel"]), start, end)
 
 
 def _channel(item: Mapping[str, Any]) -> WorkerChannel:

@@ -126,7 +126,7 @@ class SidesObserver:
         if schema is None:
             return None
         retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
-        return Table(schema, stream_retention_seconds=retention)
+        return Table(schema, stream_retention_seconds=retention, stream_start=stream.enabled_time)
 
     def _kept_table(self, side: Side, world: World, name: str) -> Table | None:
         """The cached table of this name, unless a decision still depends on it."""

@@ -68,6 +68,8 @@ class TunnelObserver:
             return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
         cache.tunnel = Tunnel(description, checkpoints, _same_since(description, last_picture, world, cache))
         cache.tunnel_of, cache.tunnel_time = spec.identity, world.now
+        listed = {str(channel.channel_id) for channel in description.channels}
+        cache.consumed_until = {key: time for key, time in cache.consumed_until.items() if key in listed}
         return replace(world, tunnel=cache.tunnel)
 
     def _kept_tunnel(self, world: World, cache: LoopCache) -> Tunnel | None:

@@ -6,8 +6,9 @@ from typing import Any
 
 from ots_tunnel.model import Stage
 from ots_tunnel_operator import names
-from ots_tunnel_operator.api.status import MAX_SLOWEST, MAX_WORKERS
+from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.gaps import gap_documents
 from ots_tunnel_operator.assess.lag import (
     HELD,
     base_progress,
@@ -50,6 +51,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "base": _base(world, assessment),
         "lag": None if plan.completed else _lag(world, assessment),
         "throughput": _throughput(world, assessment, pods),
+        "possibleGaps": gap_documents(assessment.gaps[:MAX_GAPS]) or None,
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "snapshot": _snapshot(world, assessment),
         "conditions": build(

@@ -20,7 +20,16 @@ def is_urgent(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def _urgent(status: Mapping[str, Any]) -> Any:
-    keys = ("observedGeneration", "phase", "replicas", "readyReplicas", "selector", "tunnel", "destination")
+    keys = (
+        "observedGeneration",
+        "phase",
+        "replicas",
+        "readyReplicas",
+        "selector",
+        "tunnel",
+        "destination",
+        "possibleGaps",
+    )
     conditions = [(item["type"], item["status"], item["reason"]) for item in status.get("conditions") or ()]
     snapshot = status.get("snapshot") or {}
     return [status.get(key) for key in keys], conditions, snapshot

@@ -12,6 +12,7 @@ from ots_tunnel_operator.api.object import (
     ConditionType,
     DestinationStatus,
     LagStatus,
+    PossibleGapStatus,
     SlowChannel,
     SnapshotStatus,
     ThroughputStatus,
@@ -63,6 +64,9 @@ def complete_status() -> TunnelObjectStatus:
                 SlowChannel(id=f"1c6f_{number}", type="Stream", worker="w", seconds=12) for number in range(10)
             ),
             observed_time=NOW,
+        ),
+        possible_gaps=tuple(
+            PossibleGapStatus(channel=f"1c6f_{number}", start=NOW, end=NOW, found_by="Operator") for number in range(20)
         ),
         throughput=ThroughputStatus(rows_per_second=5300, rows_total=9_007_199_254_740_993),
         workers=tuple(

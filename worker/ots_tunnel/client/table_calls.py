@@ -64,11 +64,12 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class StreamDescription:
-    """The change log of a table; `expiration_hours` is its retention."""
+    """The change log of a table: its retention, and the time since which it is enabled in Unix seconds, if known."""
 
     enabled: bool
     stream_id: str = ""
     expiration_hours: int = 0
+    enabled_time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,9 @@ def describe_table_result(response: pb.DescribeTableResponse) -> TableDescriptio
         time_to_live=options.time_to_live,
         max_versions=options.max_versions,
         max_version_deviation=options.deviation_cell_version_in_sec,
-        stream=StreamDescription(stream.enable_stream, stream.stream_id, stream.expiration_time),
+        stream=StreamDescription(
+            stream.enable_stream, stream.stream_id, stream.expiration_time, stream.last_enable_time / 1e6 or None
+        ),
     )
 
 

@@ -92,7 +92,12 @@ def test_it_is_structural() -> None:
 def test_lists_of_named_items_are_maps() -> None:
     keys = {path: node.get("x-kubernetes-list-map-keys") for path, node in fields() if node["type"] == "array"}
 
-    assert keys == {".status.conditions": ["type"], ".status.workers": ["name"], ".status.lag.slowest": None}
+    assert keys == {
+        ".status.conditions": ["type"],
+        ".status.workers": ["name"],
+        ".status.lag.slowest": None,
+        ".status.possibleGaps": None,
+    }
 
 
 def test_fields_that_may_be_unknown_are_optional() -> None:
@@ -101,6 +106,7 @@ def test_fields_that_may_be_unknown_are_optional() -> None:
     assert required == {
         ".status.conditions[]": ["type", "status", "reason", "lastTransitionTime"],
         ".status.lag.slowest[]": ["id", "type"],
+        ".status.possibleGaps[]": ["channel", "from", "to", "foundBy"],
         ".status.workers[]": ["name"],
     }
 

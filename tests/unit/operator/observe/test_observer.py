@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel.client.table_calls import StreamDescription
 from ots_tunnel.errors import ConnectError, TunnelError
 from ots_tunnel.model import Stage, TunnelDescription
 from ots_tunnel.protocol.service_codes import service_error
@@ -32,6 +33,7 @@ from tests.support.operator.worlds import (
     description,
     pod,
     recorded,
+    report_channel,
     resource,
     world,
 )
@@ -69,7 +71,7 @@ class Service:
         self.calls.append("DescribeTable")
         if self.table is not None:
             raise self.table
-        return SimpleNamespace(stream=SimpleNamespace(enabled=True, expiration_hours=24))
+        return SimpleNamespace(stream=StreamDescription(enabled=True, expiration_hours=24))
 
     async def describe(self, table: str) -> Any:
         self.calls.append("DescribeTable in a thread")
@@ -136,6 +138,26 @@ async def test_a_picture_of_the_channels_lasts_until_a_look_fails_or_finds_anoth
     seen = [await since(number, answer) for number, answer in enumerate(looks)]
 
     assert seen == [NOW, NOW, None, NOW + 3 * poll, NOW + 3 * poll, NOW + 5 * poll]
+
+
+async def test_the_reading_of_a_worker_is_remembered_while_the_tunnel_lists_its_channel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cache = connected_cache(Service())
+    reports: list[tuple[Pod, ...]] = [
+        (pod("pod-1", report_channel("c1", consumed_up_to=NOW - 9), report_channel("gone", consumed_up_to=NOW)),),
+        (pod("pod-1", report_channel("c1", consumed_up_to=None)),),
+        (),
+    ]
+
+    async def scrape(*_: Any, **__: Any) -> tuple[Pod, ...]:
+        return reports.pop(0)
+
+    monkeypatch.setattr("ots_tunnel_operator.observe.observer.scrape", scrape)
+    for _ in range(2):
+        await observe(cache)
+
+    assert (await observe(cache)).consumed_until == {"c1": NOW - 9}
 
 
 async def test_a_cached_table_is_that_of_the_name_in_the_spec() -> None:

@@ -13,11 +13,13 @@ from aiohttp import web
 from ots_tunnel_operator import names
 from ots_tunnel_operator.observe import scrape as scrape_module
 from ots_tunnel_operator.observe.scrape import scrape
-from ots_tunnel_operator.world import Pod
+from ots_tunnel_operator.world import Pod, ReportedGap
 from tests.support.operator.worlds import recorded, resource
 
 REPORT = b"""{"clientId": "01234567-pod-1", "time": "2026-01-01T00:00:00Z", "rowsPerSecond": 12.5, "busyPercent": 40,
  "channels": [{"id": "c", "type": "Stream", "state": "OPEN", "rowsTotal": 7, "lagSeconds": 3}]}"""
+
+TIMELESS = REPORT.replace(b'"channels"', b'"possibleGaps": [{"channel": "c", "from": null, "to": null}], "channels"')
 
 
 @dataclass
@@ -62,6 +64,16 @@ async def test_a_running_worker_reports_its_channels(worker: Worker) -> None:
     assert [(channel.rows, channel.lag_seconds) for channel in found.report.channels] == [(7, 3)]
 
 
+async def test_a_worker_reports_its_possible_gaps(worker: Worker) -> None:
+    gap = b'{"channel": "c", "from": "1970-01-01T00:00:01.500Z", "to": "1970-01-01T00:00:09.000Z"}'
+    worker.body = REPORT.replace(b'"channels"', b'"possibleGaps": [' + gap + b'], "channels"')
+
+    [found] = await scraped(pod())
+
+    assert found.report is not None
+    assert found.report.gaps == (ReportedGap("c", 1.5, 9.0),)
+
+
 async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
     found = await scraped(pod(phase="Pending"), pod(ip=""))
 
@@ -71,8 +83,15 @@ async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
 
 @pytest.mark.parametrize(
     ("status", "body"),
-    [(503, REPORT), (200, b"<html>"), (200, b"{}"), (200, b"[]"), (200, REPORT.replace(b"12.5", b"[]"))],
-    ids=["error", "no JSON", "empty", "a list", "wrong type"],
+    [
+        (503, REPORT),
+        (200, b"<html>"),
+        (200, b"{}"),
+        (200, b"[]"),
+        (200, REPORT.replace(b"12.5", b"[]")),
+        (200, TIMELESS),
+    ],
+    ids=["error", "no JSON", "empty", "a list", "wrong type", "a gap without times"],
 )
 async def test_an_answer_of_another_form_is_no_report(worker: Worker, status: int, body: bytes) -> None:
     worker.status, worker.body = status, body

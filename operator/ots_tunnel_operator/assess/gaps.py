@@ -1,0 +1,159 @@
+"""Changes that may be missing because nobody read them in time, as seen from outside and by the workers. Pure.
+
+Theory of operation
+-------------------
+The stream keeps changes for its retention, and only those since it was enabled. Whoever reads later may go on behind
+changes that are gone, without an error (docs/architecture.md 3.8). Two parties look:
+
+    the worker     compares each page with what it consumed before; it reports a gap in /channels, or ends with one
+    the operator   compares in every look until when a channel was consumed with what the stream keeps
+
+The operator's finding is the weaker one: the log may still hold what is older than the retention, and the consume point
+of an idle table may stand still. It holds while it is seen, and stops no worker, since a worker that reads on refutes
+it. A worker's finding is recorded for good. While it is not accepted, workers are stopped: they could only find it
+again. `spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status.
+
+A channel was consumed until the latest of three times: its consume point (without one, the start that
+`protocol.possible_gap` gives it), what a worker reports, and what a worker reported to this operator before. The last
+one keeps the restart of a worker on an idle table from looking like a gap.
+
+Example: retention 7 days, no worker since 1 June. From 8 June on the object is Stalled with PossibleGap: changes from
+1 June to (now - 7 days) may be missing. The end moves on with time; it is rounded up to a full hour, so that it costs
+one status write an hour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
+from ots_tunnel.protocol.possible_gap import read_until
+from ots_tunnel_operator.assess.completion import end_time, is_completed
+from ots_tunnel_operator.assess.lag import HELD, is_initialised
+from ots_tunnel_operator.diagnosis import RESET_HINT
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.times import parse_time, timestamp
+from ots_tunnel_operator.world import Pod, ReportedGap, Table, Tunnel, World
+
+#: The end of a gap that is still growing is rounded up to this many seconds.
+_ROUNDED_TO = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Changes of a channel committed after `start` and before `end`, Unix seconds, may be missing."""
+
+    channel: str
+    start: float
+    end: float
+    by_worker: bool
+    """Whether a worker found it; else only the operator did."""
+    accepted: bool = False
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes two findings one: channel and start, in whole seconds as the status has it."""
+        return self.channel, int(self.start)
+
+
+def find_gaps(world: World) -> tuple[Gap, ...]:
+    """Every gap to show, those that nobody has accepted first."""
+    recorded = {gap.key: gap for gap in _recorded(world.resource.status)}
+    found = {key: gap for key, gap in recorded.items() if gap.by_worker or not isinstance(world.tunnel, Tunnel)}
+    for gap in (*_of_workers(world.pods), *_from_outside(world)):
+        known = found.get(gap.key)
+        before = known or recorded.get(gap.key)
+        if known is not None and known.by_worker and not gap.by_worker:
+            continue  # the worker has looked more closely
+        end = max(gap.end, known.end) if known is not None and known.by_worker else gap.end
+        found[gap.key] = replace(gap, end=end, accepted=before is not None and before.accepted)
+    accepts = world.resource.spec.source.tunnel.on_possible_gap == "Continue"
+    gaps = (replace(gap, accepted=gap.accepted or accepts) for gap in found.values())
+    return tuple(sorted(gaps, key=lambda gap: (gap.accepted, not gap.by_worker, gap.start, gap.channel)))
+
+
+def gap_problem(world: World) -> Problem | None:
+    """The first gap that nobody has accepted, as a problem; None without one."""
+    gap = next(iter(find_gaps(world)), None)
+    if gap is None or gap.accepted:
+        return None
+    table = world.resource.spec.source.table
+    return Problem(
+        Reason.POSSIBLE_GAP,
+        f"spec.source.tunnel.onPossibleGap 'Stop': changes of channel {gap.channel} from {timestamp(gap.start)} to "
+        f"{timestamp(gap.end)} may be missing, because they were not read while table {table!r} kept its stream: to "
+        f"go on without them, use onPossibleGap Continue; {RESET_HINT}",
+        stops=gap.by_worker,
+    )
+
+
+def gap_documents(gaps: Iterable[Gap]) -> list[dict[str, Any]]:
+    """The gaps as status.possibleGaps has them."""
+    return [
+        {
+            "channel": gap.channel,
+            "from": timestamp(gap.start),
+            "to": timestamp(gap.end),
+            "foundBy": "Worker" if gap.by_worker else "Operator",
+            "accepted": gap.accepted,
+        }
+        for gap in gaps
+    ]
+
+
+def _recorded(status: Mapping[str, Any]) -> Iterable[Gap]:
+    for item in status.get("possibleGaps") or ():
+        start, end = parse_time(item.get("from")), parse_time(item.get("to"))
+        if start is not None and end is not None:
+            by_worker = item.get("foundBy") == "Worker"
+            yield Gap(str(item.get("channel")), start, end, by_worker, bool(item.get("accepted")))
+
+
+def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
+    for pod in pods:
+        found: tuple[ReportedGap, ...] = pod.gaps + (pod.report.gaps if pod.report is not None else ())
+        for gap in found:
+            yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True)
+
+
+def _from_outside(world: World) -> Iterable[Gap]:
+    kept = _kept_since(world)
+    if kept is None or not isinstance(world.tunnel, Tunnel) or is_completed(world):
+        return
+    start = world.source.stream_start if isinstance(world.source, Table) else None
+    for channel in world.tunnel.description.channels:
+        if channel.channel_type is not ChannelType.STREAM or channel.status is ChannelStatus.TERMINATED:
+            continue
+        until = _consumed_until(world, world.tunnel, channel)
+        # a tunnel may be a moment older than the stream that it enables: only what was consumed counts there
+        enabled = start if start is not None and channel.consume_point_ns else 0.0
+        end = min(max(kept, enabled), end_time(world))
+        if until is not None and until < end:
+            yield Gap(channel.channel_id, until, math.ceil(end / _ROUNDED_TO) * _ROUNDED_TO, by_worker=False)
+
+
+def _kept_since(world: World) -> float | None:
+    """Time since which the stream has every change, by the service's clock; None is unknown."""
+    if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
+        return None
+    table = world.source if isinstance(world.source, Table) else None
+    now = world.tunnel.description.service_time
+    if table is None or not table.stream_retention_seconds or now is None:
+        return None
+    return now - table.stream_retention_seconds
+
+
+def _consumed_until(world: World, tunnel: Tunnel, channel: ChannelInfo) -> float | None:
+    """Until when a channel was certainly consumed, Unix seconds; None is unknown."""
+    known = [
+        read_until(channel.channel_id, Token(""), tunnel.description),
+        world.consumed_until.get(channel.channel_id),
+    ]
+    for pod in world.pods:
+        for found in pod.report.channels if pod.report is not None else ():
+            if found.channel_id == channel.channel_id and found.state in HELD:
+                known.append(found.consumed_up_to)
+    return max((time for time in known if time is not None), default=None)

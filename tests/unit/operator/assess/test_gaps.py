@@ -1,0 +1,198 @@
+"""Changes that may be missing: what refutes a finding, what stops workers, and what a user accepts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import PossibleGap
+from ots_tunnel.model import ChannelStatus, Stage, StreamConfig, TunnelType
+from ots_tunnel_operator.assess.gaps import find_gaps
+from ots_tunnel_operator.observe.pods import worker_pod
+from ots_tunnel_operator.plan.actions import ScaleDown
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import Failure, Pod, ReportedGap, Table, Tunnel, Unread, World
+from tests.support.operator.worlds import (
+    NOW,
+    SCHEMA,
+    base,
+    channel,
+    deployment,
+    description,
+    planned,
+    pod,
+    recorded,
+    report_channel,
+    reported,
+    resource,
+    world,
+)
+
+#: What the stream of `world` keeps, seconds.
+RETENTION = 100_000
+OLD = NOW - RETENTION - 500
+CONTINUE = {"source__tunnel__onPossibleGap": "Continue"}
+FOUND = ReportedGap("c1", OLD, NOW - 5)
+
+
+def left(
+    consumed: float = OLD, *, pods: tuple[Pod, ...] = (), status: dict[str, Any] | None = None, **of: Any
+) -> World:
+    """A channel that was consumed until then, and the workers there are."""
+    tunnel = Tunnel(description(channel("c1", consumed=consumed), base("b1", ChannelStatus.TERMINATED)))
+    return world(resource(status or recorded(), **of), tunnel=tunnel, pods=pods)
+
+
+def ended(gap: ReportedGap = FOUND) -> Pod:
+    """A pod whose worker ended with a gap."""
+    return pod("pod-1", ready=False, gaps=(gap,))
+
+
+def found(of: World) -> list[tuple[str, bool, bool]]:
+    return [(gap.channel, gap.by_worker, gap.accepted) for gap in find_gaps(of)]
+
+
+OUTSIDE, INSIDE = [("c1", False, False)], [("c1", True, False)]
+
+
+def test_a_consume_point_older_than_the_retention_is_a_possible_gap() -> None:
+    (gap,) = find_gaps(left())
+
+    assert gap.start == OLD
+    assert NOW - RETENTION <= gap.end < NOW - RETENTION + 3600
+    assert found(left(NOW - RETENTION + 1)) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source": Table(SCHEMA)},
+        {"source": Unread()},
+        {"tunnel": Tunnel(description(channel("c1", consumed=OLD), service_time=None))},
+        {"tunnel": Tunnel(description(channel("c1", consumed=OLD), stage=Stage.INIT))},
+        {"tunnel": Tunnel(description(channel("c1", ChannelStatus.TERMINATED, consumed=OLD)))},
+        {"tunnel": Tunnel(description(base("b1", consumed=OLD), stage=Stage.BASE))},
+        # a worker reads the channel, or did until a moment ago
+        {"pods": (pod("pod-1", report_channel("c1", consumed_up_to=NOW - 60)),)},
+        {"consumed_until": {"c1": NOW - 60}},
+    ],
+)
+def test_what_is_unknown_or_read_is_no_gap(changes: dict[str, Any]) -> None:
+    assert found(replace(left(), **changes)) == []
+
+
+def test_the_report_of_a_channel_that_was_handed_back_is_the_past() -> None:
+    assert found(left(pods=(pod("pod-1", report_channel("c1", state="CLOSE", consumed_up_to=NOW)),))) == OUTSIDE
+
+
+def test_a_channel_that_was_never_consumed_counts_from_the_start_of_its_tunnel() -> None:
+    def late(created: float, start: float = 0.0) -> World:
+        config = StreamConfig(start_offset_ns=int(start * 1e9))
+        info = description(channel("c1"), kind=TunnelType.Stream, stream=config, create_time_ns=int(created * 1e9))
+        return replace(left(), tunnel=Tunnel(info))
+
+    assert found(late(NOW - 1000)) == []
+    assert found(late(OLD)) == found(late(NOW - 1000, start=OLD)) == OUTSIDE
+
+
+def test_a_stream_that_was_enabled_again_has_not_what_came_before() -> None:
+    again = Table(SCHEMA, stream_retention_seconds=RETENTION, stream_start=NOW - 100)
+
+    assert found(replace(left(NOW - 1000), source=again)) == OUTSIDE
+    assert found(replace(left(NOW - 50), source=again)) == []
+    # a tunnel enables the stream a moment after its own creation
+    assert found(replace(left(0.0), source=again)) == []
+
+
+def test_nothing_after_the_end_time_matters() -> None:
+    window = {"startFrom": "Latest", "endTime": timestamp(OLD - 10)}
+    assert found(left(source__tunnel__stream=window)) == []
+
+    completed = recorded(conditions=[{"type": "Completed", "status": "True"}])
+    later = {"startFrom": "Latest", "endTime": timestamp(NOW - 10)}
+    assert found(left(source__tunnel__stream=later)) == OUTSIDE
+    assert found(left(source__tunnel__stream=later, status=completed)) == []
+
+
+def test_the_operator_s_own_finding_stalls_and_stops_no_worker() -> None:
+    of = replace(left(pods=(pod("pod-1"),)), children=deployment(1))
+    status = reported(of)
+
+    stalled = next(item for item in status["conditions"] if item["type"] == "Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "PossibleGap")
+    for text in ("channel c1", timestamp(OLD), "onPossibleGap Continue", "reset"):
+        assert text in stalled["message"]
+    assert ScaleDown() not in planned(of).actions
+    assert status["possibleGaps"][0]["foundBy"] == "Operator"
+    assert status["phase"] == "Failed"
+
+
+def test_what_the_operator_found_goes_when_a_worker_reads_on() -> None:
+    status = recorded(possibleGaps=reported(left())["possibleGaps"])
+
+    assert found(left(NOW - 5, status=status)) == []
+    # while the tunnel cannot be read, it stays
+    assert found(replace(left(status=status), tunnel=Unread())) == OUTSIDE
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_worker_s_finding_stays_and_stops_every_worker(busy: bool) -> None:
+    status = recorded(possibleGaps=reported(left(pods=(ended(),)))["possibleGaps"])
+    later = replace(left(NOW - 5, status=status), children=deployment(1))
+    if busy:
+        later = replace(later, tunnel=Failure(planned(left()).problem))  # type: ignore[arg-type]
+
+    assert found(later) == INSIDE
+    plan = planned(later)
+    assert plan.actions == (ScaleDown(),)
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.POSSIBLE_GAP
+
+
+def test_it_is_found_at_the_first_exit_and_in_the_report() -> None:
+    living = pod("pod-1")
+    assert living.report is not None
+    tells = replace(living, report=replace(living.report, gaps=(FOUND,)))
+
+    assert found(left(NOW - 5, pods=(ended(),))) == found(left(NOW - 5, pods=(tells,))) == INSIDE
+    # seen from outside too, it is one gap
+    assert found(left(pods=(ended(), tells))) == INSIDE
+
+
+def test_continue_accepts_what_was_found_and_nothing_that_comes_later() -> None:
+    accepted = reported(left(pods=(ended(),), **CONTINUE))
+    assert accepted["possibleGaps"][0]["accepted"] is True
+    assert planned(left(pods=(ended(),), **CONTINUE)).problem is None
+
+    status = recorded(possibleGaps=accepted["possibleGaps"])
+    assert planned(left(NOW - 5, pods=(ended(),), status=status)).problem is None
+    another = replace(FOUND, start=NOW - 50, end=NOW - 40)
+    later = left(NOW - 5, pods=(ended(another),), status=status)
+    assert found(later) == [("c1", True, False), ("c1", True, True)]
+    assert planned(later).problem is not None
+
+
+def test_a_gap_that_grows_keeps_its_widest_end() -> None:
+    status = recorded(possibleGaps=reported(left(pods=(ended(),)))["possibleGaps"])
+
+    (gap,) = find_gaps(left(NOW - 5, pods=(ended(replace(FOUND, end=OLD + 10)),), status=status))
+
+    assert gap.end == NOW - 5
+
+
+@pytest.mark.parametrize("state", ["state", "lastState"])
+def test_the_termination_message_of_a_worker_names_its_gap(state: str) -> None:
+    text = f"PossibleGap: tunnel 'flights-copy': {PossibleGap('c1', OLD, NOW - 5)}; to be sure of every row, start over"
+    container = {"name": "worker", state: {"terminated": {"exitCode": 14, "reason": "Error", "message": text}}}
+    metadata = {"name": "pod-1", "creationTimestamp": timestamp(NOW)}
+
+    assert worker_pod({"metadata": metadata, "status": {"containerStatuses": [container]}}).gaps == (FOUND,)
+
+
+def test_another_message_names_none() -> None:
+    container = {"name": "worker", "state": {"terminated": {"exitCode": 4, "message": "SinkRejected: no"}}}
+
+    assert worker_pod({"metadata": {"name": "p"}, "status": {"containerStatuses": [container]}}).gaps == ()
