@@ -237,14 +237,24 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-def draw_acts(chance: random.Random, length: float, count: int) -> tuple[Act, ...]:
-    """Events in order of time, half of them in bursts: two events close to each other find the most."""
+def draw_acts(chance: random.Random, length: float, count: int, hot: float = 0.0) -> tuple[Act, ...]:
+    """Events in order of time, half of them in bursts: two events close to each other find the most.
+
+    Args:
+        length: seconds in which they happen.
+        hot: a time around which half of the others happen, such as the tunnel's end; 0 means none.
+    """
     names = list(KINDS)
     weights = [KINDS[name].weight for name in names]
     acts: list[Act] = []
     at = 0.0
     for _ in range(count):
-        at = at + chance.uniform(0, 15) if acts and chance.random() < 0.5 else chance.uniform(0, length)
+        if acts and chance.random() < 0.5:
+            at += chance.uniform(0, 15)
+        elif hot and chance.random() < 0.5:
+            at = max(0.0, hot + chance.uniform(-50, 25))
+        else:
+            at = chance.uniform(0, length)
         name = chance.choices(names, weights)[0]
         acts.append(KINDS[name].draw(chance, name, min(at, length)))
     return tuple(sorted(acts, key=lambda act: act.at))

@@ -44,6 +44,7 @@ class FleetScenario:
         """The scenario of a seed."""
         chance = random.Random(f"fleet:{seed}")
         length = float(chance.choice((600, 1200)))
+        end_after = chance.choice((0.0, 0.0, 0.6 * length))
         interval, timeout = chance.choice(((10, 60), (5, 30), (5, 20)))
         return cls(
             seed,
@@ -53,12 +54,12 @@ class FleetScenario:
             keys=chance.choice((4, 12, 30)),
             interval=interval,
             timeout=timeout,
-            end_after=chance.choice((0.0, 0.0, 0.0, 0.6 * length)),
+            end_after=end_after,
             length=length,
             pause=chance.choice((2.0, 10.0)),
             burst=chance.choice((2, 10)),
             deletion_policy=chance.choice(("Retain", "Delete")),
-            acts=draw_acts(chance, 0.8 * length, chance.choice((3, 8, 16))),
+            acts=draw_acts(chance, 0.8 * length, chance.choice((3, 8, 16)), end_after),
         )
 
     def __str__(self) -> str:
