@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Iterable
@@ -13,7 +14,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.concerns import Concerns, Place
 from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.instance import InstancePool
-from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.kube.reflector import Event
@@ -31,6 +32,10 @@ logger = logging.getLogger(__name__)
 
 #: Seconds by which each object lengthens the time over which the first passes after a start are spread.
 SPREAD = 0.03
+#: Seconds for which a start waits for the list of objects.
+LIST_SECONDS = 5.0
+#: Seconds after the start in which a loop is taken for one of an object that was there before.
+START_SECONDS = 10.0
 
 
 class Runtime:
@@ -59,6 +64,7 @@ class Runtime:
         self._watched: Watched | None = None
         self._session: aiohttp.ClientSession | None = None
         self._reconciler: Reconciler | None = None
+        self._opened = 0.0
         self._concerns = Concerns()
         self._instances = InstancePool()
         self._caches: dict[str, LoopCache] = {}
@@ -90,6 +96,11 @@ class Runtime:
                 entropy=self._entropy,
             )
             self._cluster = WriteThrough(cluster, self._watched)
+            # so many objects are there: their first passes are spread; what goes wrong here shows in those passes
+            with contextlib.suppress(KubeError, TimeoutError):
+                async with asyncio.timeout(LIST_SECONDS):
+                    await self._watched.follow_objects()
+        self._opened = asyncio.get_running_loop().time()
 
     async def close(self) -> None:
         """Close every connection."""
@@ -129,7 +140,9 @@ class Runtime:
 
     def first_pause(self) -> float:
         """Seconds until the first pass of a loop: after a start, the passes of many objects are spread."""
-        return self._entropy.random() * min(self.settings.spread_seconds, SPREAD * len(self._concerns))
+        longest = min(self.settings.spread_seconds, SPREAD * len(self._concerns))
+        is_starting = asyncio.get_running_loop().time() - self._opened < START_SECONDS
+        return self._entropy.random() * longest if is_starting else 0.0
 
     def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
         """The cache of an object's loop."""

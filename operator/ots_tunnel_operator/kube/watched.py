@@ -75,7 +75,7 @@ class Watched:
         if kind is SECRET and selection not in self._running and self._secrets() >= MAX_SECRETS:
             return await self._cluster.get(kind, namespace, name)
         if kind is TUNNEL:
-            await self._check_objects()
+            await self.follow_objects()
         reflector = self._reflector(selection, _label(kind))
         await reflector.check()
         return reflector.get(namespace, name)
@@ -115,8 +115,12 @@ class Watched:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _check_objects(self) -> None:
-        """Vouch for every namespace: an elder object on the same tunnel may be in another one."""
+    async def follow_objects(self) -> None:
+        """Watch the objects of every namespace, and vouch for them: an elder one on the same tunnel may be anywhere.
+
+        Raises:
+            KubeError: nothing recent is known.
+        """
         for namespace in self._namespaces or ("",):
             await self._reflector(self._selection(TUNNEL, namespace), "").check()
 

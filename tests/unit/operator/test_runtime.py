@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator import runtime as runtime_module
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL
@@ -134,15 +135,26 @@ async def test_an_elder_object_whose_deletion_no_watch_delivers_does_not_block_t
         assert scene.runtime.elder(younger) is None
 
 
-async def test_the_first_passes_of_many_objects_are_spread() -> None:
-    async with Scene() as scene:
-        for number in range(100):
-            scene.create(f"object-{number}", str(number))
-        await scene.settle()
+async def test_the_first_passes_of_many_objects_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    for number in range(100):
+        scene.create(f"object-{number}", str(number))
+    async with scene:
+        # known at once: kopf starts the loops of all objects in one moment
         pauses = [scene.runtime.first_pause() for _ in range(200)]
+        monkeypatch.setattr(runtime_module, "START_SECONDS", 0.0)
+        later = scene.runtime.first_pause()
 
     assert 0 <= min(pauses) < 1
     assert 2 < max(pauses) <= 3
+    assert later == 0.0
+
+
+async def test_an_operator_starts_while_the_api_server_refuses_it() -> None:
+    scene = Scene()
+    scene.model.fail(KubeError(403, "Forbidden", "may not"))
+    async with scene:
+        assert scene.runtime.first_pause() == 0.0
 
 
 async def test_a_refused_watch_wakes_whom_it_concerns(caplog: pytest.LogCaptureFixture) -> None:
