@@ -7,6 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import IO, Final
 
+from ots_tunnel.folders import flush_folder, make_folder
+
 FORMAT: Final = 1
 #: Marks the database as the emulator's: the letters "otse".
 APPLICATION: Final = 0x6F747365
@@ -43,7 +45,7 @@ def lock_directory(directory: Path) -> IO[bytes]:
         DataError: it is locked by another process, or cannot be created.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         lock = (directory / LOCK_NAME).open("ab")
     except OSError as error:
         raise unusable(directory, error) from error
@@ -81,6 +83,7 @@ def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
         if is_new:
             for statement in ("BEGIN", *_SCHEMA, "COMMIT"):
                 db.execute(statement)
+            flush_folder(path.parent)
     except BaseException:
         db.close()
         raise

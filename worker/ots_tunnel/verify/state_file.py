@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.folders import flush_folder
 
 #: Seconds between two writes; a killed run repeats at most the slices of one pause.
 WRITE_PAUSE = 1.0
@@ -58,7 +59,7 @@ class StateFile:
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self.path)
-            _sync_folder(self.path.parent)
+            flush_folder(self.path.parent)
         except OSError as error:
             with contextlib.suppress(OSError):
                 beside.unlink()
@@ -67,8 +68,16 @@ class StateFile:
         self._next = self._clock() + WRITE_PAUSE
 
     def remove(self) -> None:
-        """Delete the file after a complete comparison."""
-        self.path.unlink(missing_ok=True)
+        """Delete the file after a complete comparison.
+
+        Raises:
+            ConfigError: it cannot be deleted: the next comparison would resume from it.
+        """
+        try:
+            self.path.unlink(missing_ok=True)
+            flush_folder(self.path.parent)
+        except OSError as error:
+            raise ConfigError(f"{self.path}: the state cannot be deleted: {error.strerror}") from error
 
 
 def read_state_file(path: Path) -> str | None:
@@ -85,12 +94,3 @@ def read_state_file(path: Path) -> str | None:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not the state of a comparison: {error}") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush a folder to disk; only then a rename in it survives a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -232,29 +232,35 @@ async def test_a_disk_without_room_for_a_name_is_waited_for(
     assert channel.retries == 2
 
 
-@pytest.mark.parametrize("flushes", ["_flush", "_flush_folder"])
+@pytest.mark.parametrize("flushes", ["file", "folder"])
 async def test_a_file_that_may_not_be_on_the_disk_is_not_flushed_once_more(
     open_channel: Opener, monkeypatch: pytest.MonkeyPatch, flushes: str
 ) -> None:
     channel = open_channel()
     await channel.open(START)
+    await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
+    checkpoint(channel)
 
     def failing(handle: int) -> None:
-        if (flushes == "_flush_folder") == stat.S_ISDIR(os.fstat(handle).st_mode):
+        if (flushes == "folder") == stat.S_ISDIR(os.fstat(handle).st_mode):
             raise OSError(5, "I/O error")
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(FileSpoiled, match="I/O error"):
-        await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)
+        await asyncio.wait_for(await put(channel, changes(2), OpenGuard()), 10)
 
 
 async def test_a_file_system_without_flushing_of_folders_is_accepted(
     open_channel: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(path: Path) -> None:
-        raise OSError(22, "Invalid argument")
+    flush = os.fsync
 
-    monkeypatch.setattr(folder_store, "_flush_folder", failing)
+    def failing(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(22, "Invalid argument")
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", failing)
     channel = open_channel()
     await channel.open(START)
     await asyncio.wait_for(await put(channel, changes(1), OpenGuard()), 10)

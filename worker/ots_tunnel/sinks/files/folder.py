@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -10,14 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ots_tunnel.folders import flush_folder, make_folder
 from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, disk_error
 from ots_tunnel.threads import DaemonThreads
 
 #: Begins the name of a file that is being filled; published files never have it.
 _HIDDEN = ".filling-"
-
-#: Errors of network file systems that cannot flush folders.
-_CANNOT_FLUSH_FOLDERS = frozenset((errno.EINVAL, errno.ENOTSUP))
 
 
 class FolderStore:
@@ -29,6 +26,8 @@ class FolderStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        #: Folders that are on the disk with their parents.
+        self._made: set[str] = set()
         self._threads = DaemonThreads("folder", THREADS)
 
     def __repr__(self) -> str:
@@ -67,15 +66,18 @@ class FolderStore:
 
     def _check(self) -> None:
         with _disk_errors():
-            self._root.mkdir(parents=True, exist_ok=True)
+            make_folder(self._root)
             trial = self._root / f"{_HIDDEN}{uuid.uuid4().hex}"
             trial.touch()
             trial.unlink()
 
     def _spool(self, folder: str) -> Path:
+        path = self._root / folder
         with _disk_errors():
-            (self._root / folder).mkdir(parents=True, exist_ok=True)
-        return self._root / folder / f"{_HIDDEN}{uuid.uuid4().hex}"
+            if folder not in self._made or not path.is_dir():
+                make_folder(path)
+                self._made.add(folder)
+        return path / f"{_HIDDEN}{uuid.uuid4().hex}"
 
     def _names(self, folder: str) -> list[str]:
         return [name for name in self._entries(folder) if not name.startswith(".")]
@@ -116,15 +118,6 @@ def _rename(spooled: Path, target: Path, before: Callable[[], None]) -> None:
     with _disk_errors():
         spooled.replace(target)
     try:
-        _flush_folder(target.parent)
+        flush_folder(target.parent)
     except OSError as error:
-        if error.errno not in _CANNOT_FLUSH_FOLDERS:
-            raise FileSpoiled(f"{target.parent}: {error.strerror or error}") from error
-
-
-def _flush_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        raise FileSpoiled(f"{target.parent}: {error.strerror or error}") from error

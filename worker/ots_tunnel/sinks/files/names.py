@@ -26,8 +26,16 @@ _BASE_NAME = re.compile(r"^(\d{10})\.\d+\.")
 
 
 def folder_of(tunnel_id: TunnelId, channel_id: ChannelId) -> str:
-    """The folder of a channel's files, relative to the sink's own."""
-    return f"{quote(tunnel_id, safe='')}/{quote(channel_id, safe='')}"
+    """The folder of a channel's files, relative to the sink's own; different ids have different folders."""
+    return f"{_folder_name(tunnel_id)}/{_folder_name(channel_id)}"
+
+
+def _folder_name(name: str) -> str:
+    """A name for a folder of its own: no separators, neither the folder itself nor the one above, and not empty."""
+    quoted = quote(name, safe="")
+    if quoted.strip(".") or len(quoted) > 2:
+        return quoted
+    return quoted.replace(".", "%2E") or "%"
 
 
 def stream_name(start: SequenceInfo, rows: int, suffix: str) -> str:
