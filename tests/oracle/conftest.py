@@ -10,7 +10,7 @@ import pytest
 from ots_emulator import Emulator, Settings
 from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.programs.go_program import GoUnavailable, build_go_worker
-from tests.support.programs.java_program import JavaUnavailable, build_java_worker
+from tests.support.programs.java_program import JavaUnavailable, build_java_worker, build_stream_client
 from tests.support.programs.node_program import NodeUnavailable, build_node_walk
 
 
@@ -30,6 +30,15 @@ def java_worker() -> Path:
         return build_java_worker()
     except JavaUnavailable as reason:
         pytest.skip(f"the vendor's Java worker cannot be built: {reason}")
+
+
+@pytest.fixture(scope="session")
+def stream_client() -> Path:
+    """A worker of the vendor's Stream Client library."""
+    try:
+        return build_stream_client()
+    except JavaUnavailable as reason:
+        pytest.skip(f"the vendor's Stream Client library cannot be built: {reason}")
 
 
 @pytest.fixture(scope="session")

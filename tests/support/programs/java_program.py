@@ -1,4 +1,7 @@
-"""The program around the vendor's Java SDK: built once into the cache. It has the flags of the Go program."""
+"""The programs around the vendor's Java SDK and its Stream Client library: built once into the cache.
+
+The first has the flags of the Go program.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,27 @@ class JavaUnavailable(Exception):
 
 
 def build_java_worker() -> Path:
-    """Path of the program.
+    """Path of the program around the SDK.
 
     Raises:
         JavaUnavailable: it cannot be built here; the text says why.
         RuntimeError: it does not compile.
     """
-    built = subprocess.run([BUILD], capture_output=True, text=True, check=False)
+    return _build("java")
+
+
+def build_stream_client() -> Path:
+    """Path of the program around the Stream Client library.
+
+    Raises:
+        JavaUnavailable: it cannot be built here; the text says why.
+        RuntimeError: it does not compile.
+    """
+    return _build("streamclient")
+
+
+def _build(folder: str) -> Path:
+    built = subprocess.run([BUILD, folder], capture_output=True, text=True, check=False)
     if built.returncode == UNAVAILABLE:
         raise JavaUnavailable(built.stderr.strip().splitlines()[-1])
     if built.returncode:
