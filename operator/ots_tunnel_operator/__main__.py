@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import NoReturn
@@ -29,8 +30,10 @@ from ots_tunnel_operator.settings import Settings
 
 logger = logging.getLogger("ots_tunnel_operator")
 
-#: Name of the Lease of the leader election.
+#: Name of the Lease of the leader election; every release has used it, so that an upgrade changes the leader once.
 LEASE_NAME = "ots-tunnel-operator"
+#: Seconds after the loss of the lease within which the process must end; meanwhile it writes nothing.
+LOST_SECONDS = 5.0
 
 
 @click.group(context_settings={"auto_envvar_prefix": "OTS_OPERATOR"})
@@ -80,6 +83,12 @@ def main() -> None:
     help="Namespace of the leader election's Lease; empty means no election, which allows only one replica.",
 )
 @click.option(
+    "--lease-name",
+    default=LEASE_NAME,
+    show_default=True,
+    help="Name of the Lease; operators with the same one take turns, those with different scopes need different ones.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning"]),
     default="info",
@@ -96,6 +105,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     http_host: str,
     http_port: int,
     lease_namespace: str,
+    lease_name: str,
     log_level: str,
 ) -> None:
     """Run until stopped. The exit code is 1 when the lease is lost and 2 without a cluster."""
@@ -108,17 +118,19 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         image_pull_policy=image_pull_policy,
         poll_seconds=poll_seconds,
         status_seconds=status_seconds,
+        lease=f"{lease_namespace}/{lease_name}" if lease_namespace else "",
     )
     metrics = OperatorMetrics()
     health = Health(metrics)
     with HealthServer(health, http_host, http_port) as server:
         logger.info("serving probes and metrics", extra={"action": LogAction.SERVING, "port": server.port})
         try:
-            with leadership(lease_namespace, health) as lease:
+            with leadership(lease_namespace, lease_name, health) as lease:
                 health.leading = True
                 # Never closed: closing would wait for threads that still resolve or call an unreachable endpoint.
                 runner = asyncio.Runner()
-                code = runner.run(operate(Runtime(settings, metrics, namespaces), health, namespaces, lease))
+                runtime = Runtime(settings, metrics, namespaces, may_write=lease.is_held if lease else None)
+                code = runner.run(operate(runtime, health, namespaces, lease))
         except ConfigError as error:
             click.echo(f"ots-tunnel-operator: {error}", err=True)
             code = 2
@@ -134,13 +146,14 @@ def end(code: int) -> NoReturn:
 
 
 @contextlib.contextmanager
-def leadership(namespace: str, health: Health) -> Iterator[Lease | None]:
+def leadership(namespace: str, name: str, health: Health) -> Iterator[Lease | None]:
     """Wait for the lease and hold it; yields None where no namespace is given."""
     if not namespace:
         logger.warning("no leader election: run one replica only", extra={"action": LogAction.NO_ELECTION})
         yield None
         return
-    lease = Lease(namespace, LEASE_NAME, f"{socket.gethostname()}_{uuid.uuid4()}", tick=health.tick)
+    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+    lease = Lease(namespace, name, identity, tick=health.tick, still=health.still)
     lease.start()
     health.ready = True
     try:
@@ -157,23 +170,30 @@ async def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...],
     clusterwide, event_loop = not namespaces, asyncio.get_running_loop()
     # An asyncio event: kopf waits for any other kind of flag in a thread that it cannot stop.
     stop = asyncio.Event()
+    ticking = asyncio.create_task(health.keep_ticking(), name="tick")
     if lease is not None:
-        lease.when_lost(lambda: _set_soon(event_loop, stop))
-    await kopf.operator(
-        registry=register(runtime, health, clusterwide=clusterwide, stop=stop),
-        standalone=True,
-        clusterwide=clusterwide,
-        namespaces=namespaces,
-        stop_flag=stop,
-    )
+        lease.when_lost(lambda: _stop_soon(event_loop, stop))
+    try:
+        await kopf.operator(
+            registry=register(runtime, health, clusterwide=clusterwide, stop=stop),
+            standalone=True,
+            clusterwide=clusterwide,
+            namespaces=namespaces,
+            stop_flag=stop,
+        )
+    finally:
+        ticking.cancel()
     if lease is None:
         return 0
     lease.when_lost(None)
     return 1 if lease.lost.is_set() else 0
 
 
-def _set_soon(event_loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Set the event from another thread; does nothing when the event loop has ended."""
+def _stop_soon(event_loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """Set the event from another thread, and end the process even if its event loop never runs again."""
+    timer = threading.Timer(LOST_SECONDS, end, (1,))
+    timer.daemon = True
+    timer.start()
     with contextlib.suppress(RuntimeError):
         event_loop.call_soon_threadsafe(stop.set)
 

@@ -26,6 +26,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem, shortened
 from ots_tunnel_operator.instance import CALL_ERRORS
+from ots_tunnel_operator.kube.claims import Claim, Claims
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, TUNNEL
@@ -46,6 +47,10 @@ logger = logging.getLogger(__name__)
 
 class NotYet(Exception):
     """Deletion has to wait; the text names the cause."""
+
+
+class Elsewhere(NotYet):
+    """Another operator serves the object and will release it."""
 
 
 class Obstacle(NotYet):
@@ -118,9 +123,16 @@ class Deleter:
     """Deletes what belongs to an object; every step may be repeated after a restart."""
 
     def __init__(
-        self, kube: Cluster, settings: Settings, metrics: OperatorMetrics, clock: Callable[[], float] = time.time
+        self,
+        kube: Cluster,
+        settings: Settings,
+        metrics: OperatorMetrics,
+        clock: Callable[[], float] = time.time,
+        *,
+        claims: Claims | None = None,
     ) -> None:
         self._kube = kube
+        self._claims = claims or Claims(kube, settings.lease)
         self._settings = settings
         self._clock = clock
         self._reporter = Reporter(kube, settings, metrics)
@@ -133,9 +145,9 @@ class Deleter:
             async with cache.lock:
                 try:
                     remains = await self._remains(namespace, name)
-                    if remains is None:
-                        return
-                    await self._delete_all(remains, cache)
+                    if remains is not None:
+                        await self._claim(remains)
+                        await self._delete_all(remains, cache)
                     return
                 except NotYet as reason:
                     waiting = reason
@@ -152,7 +164,7 @@ class Deleter:
                     logged = str(waiting)
                     where = _where(LogAction.DELETION_DELAYED, namespace, name, logged)
                     logger.warning("a deleted object has to wait", extra=where)
-                if self._is_late(remains, began):
+                if self._is_late(remains, began, elsewhere=isinstance(waiting, Elsewhere)):
                     await self._leave_behind(remains, namespace, name, str(waiting), cache)
                     return
                 await self._tell(remains, waiting, cache)
@@ -162,11 +174,19 @@ class Deleter:
         body = await self._kube.get(TUNNEL, namespace, name)
         return None if body is None else Remains(body)
 
-    def _is_late(self, remains: Remains | None, began: float) -> bool:
-        if remains is not None and remains.is_forced:
+    async def _claim(self, remains: Remains) -> None:
+        claim = await self._claims.claim(remains.body)
+        if claim is Claim.NEW:
+            raise NotYet("the object has just been claimed")
+        if claim is Claim.ELSEWHERE:
+            raise Elsewhere("another operator serves the object")
+
+    def _is_late(self, remains: Remains | None, began: float, *, elsewhere: bool) -> bool:
+        if remains is not None and remains.is_forced and not elsewhere:
             return True
         asked = began if remains is None or remains.deleted is None else remains.deleted
-        return self._clock() - asked > self._settings.delete_seconds
+        # the other operator would have released the object after the simple time
+        return self._clock() - asked > self._settings.delete_seconds * (2 if elsewhere else 1)
 
     async def _tell(self, remains: Remains | None, reason: NotYet, cache: LoopCache) -> None:
         """Post an event about an obstacle: a person has to remove it, or the object waits until its time is over."""

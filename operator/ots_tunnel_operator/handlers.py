@@ -53,20 +53,16 @@ def register(
 ) -> kopf.OperatorRegistry:
     """Register every handler; `stop` is the flag that ends kopf."""
     registry = kopf.OperatorRegistry()
-    ticking: list[asyncio.Task[None]] = []
 
     @kopf.on.startup(registry=registry)
     async def start(settings: kopf.OperatorSettings, **_: Any) -> None:
         configure(settings, clusterwide=clusterwide)
         await runtime.open()
-        ticking.append(asyncio.create_task(health.keep_ticking(), name="tick"))
         health.ready = True
 
     # kopf would repeat a failed clean-up after a minute, and the process would end only then
     @kopf.on.cleanup(registry=registry, errors=kopf.ErrorsMode.PERMANENT)
     async def clean_up(**_: Any) -> None:
-        for task in ticking:
-            task.cancel()
         await runtime.close()
         if stop is not None:
             # kopf waits 5 s for its own task that waits for this flag

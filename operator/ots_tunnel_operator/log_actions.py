@@ -29,7 +29,15 @@ class LogAction(enum.StrEnum):
     LEADING = "leading", "This process holds the leader election's Lease.", "lease", "identity"
     LEASE_FAILED = "lease_failed", "The Lease cannot be written or released; tried again.", "lease", "error"
     LEASE_LOST = "lease_lost", "The Lease was not renewed in time; the process ends.", "lease"
+    LOOP_STALLED = "loop_stalled", "The event loop stands still; the Lease is not renewed.", "lease", "seconds"
     NO_ELECTION = "no_election", "There is no leader election: only one replica may run.", "lease", "error"
+    SERVED_ELSEWHERE = (
+        "served_elsewhere",
+        "Another operator serves the object, by the annotation `ots-tunnel.dev/operator`; this one leaves it alone.",
+        "namespace",
+        "object",
+        "lease",
+    )
     CREATED_DESTINATION = "created_destination", "The destination table was created.", "namespace", "object", "table"
     CREATED_TUNNEL = "created_tunnel", "The tunnel was created.", "namespace", "object", "tunnel_id"
     APPLIED_OBJECT = "applied_object", "A child was created or changed.", "namespace", "object", "kind", "child"

@@ -28,6 +28,8 @@ LABEL_ROLE = f"{GROUP}/role"
 ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
 #: Hash of the manifest that was applied (`kube.drift`).
 ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
+#: Lease, as `namespace/name`, of the operator that serves an object (`kube.claims`).
+ANNOTATION_OPERATOR = f"{GROUP}/operator"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
 

@@ -52,6 +52,7 @@ from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened, spec_unreadable
+from ots_tunnel_operator.kube.claims import Claim, Claims
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
@@ -124,6 +125,7 @@ class Reconciler:
         entropy: random.Random | None = None,
     ) -> None:
         self._kube = kube
+        self.claims = Claims(kube, settings.lease)
         self._reader = reader or kube
         self._turns = asyncio.Semaphore(settings.passes)
         self._entropy = entropy or random.Random()
@@ -203,6 +205,13 @@ class Reconciler:
             body = await self._object(namespace, name, cache)
             if body is None or body["metadata"].get("deletionTimestamp"):
                 return Outcome(0.0, gone=True)
+            claim = await self.claims.claim(body)
+            if claim is Claim.ELSEWHERE:
+                cache.failing_since = None
+                return Outcome(self._settings.poll_seconds)
+            if claim is Claim.NEW:
+                cache.outdated = True
+                continue
             try:
                 outcome = await self._take_step(body, cache)
             except StatusOutdated:

@@ -46,6 +46,7 @@ class Runtime:
         metrics: of the process.
         namespaces: the ones served; empty means all.
         entropy: randomness of every pause.
+        may_write: whether the lease is held, asked before every write; None without election.
     """
 
     def __init__(
@@ -54,8 +55,11 @@ class Runtime:
         metrics: OperatorMetrics,
         namespaces: tuple[str, ...] = (),
         entropy: random.Random | None = None,
+        *,
+        may_write: Callable[[], bool] | None = None,
     ) -> None:
         self.settings = settings
+        self._may_write = may_write
         self.metrics = metrics
         self._namespaces = namespaces
         self._entropy = entropy or random.Random()
@@ -84,7 +88,7 @@ class Runtime:
         Raises:
             ConfigError: there is no cluster to connect to.
         """
-        cluster = cluster or await Kube.connect()
+        cluster = cluster or await Kube.connect(self._may_write)
         self._session = session or aiohttp.ClientSession()
         self._cluster = self._reader = cluster
         if watch:
@@ -121,7 +125,13 @@ class Runtime:
             observer = Observer(reader, session, self.settings)
             look = elder or self.elder
             self._reconciler = Reconciler(
-                cluster, observer, self.settings, self.metrics, look, reader=reader, entropy=self._entropy
+                cluster,
+                observer,
+                self.settings,
+                self.metrics,
+                look,
+                reader=reader,
+                entropy=self._entropy,
             )
         return self._reconciler
 
@@ -132,7 +142,7 @@ class Runtime:
 
     def deleter(self) -> Deleter:
         """The deletion of objects."""
-        return Deleter(self._connected()[0], self.settings, self.metrics)
+        return Deleter(self._connected()[0], self.settings, self.metrics, claims=self.reconciler().claims)
 
     def elder(self, resource: Resource) -> Competitor | None:
         """The eldest other object on the tunnel of this one; None where this one is the eldest."""

@@ -19,7 +19,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 #: Seconds that the event loop may stand still before /livez fails.
 LOOP_SECONDS = 60.0
 #: Seconds between two ticks of the event loop.
-TICK_SECONDS = 5.0
+TICK_SECONDS = 1.0
 #: Seconds that an object may go without a pass, or the process without one that observes its object; longer than a
 #: deletion may take (`Settings.delete_seconds`). One object that cannot be observed restarts nothing while others can.
 PASS_SECONDS = 900.0
@@ -38,6 +38,10 @@ class Health:
         """Record that the event loop, or the wait for the lease, is alive."""
         self._tick = time.monotonic()
 
+    def still(self) -> float:
+        """Seconds since the event loop, or the wait for the lease, was last seen alive."""
+        return time.monotonic() - self._tick
+
     async def keep_ticking(self) -> None:
         """Tick until cancelled."""
         while True:
@@ -46,7 +50,7 @@ class Health:
 
     def live(self) -> str:
         """Describe why the process is not alive; empty while it is."""
-        still = time.monotonic() - self._tick
+        still = self.still()
         if still > LOOP_SECONDS:
             return f"the event loop has not run for {still:.0f} s"
         oldest = self.metrics.oldest_pass()

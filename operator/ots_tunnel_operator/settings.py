@@ -15,6 +15,8 @@ class Settings:
     """Image of Spark pods where spec.spark.image is empty."""
     image_pull_policy: str = "IfNotPresent"
     """Pull policy of every pod the operator renders."""
+    lease: str = ""
+    """Lease of the leader election as namespace/name, which claims name; empty without election."""
     poll_seconds: float = 15.0
     """Seconds between two DescribeTunnel calls for one object (docs/architecture.md 6.1)."""
     wait_seconds: float = 2.0

@@ -82,6 +82,7 @@ def test_the_operator_may_not_grant_more(installed: ApiServer) -> None:
         ("get", "secrets", "shop", "yes"),
         ("create", "events", "shop", "yes"),
         ("update", "leases.coordination.k8s.io", "ots", "yes"),
+        ("get", "leases.coordination.k8s.io", "shop", "yes"),
         ("watch", "secrets", "shop", "yes"),
         ("list", "secrets", "shop", "no"),
         ("delete", "tablestoretunnels.ots-tunnel.dev", "shop", "no"),

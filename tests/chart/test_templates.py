@@ -196,6 +196,13 @@ def test_operators_take_turns_by_a_lease(helm: Helm) -> None:
     assert "OTS_OPERATOR_LEASE_NAMESPACE" in environment(documents)
 
 
+def test_a_release_can_have_a_lease_of_its_own(helm: Helm) -> None:
+    named = helm.template('operator.leaderElection={"leaseName":"shop"}')
+
+    assert "--lease-name=shop" in arguments(named)
+    assert not [word for word in arguments(helm.template()) if word.startswith("--lease-name")]
+
+
 def test_without_a_lease_there_is_one_operator_at_a_time(helm: Helm) -> None:
     documents = helm.template("operator.leaderElection.enabled=false")
     deployment = one(documents, "Deployment")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from types import TracebackType
 
@@ -12,18 +15,30 @@ from tests.support.programs.processes import inherited_environment, module
 _STOP_SECONDS = 20.0
 
 
+#: The operator, whose main thread, and with it the event loop, stands still from a signal on; its other threads run on.
+_BLOCKING = (
+    "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: time.sleep(600)); "
+    "from ots_tunnel_operator.__main__ import main; main()"
+)
+
+
 class OperatorProcess:
-    """`ots-tunnel-operator run` for one namespace; the output of all its runs goes to one file.
+    """`ots-tunnel-operator run` for one namespace or all; the output of all its runs goes to one file.
 
     Args:
         kubeconfig: access to the API server.
-        namespace: namespace to watch.
+        namespace: namespace to watch; None watches all.
         log: file for the output.
         flags: additional flags.
+        can_block: whether `block` is used.
     """
 
-    def __init__(self, kubeconfig: Path, namespace: str, log: Path, *flags: str) -> None:
-        self._command = module("ots_tunnel_operator", "run", "--namespace", namespace)
+    def __init__(
+        self, kubeconfig: Path, namespace: str | None, log: Path, *flags: str, can_block: bool = False
+    ) -> None:
+        scope = () if namespace is None else ("--namespace", namespace)
+        program = [sys.executable, "-c", _BLOCKING] if can_block else module("ots_tunnel_operator")
+        self._command = [*program, "run", *scope]
         self._command += ["--http-host", "127.0.0.1", "--http-port", "0", "--worker-image", "worker:test"]
         self._command += ["--spark-image", "spark:test", *flags]
         self._environment = inherited_environment(KUBECONFIG=str(kubeconfig))
@@ -46,11 +61,21 @@ class OperatorProcess:
         self._process.kill()
         self._process.wait(_STOP_SECONDS)
 
+    def block(self) -> None:
+        """Let the event loop stand still."""
+        os.kill(self.pid, signal.SIGUSR1)
+
     def stop(self) -> int:
         """End the process by SIGTERM and return its exit code."""
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(_STOP_SECONDS)
+
+    @property
+    def pid(self) -> int:
+        """Id of the process."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def is_running(self) -> bool:

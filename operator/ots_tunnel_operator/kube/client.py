@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Self, cast
 from urllib.parse import urlencode
 
@@ -57,15 +57,21 @@ class NameConflict(TunnelError):
 
 
 class Kube:
-    """A connection to one API server."""
+    """A connection to one API server.
 
-    def __init__(self, client: ApiClient) -> None:
+    Args:
+        client: of the library.
+        may_write: asked right before every write; where it says no, nothing is sent. None allows all.
+    """
+
+    def __init__(self, client: ApiClient, may_write: Callable[[], bool] | None = None) -> None:
         self._client = client
+        self._may_write = may_write
         self._turns = asyncio.Semaphore(CALLS)
 
     @classmethod
-    async def connect(cls) -> Self:
-        """Connect with the pod's service account, or outside of a cluster with the kubeconfig.
+    async def connect(cls, may_write: Callable[[], bool] | None = None) -> Self:
+        """Connect with the pod's service account, or outside of a cluster with the kubeconfig; `may_write` as above.
 
         Raises:
             ConfigError: neither exists.
@@ -83,7 +89,7 @@ class Kube:
                 )
             except (ConfigException, OSError) as error:
                 raise ConfigError(f"no cluster: neither a pod's account nor a kubeconfig: {error}") from error
-        return cls(ApiClient(configuration))
+        return cls(ApiClient(configuration), may_write)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -208,6 +214,8 @@ class Kube:
         self, method: str, path: str, body: Manifest | None, query: Mapping[str, str] | None, content: str
     ) -> tuple[int, bytes, float | None]:
         """Status and body of one try, and the pause that the API server asks for."""
+        if method != "GET" and self._may_write is not None and not self._may_write():
+            raise KubeError(0, "NotLeading", f"{method} {path}: the lease is not held, nothing was sent")
         try:
             answer = await self._send(method, path, body, query, content, aiohttp.ClientTimeout(total=CALL_SECONDS))
             return answer.status, await answer.read(), _pause(answer)

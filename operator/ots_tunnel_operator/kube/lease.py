@@ -2,6 +2,10 @@
 
 A process that has lost the lease never competes again: it exits, and Kubernetes restarts it as a follower
 (docs/architecture.md 6.2).
+
+This thread runs on while the loop that works stands still, so a renewal proves nothing by itself: the holder renews
+only while that loop has run within STALL_SECONDS. A write is allowed only while the lease is held for certain
+(`is_held`), also after a moment in which the whole process or machine was suspended.
 """
 
 from __future__ import annotations
@@ -31,6 +35,13 @@ LEASE_SECONDS = 15
 RENEW_SECONDS = 10.0
 #: Seconds between two attempts.
 RETRY_SECONDS = 2.0
+#: Seconds that the working loop may stand still before its process stops renewing.
+STALL_SECONDS = 10.0
+
+
+def now() -> float:
+    """Seconds that go on while the machine is suspended, where the system has such a clock."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Lease:
@@ -39,14 +50,19 @@ class Lease:
     Args:
         namespace, name: namespace and name of the Lease.
         identity: name of this candidate, unique among all.
-        tick: called before every attempt, so that a waiting follower counts as alive.
+        tick: called before every attempt of a follower, which counts as alive while it waits.
+        still: seconds since the working loop last ran; read only while this candidate leads.
     """
 
-    def __init__(self, namespace: str, name: str, identity: str, *, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, namespace: str, name: str, identity: str, *, tick: Callable[[], None], still: Callable[[], float]
+    ) -> None:
         self._namespace = namespace
         self._name = name
         self._identity = identity
         self._tick = tick
+        self._still = still
+        self._renewed = now()
         self._seen: tuple[str, float] = ("", 0.0)
         self.leading = threading.Event()
         self.lost = threading.Event()
@@ -61,6 +77,10 @@ class Lease:
     def start(self) -> None:
         """Start to compete for the lease."""
         self._thread.start()
+
+    def is_held(self) -> bool:
+        """Whether no other candidate can hold the lease yet, so that a write may be sent."""
+        return self.leading.is_set() and not self.lost.is_set() and now() - self._renewed < RENEW_SECONDS
 
     def when_lost(self, listener: Callable[[], None] | None) -> None:
         """Register a callback for the loss of the lease; None removes it.
@@ -95,30 +115,42 @@ class Lease:
 
     async def _compete(self) -> None:
         kube = await Kube.connect()
-        renewed = time.monotonic()
         try:
             while not self._stop.is_set():
-                self._tick()
-                began = time.monotonic()
-                left = renewed + RENEW_SECONDS - began if self.leading.is_set() else RENEW_SECONDS
-                if await self._try(kube, min(left, RENEW_SECONDS / 2)):
+                began = now()
+                left = self._renewed + RENEW_SECONDS - began if self.leading.is_set() else RENEW_SECONDS
+                if self._may_try(left) and await self._try(kube, min(left, RENEW_SECONDS / 2)):
                     # The time before the call: the holder must stop before another candidate may take the lease.
-                    renewed = began
+                    self._renewed = began
                     if not self.leading.is_set():
                         values = {"lease": self._name, "identity": self._identity}
                         logger.info("leading", extra={"action": LogAction.LEADING, **values})
                         self.leading.set()
-                elif self.leading.is_set() and time.monotonic() - renewed >= RENEW_SECONDS:
+                elif self.leading.is_set() and now() - self._renewed >= RENEW_SECONDS:
                     logger.error("the lease is lost", extra={"action": LogAction.LEASE_LOST, "lease": self._name})
                     return
                 pause = RETRY_SECONDS
                 if self.leading.is_set():
-                    pause = max(0.0, min(pause, renewed + RENEW_SECONDS - time.monotonic()))
+                    pause = max(0.0, min(pause, self._renewed + RENEW_SECONDS - now()))
                 await asyncio.to_thread(self._stop.wait, pause)
             if self.leading.is_set():
                 await self._release(kube)
         finally:
             await kube.close()
+
+    def _may_try(self, left: float) -> bool:
+        if not self.leading.is_set():
+            self._tick()
+            return True
+        still = self._still()
+        if still > STALL_SECONDS:
+            logger.error(
+                "the event loop stands still, the lease is not renewed",
+                extra={"action": LogAction.LOOP_STALLED, "lease": self._name, "seconds": round(still)},
+            )
+            return False
+        # a process that was suspended for longer does not take back what another may hold
+        return left > 0
 
     async def _try(self, kube: Kube, seconds: float) -> bool:
         """Take or renew the lease; False where another candidate holds it or the API server did not answer in time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -268,3 +268,32 @@ async def test_the_record_of_a_snapshot_outlives_the_object_only_under_retain(
     await finish(kube, Service())
 
     assert (("ConfigMap", f"{NAME}-snapshot") in kube.objects) == stays
+
+
+@pytest.mark.parametrize("forced", [False, True])
+async def test_an_object_that_another_operator_serves_is_left_to_it_for_twice_the_time(forced: bool) -> None:
+    kube, service, clock = deleted_object(**({"force": "true"} if forced else {})), Service(), Clock()
+    annotations = kube.objects["TablestoreTunnel", NAME]["metadata"]["annotations"]
+    annotations[names.ANNOTATION_OPERATOR] = "elsewhere/lease"
+
+    class Unreadable(KubeMemory):
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            if kind.kind == "Lease":
+                raise KubeError(403, "Forbidden", "may not")
+            return await super().get(kind, namespace, name)
+
+    kube = Unreadable(kube.objects)
+    await finish(kube, service, PATIENT, clock)
+
+    assert service.deleted == []
+    assert events(kube) == ["TunnelLeftBehind"]
+    assert clock.now - NOW > 2 * PATIENT.delete_seconds
+
+
+async def test_an_object_without_a_claim_is_claimed_before_it_is_deleted() -> None:
+    kube, service = deleted_object(), Service()
+
+    await finish(kube, service, replace(PATIENT, lease="ours/lease"))
+
+    assert kube.objects["TablestoreTunnel", NAME]["metadata"]["annotations"][names.ANNOTATION_OPERATOR] == "ours/lease"
+    assert service.deleted == [NAME]

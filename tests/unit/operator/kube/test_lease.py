@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +15,7 @@ from ots_tunnel_operator.kube import lease as lease_module
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.kube.lease import Lease
+from tests.support.waiting import wait_until
 
 #: Instead of 15, 10 and 2 seconds.
 SCALE = 0.1
@@ -61,14 +63,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> OneLease:
         return server
 
     monkeypatch.setattr(lease_module.Kube, "connect", connect)
-    for name in ("LEASE_SECONDS", "RENEW_SECONDS", "RETRY_SECONDS"):
+    for name in ("LEASE_SECONDS", "RENEW_SECONDS", "RETRY_SECONDS", "STALL_SECONDS"):
         monkeypatch.setattr(lease_module, name, getattr(lease_module, name) * SCALE)
     return server
 
 
 @contextmanager
-def candidate(identity: str) -> Iterator[Lease]:
-    lease = Lease("ott", "operator", identity, tick=lambda: None)
+def candidate(identity: str, still: Callable[[], float] = lambda: 0.0) -> Iterator[Lease]:
+    lease = Lease("ott", "operator", identity, tick=lambda: None, still=still)
     lease.start()
     try:
         yield lease
@@ -104,6 +106,55 @@ def test_a_lease_that_is_held_by_another_is_not_taken_while_it_is_renewed(server
         with candidate("second") as second:
             assert not second.leading.wait(1.3 * lease_module.LEASE_SECONDS)
             assert not first.lost.is_set()
+
+
+def test_a_leader_whose_loop_stands_still_loses_the_lease_to_another(
+    server: OneLease, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = threading.Event()
+
+    def still() -> float:
+        return 2 * lease_module.STALL_SECONDS if blocked.is_set() else 0.0
+
+    with candidate("first", still) as first:
+        assert first.leading.wait(10)
+        assert first.is_held()
+        with candidate("second") as second:
+            blocked.set()
+
+            assert second.leading.wait(10)
+
+            assert first.lost.is_set()
+            assert not first.is_held()
+            assert second.is_held()
+    assert "the event loop stands still, the lease is not renewed" in caplog.messages
+
+
+def test_a_follower_is_alive_by_its_attempts_and_a_leader_is_not(server: OneLease) -> None:
+    ticks: list[float] = []
+    lease = Lease("ott", "operator", "first", tick=lambda: ticks.append(0.0), still=lambda: 0.0)
+    lease.start()
+    try:
+        assert lease.leading.wait(10)
+        version = server.version
+        wait_until(lambda: server.version > version + 2, 10, "renewals")
+    finally:
+        lease.stop()
+
+    assert len(ticks) == 1
+
+
+def test_a_leader_that_was_suspended_holds_nothing_and_takes_nothing_back(
+    server: OneLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suspended = 0.0
+    monkeypatch.setattr(lease_module, "now", lambda: time.monotonic() + suspended)
+    with candidate("first") as first:
+        assert first.leading.wait(10)
+        suspended = lease_module.LEASE_SECONDS
+
+        assert not first.is_held()
+        assert first.lost.wait(10)
 
 
 def test_without_access_to_the_cluster_there_is_no_leader(

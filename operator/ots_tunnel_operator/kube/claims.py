@@ -1,0 +1,148 @@
+"""Which operator serves an object: a claim on the object itself.
+
+Theory of operation
+-------------------
+Two operators whose scopes overlap (one for the whole cluster and one for a namespace, or two releases) hold different
+Leases, so no Lease keeps one of them out. The object does: its annotation names the Lease of the operator that serves
+it, and no other one acts on it. A claim is written once, with the resourceVersion that was read, so that one of two
+operators wins; afterwards it costs nothing, and a new leader of the same Lease continues without a write.
+
+A claim is taken over once its operator is gone: its Lease has not changed for TAKEOVER_SECONDS. A holder renews every
+2 s, and a free or missing Lease does not change. After a takeover the new operator waits for GRACE_SECONDS before it
+acts: by then an operator that came back at that moment has seen the claim. A leader that lost its Lease sends no write
+(`kube.lease.Lease.is_held`). A Lease that must not be read counts as held: a person decides by removing the annotation.
+
+    no claim                        claim it, then act
+    our claim                       act
+    another claim, Lease alive      leave the object alone
+    another claim, Lease gone       claim it, wait, then act
+
+An operator without leader election has no Lease to name: it makes no claims and respects those of others.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.kinds import LEASE, TUNNEL
+from ots_tunnel_operator.log_actions import LogAction
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR
+
+logger = logging.getLogger(__name__)
+
+#: Seconds without a change of a Lease after which its operator counts as gone; four times the Lease's duration.
+TAKEOVER_SECONDS = 60.0
+#: Seconds between a takeover and the first act.
+GRACE_SECONDS = 15.0
+#: Seconds for which an answer about another Lease is used again.
+_FRESH_SECONDS = 5.0
+
+
+class Claim(enum.Enum):
+    """Whether this operator may act on an object."""
+
+    OURS = enum.auto()
+    NEW = enum.auto()
+    """It has just been claimed, and the object has to be read again."""
+    ELSEWHERE = enum.auto()
+
+
+@dataclass(slots=True)
+class _OtherLease:
+    """What was seen of another operator's Lease; times are those of the clock."""
+
+    version: str
+    since: float
+    read: float
+
+
+class Claims:
+    """The claims of one operator.
+
+    Args:
+        kube: the API server.
+        mine: `namespace/name` of this operator's Lease; empty without leader election.
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, kube: Cluster, mine: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kube = kube
+        self._mine = mine
+        self._clock = clock
+        self._leases: dict[str, _OtherLease] = {}
+        self._waits: dict[str, float] = {}
+        self._logged: dict[str, str] = {}
+
+    async def claim(self, body: Mapping[str, Any]) -> Claim:
+        """Claim an object if no other operator serves it.
+
+        Raises:
+            KubeError: the API server refuses the claim.
+        """
+        metadata = body["metadata"]
+        uid = str(metadata.get("uid") or "")
+        found = str((metadata.get("annotations") or {}).get(ANNOTATION_OPERATOR) or "")
+        if found == self._mine:
+            return self._after_a_takeover(uid)
+        if found and not await self._is_gone(found):
+            self._log(metadata, uid, found)
+            return Claim.ELSEWHERE
+        if not self._mine:
+            return Claim.OURS
+        change = {"resourceVersion": metadata.get("resourceVersion"), "annotations": {ANNOTATION_OPERATOR: self._mine}}
+        try:
+            await self._kube.patch(TUNNEL, metadata["namespace"], metadata["name"], {"metadata": change})
+        except KubeError as error:
+            if error.status == 409:
+                return Claim.NEW
+            raise
+        if found:
+            self._waits[uid] = self._clock() + GRACE_SECONDS
+        return Claim.NEW
+
+    def _after_a_takeover(self, uid: str) -> Claim:
+        if self._clock() < self._waits.get(uid, 0.0):
+            return Claim.ELSEWHERE
+        self._waits.pop(uid, None)
+        self._logged.pop(uid, None)
+        return Claim.OURS
+
+    async def _is_gone(self, holder: str) -> bool:
+        """Whether the Lease of this name has not changed for so long that no operator holds it."""
+        namespace, _, name = holder.partition("/")
+        if not namespace or not name:
+            return True
+        known, now = self._leases.get(holder), self._clock()
+        if known is None or now - known.read >= _FRESH_SECONDS:
+            version = await self._version(namespace, name)
+            if version is None:
+                self._leases.pop(holder, None)
+                return False
+            since = known.since if known is not None and known.version == version else now
+            known = self._leases[holder] = _OtherLease(version, since, now)
+        return now - known.since >= TAKEOVER_SECONDS
+
+    async def _version(self, namespace: str, name: str) -> str | None:
+        """What changes with every renewal of a Lease; None where this cannot be read."""
+        try:
+            lease = await self._kube.get(LEASE, namespace, name)
+        except KubeError:
+            return None
+        return "missing" if lease is None else f"{lease['metadata'].get('uid')}/{lease['metadata']['resourceVersion']}"
+
+    def _log(self, metadata: Mapping[str, Any], uid: str, holder: str) -> None:
+        if self._logged.get(uid) == holder:
+            return
+        self._logged[uid] = holder
+        place = {"namespace": metadata["namespace"], "object": metadata["name"]}
+        logger.info(
+            "another operator serves the object",
+            extra={"action": LogAction.SERVED_ELSEWHERE, "lease": holder, **place},
+        )

@@ -1,0 +1,160 @@
+"""One operator serves an object: a claim is made once, respected while its operator lives, and then taken over."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from ots_tunnel_operator.kube.claims import GRACE_SECONDS, TAKEOVER_SECONDS, Claim, Claims
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR
+from tests.support.kube.kube_memory import KubeMemory
+
+OBJECT = ("TablestoreTunnel", "copy")
+
+
+class Scene:
+    """One object, the Lease of one operator, and the clock of another operator."""
+
+    def __init__(self, mine: str = "b/lease") -> None:
+        metadata = {"name": "copy", "namespace": "shop", "uid": "u1", "resourceVersion": "1"}
+        self.kube = KubeMemory({OBJECT: {"metadata": metadata}})
+        self.now = 1000.0
+        self.claims = self.operator(mine)
+        self.renewals = 0
+
+    def operator(self, mine: str) -> Claims:
+        return Claims(cast(Cluster, self.kube), mine, lambda: self.now)
+
+    async def claim(self, claims: Claims | None = None) -> Claim:
+        body = await self.kube.get(TUNNEL, "shop", "copy")
+        assert body is not None
+        return await (claims or self.claims).claim(body)
+
+    def claimed_by(self, holder: str) -> None:
+        self.kube.objects[OBJECT]["metadata"]["annotations"] = {ANNOTATION_OPERATOR: holder}
+
+    @property
+    def holder(self) -> str:
+        found: str = self.kube.objects[OBJECT]["metadata"]["annotations"][ANNOTATION_OPERATOR]
+        return found
+
+    def renew(self) -> None:
+        self.renewals += 1
+        metadata = {"name": "lease", "namespace": "a", "uid": "l1", "resourceVersion": str(self.renewals)}
+        self.kube.objects["Lease", "lease"] = {"metadata": metadata}
+
+
+async def test_an_object_is_claimed_once() -> None:
+    scene = Scene()
+
+    assert [await scene.claim() for _ in range(3)] == [Claim.NEW, Claim.OURS, Claim.OURS]
+    assert scene.holder == "b/lease"
+    assert len(scene.kube.writes) == 1
+
+
+async def test_one_of_two_operators_wins() -> None:
+    scene = Scene()
+    body = await scene.kube.get(TUNNEL, "shop", "copy")
+    assert body is not None
+    scene.renew()
+
+    class Outdated(KubeMemory):
+        async def patch(self, *arguments: Any, **more: Any) -> Manifest:
+            raise KubeError(409, "Conflict", "the object has been modified")
+
+    late = Claims(cast(Cluster, Outdated(scene.kube.objects)), "a/lease")
+    assert await scene.claim() is Claim.NEW
+    assert await late.claim(body) is Claim.NEW  # reads again, and finds the claim
+    assert await scene.claim(late) is Claim.ELSEWHERE
+    assert scene.holder == "b/lease"
+
+
+async def test_a_claim_is_respected_while_its_lease_is_renewed(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.claimed_by("a/lease")
+
+    with caplog.at_level("INFO", logger="ots_tunnel_operator"):
+        for _ in range(20):
+            scene.renew()
+            scene.now += 15.0
+            assert await scene.claim() is Claim.ELSEWHERE
+
+    assert scene.kube.writes == []
+    assert [vars(record)["lease"] for record in caplog.records] == ["a/lease"]
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["not renewed", "missing"])
+async def test_a_claim_is_taken_over_when_its_operator_is_gone_and_acted_on_after_a_while(exists: bool) -> None:
+    scene = Scene()
+    scene.claimed_by("a/lease")
+    if exists:
+        scene.renew()
+    began = scene.now
+    while await scene.claim() is Claim.ELSEWHERE and scene.now < began + 10 * TAKEOVER_SECONDS:
+        scene.now += 1.0
+
+    assert scene.now - began == TAKEOVER_SECONDS
+    assert scene.holder == "b/lease"
+    assert await scene.claim() is Claim.ELSEWHERE
+    scene.now += GRACE_SECONDS
+    assert await scene.claim() is Claim.OURS
+    assert len(scene.kube.writes) == 1
+
+
+async def test_an_operator_that_comes_back_leaves_the_object_to_the_new_one() -> None:
+    scene = Scene()
+    scene.claimed_by("b/lease")
+    former = scene.operator("a/lease")
+
+    assert await scene.claim(former) is Claim.ELSEWHERE
+    assert scene.holder == "b/lease"
+
+
+async def test_a_lease_that_must_not_be_read_counts_as_held() -> None:
+    class Forbidding(KubeMemory):
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            if kind.kind == "Lease":
+                raise KubeError(403, "Forbidden", "may not")
+            return await super().get(kind, namespace, name)
+
+    scene = Scene()
+    scene.claimed_by("a/lease")
+    scene.kube = Forbidding(scene.kube.objects)
+    claims = scene.operator("b/lease")
+    for _ in range(10):
+        scene.now += TAKEOVER_SECONDS
+        assert await scene.claim(claims) is Claim.ELSEWHERE
+
+    del scene.kube.objects[OBJECT]["metadata"]["annotations"]
+    assert await scene.claim(claims) is Claim.NEW
+
+
+async def test_without_election_nothing_is_claimed_and_a_claim_is_respected() -> None:
+    scene = Scene(mine="")
+
+    assert await scene.claim() is Claim.OURS
+    scene.claimed_by("a/lease")
+    scene.renew()
+    assert await scene.claim() is Claim.ELSEWHERE
+    scene.now += TAKEOVER_SECONDS
+    assert await scene.claim() is Claim.OURS
+    assert scene.kube.writes == []
+
+
+async def test_an_annotation_that_names_no_lease_is_replaced() -> None:
+    scene = Scene()
+    scene.claimed_by("nonsense")
+
+    assert [await scene.claim(), scene.holder] == [Claim.NEW, "b/lease"]
+
+
+async def test_a_refused_claim_is_an_error() -> None:
+    scene = Scene()
+    scene.kube.refusal = KubeError(403, "Forbidden", "may not")
+
+    with pytest.raises(KubeError, match="may not"):
+        await scene.claim()
