@@ -360,7 +360,7 @@ async def test_in_process_keeps_the_same_rules() -> None:
     with pytest.raises(ReadTimeout):
         await transport.send(request(b"slow"), timeout=0.01)
     with pytest.raises(OwnershipLost):
-        await transport.send(request(), timeout=1, before_send=_refuse, seconds=1)
+        await transport.send(request(), timeout=1, before_send=_refuse)
     await transport.close()
     with pytest.raises(ConnectionLost):
         await transport.send(request(), timeout=1)
