@@ -27,6 +27,10 @@ class LoopClock:
     def __init__(self, began: float) -> None:
         self._began = began
 
+    def advance(self, seconds: float) -> None:
+        """Let time pass for the service alone."""
+        self._began += seconds
+
     def now(self) -> float:
         return self._began + asyncio.get_running_loop().time()
 
@@ -38,7 +42,8 @@ class VirtualScene(EmulatorScene):
 
     def __init__(self, **settings: object) -> None:
         chosen = Settings(page_rows=50, init_delay=0.01, date_skew=None, **settings)  # type: ignore[arg-type]
-        super().__init__(Emulator(settings=chosen, clock=LoopClock(1_700_000_000.0)))
+        self.clock = LoopClock(1_700_000_000.0)
+        super().__init__(Emulator(settings=chosen, clock=self.clock))
         self.calls: list[tuple[float, str]] = []
         self.reports: list[pb.HeartbeatRequest] = []
         self.connects: list[pb.ConnectRequest] = []

@@ -72,6 +72,9 @@ from ots_tunnel.worker.status import WorkerStatus
 
 logger = logging.getLogger(__name__)
 
+#: Seconds after which the pause between two heartbeats looks at the clock: a machine that wakes up sends one at once.
+CLOCK_LOOK = 5.0
+
 #: Errors that a new client cannot fix (docs/protocol.md 5.3).
 TERMINAL = (ParameterInvalid, TunnelExpired, PermissionDenied)
 #: Errors after which a call is repeated. CodecError: a load balancer answered with a page of its own.
@@ -231,13 +234,15 @@ class Session:
 
     async def _wait_for_turn(self, seconds: float) -> None:
         """Wait until a heartbeat is due, `early_spacing` at least and `seconds` at most."""
-        least = min(seconds, self._settings.early_spacing)
-        await asyncio.sleep(least)
-        try:
-            async with asyncio.timeout(min(seconds, max(0.0, self._drain_until - self._clock())) - least):
-                await self._beat_due.wait()
-        except TimeoutError:
-            pass  # the regular beat
+        due = self._clock() + seconds
+        await asyncio.sleep(min(seconds, self._settings.early_spacing))
+        # The loop's timers stop while the machine is suspended, and the service's timeout does not.
+        while (left := min(due, self._drain_until) - self._clock()) > 0 and not self._beat_due.is_set():
+            try:
+                async with asyncio.timeout(min(left, CLOCK_LOOK)):
+                    await self._beat_due.wait()
+            except TimeoutError:
+                pass  # the regular beat, or time to look at the clock
 
     def _report(self) -> list[Channel]:
         return [task.channel for task in self._channels.values() if task.channel.status is not ChannelStatus.WAIT]

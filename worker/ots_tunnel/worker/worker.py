@@ -72,7 +72,7 @@ class TunnelWorker:
         self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
         self._begun = False
         self._stop = asyncio.Event()
-        #: When the drain has to be over, by the loop's clock.
+        #: When the drain has to be over, by `clock`.
         self._drain_until = float("inf")
         self._session: Session | None = None
         self._running: asyncio.Task[SessionEnd] | None = None
@@ -129,14 +129,14 @@ class TunnelWorker:
 
     def drain(self) -> None:
         """Stop reading, finish the pages being written, store checkpoints, hand the channels back, end `run`."""
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
         if not self._stop.is_set():
             logger.info("draining", extra=self._extra(LogAction.DRAINING))
             self._drain_until = now + self._settings.drain
         self.status.draining = True
         self._stop.set()
         _end_now(self._opening)
-        _end_at(self._connecting, self._drain_until - self._settings.drain + self._settings.abandon_after)
+        _end_in(self._connecting, self._drain_until - self._settings.drain + self._settings.abandon_after - now)
         if self._session is not None:
             self._session.drain(self._drain_until - now)
 
@@ -224,7 +224,7 @@ class TunnelWorker:
         session = Session(self._client, client_id, self._settings, context, self.status, self._clock)
         self._session = session
         if self._stop.is_set():
-            session.drain(self._drain_until - asyncio.get_running_loop().time())
+            session.drain(self._drain_until - self._clock())
         end: SessionEnd | None = None
         self._running = asyncio.create_task(session.run(), name=f"session {client_id}")
         try:
@@ -281,11 +281,11 @@ class TunnelWorker:
 
 def _end_now(limit: asyncio.Timeout | None) -> None:
     """Let a limit expire."""
-    _end_at(limit, asyncio.get_running_loop().time())
+    _end_in(limit, 0)
 
 
-def _end_at(limit: asyncio.Timeout | None, when: float) -> None:
-    """Let a limit expire at a time of the loop's clock, or earlier if it does so anyway."""
+def _end_in(limit: asyncio.Timeout | None, seconds: float) -> None:
+    """Let a limit expire after some seconds, or earlier if it does so anyway."""
     if limit is not None and not limit.expired():
-        earlier = limit.when()
+        earlier, when = limit.when(), asyncio.get_running_loop().time() + seconds
         limit.reschedule(when if earlier is None else min(earlier, when))
