@@ -73,8 +73,8 @@ LINT = Stage(
 )
 PROGRAMS = Stage(
     "programs",
-    "programs that the tests need besides Python: Java, a browser",
-    tuple(("tests/cluster/packages.sh", group) for group in ("java", "javac", "browser")),
+    "programs that the tests need besides Python: Java, a browser, a packet filter",
+    tuple(("tests/cluster/packages.sh", group) for group in ("java", "javac", "browser", "network")),
     may_lack=True,
 )
 CLUSTER = Stage(

@@ -1,6 +1,6 @@
 #!/bin/bash
-# packages.sh node|images|java|browser...: install the Debian packages for the local cluster (node), the image build
-# (images), Spark outside of containers (java) and the test of the emulator's page (browser).
+# packages.sh node|images|java|browser|network...: install the Debian packages for the local cluster (node), the image
+# build (images), Spark outside of containers (java), the test of the emulator's page (browser) and lost packets (network).
 # As root it installs missing packages with apt; otherwise it prints them in one line and exits with 2.
 # It checks for the program, not the package: an existing containerd (such as Docker's) is never replaced.
 set -euo pipefail
@@ -27,8 +27,9 @@ for group in "${@:-node}"; do
       need debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg ;;
     java) need openjdk-17-jre-headless "${JAVA_HOME:+$JAVA_HOME/bin/}java" ;;
     javac) need openjdk-17-jdk-headless javac; need maven mvn ;;
+    network) need iptables iptables; need iproute2 ip; need util-linux unshare ;;
     browser) need chromium chromium ;;
-    *) fail "usage: packages.sh node|images|java|javac|browser..." ;;
+    *) fail "usage: packages.sh node|images|java|javac|browser|network..." ;;
   esac
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0

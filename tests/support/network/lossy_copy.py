@@ -3,6 +3,8 @@
 Usage: lossy_copy blackout PATH     the path breaks for longer than D
        lossy_copy killed PATH       meanwhile the worker is killed, and another one takes its channel over
 
+       lossy_copy chaos SEED        the path breaks and heals by chance for a minute
+
 Exit code 0: the tables are equal and stay equal until every packet that the kernel could still send has had its time.
 """
 
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -34,6 +37,8 @@ TIMES: WorkerSettings = replace(FAST, interval=1, timeout=7, drain=6, checkpoint
 #: Seconds that the path is broken. The kernel repeats a lost packet 0.2, 0.6, 1.4, 3, 6.2 and 12.6 s after it was sent:
 #: the next time after the path is back is late enough for newer values to be there.
 BLACKOUT, KILLED = 3.5, 9.0
+#: Seconds in which paths break by chance.
+CHAOS = 60.0
 #: Seconds after the start of the break when the last repetition has passed.
 SETTLED = {"blackout": 8.0, "killed": 15.0}
 
@@ -110,10 +115,48 @@ async def lose_packets(what: str, path: Path) -> None:
             await asyncio.wait_for(first.wait(), 10)
 
 
+async def break_by_chance(seed: int) -> None:
+    chance = random.Random(seed)
+    async with Emulator(settings=Settings(init_delay=0.01)) as emulator:
+        scene = EmulatorScene(emulator)
+        await scene.create_table(partitions=2)
+        await scene.create_table(table=COPY)
+        await scene.create_tunnel(TunnelType.Stream)
+
+        async def is_equal() -> bool:
+            return (await compare_tables(scene.table, TABLE, scene.table, COPY)).equal
+
+        async with proxy(int(emulator.endpoint.rpartition(":")[2])) as port, asyncio.TaskGroup() as tasks:
+            place = (emulator.endpoint, f"http://127.0.0.1:{port}", scene.tunnel_id)
+            workers = [worker_on(*place) for _ in range(2)]
+            for worker in workers:
+                tasks.create_task(worker.run())
+            number, began = 1, time.monotonic()
+            while time.monotonic() - began < CHAOS:
+                path, seconds = chance.choice(list(Path)), chance.uniform(0.3, 8)
+                print(f"{time.monotonic() - began:5.1f} s: {path.name} for {seconds:.1f} s", flush=True)
+                with broken(path, port):
+                    until_then = time.monotonic() + seconds
+                    while time.monotonic() < until_then:
+                        number += 1
+                        await scene.put(chance.sample(KEYS, 50), [number])
+                        await asyncio.sleep(chance.uniform(0.05, 0.5))
+                await asyncio.sleep(chance.uniform(0, 4))
+            await until(is_equal, 40, "the tables are equal")
+            settled = time.monotonic() + SETTLED["killed"]
+            while time.monotonic() < settled:
+                assert await is_equal(), "an old value has overwritten a new one"
+                await asyncio.sleep(0.2)
+            for worker in workers:
+                worker.drain()
+
+
 def main() -> None:
     what, *rest = sys.argv[1:]
     if what == "worker":
         asyncio.run(worker_on(*rest).run())
+    elif what == "chaos":
+        asyncio.run(break_by_chance(int(rest[0])))
     else:
         asyncio.run(lose_packets(what, Path[rest[0]]))
 
