@@ -328,7 +328,8 @@ def test_scale_and_status_are_subresources(api_server: ApiServer) -> None:
 
     assert scale["spec"]["replicas"] == 4
     assert scale["status"] == {"replicas": 3, "selector": "ots-tunnel.dev/name=scaled"}
-    columns = "NAME READY PHASE WORKERS DESIRED CHANNELS UNOWNED LAG(S) BASE(%) ROWS/S AGE TABLE STAGE TUNNEL-ID REASON"
+    columns = "NAME READY PHASE WORKERS DESIRED CHANNELS UNOWNED LAG(S) BASE(%) ROWS/S AGE "
+    columns += "TABLE STAGE TUNNEL-ID REASON OBSERVED"
     assert " ".join(wide[0].split()) == columns
 
 
