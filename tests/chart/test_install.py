@@ -116,3 +116,23 @@ def test_pods_keep_to_the_restricted_profile(installed: ApiServer, helm: Helm) -
         deployment["metadata"] = {"name": "strict", "namespace": "strict"}
         done = installed.kubectl("create", "--dry-run=server", "-f", "-", document=deployment)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_secret_is_watched_by_its_name_without_the_right_to_list(installed: ApiServer) -> None:
+    installed.must("create", "secret", "generic", "watched", "--from-literal=accessKeyId=a")
+    watch = "/api/v1/namespaces/default/secrets?watch=true&fieldSelector=metadata.name%3Dwatched&timeoutSeconds=2"
+
+    assert '"ADDED"' in installed.must("get", "--raw", watch, ACCOUNT)
+
+
+def test_rights_on_names_are_enough_for_a_watch_by_name(installed: ApiServer) -> None:
+    named = ("--verb=get,watch", "--resource=secrets", "--resource-name=keys")
+    installed.must("create", "role", "named", *named)
+    installed.must("create", "rolebinding", "named", "--role=named", "--user=someone")
+    path = "/api/v1/namespaces/default/secrets?watch=true&timeoutSeconds=2"
+
+    installed.must("get", "--raw", f"{path}&fieldSelector=metadata.name%3Dkeys", "--as=someone")
+    refused = installed.kubectl("get", "--raw", path, "--as=someone")
+
+    assert refused.returncode != 0
+    assert "forbidden" in refused.stderr
