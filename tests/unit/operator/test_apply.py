@@ -10,6 +10,7 @@ import pytest
 from ots_tunnel_operator import names
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
@@ -57,6 +58,21 @@ async def test_a_child_that_was_changed_is_applied_again(kube: KubeMemory, value
 
     assert await carry_out(kube, ApplyObject(ACCOUNT), ApplyObject(ACCOUNT), cache=cache) == [True, False]
     assert kube.objects["ServiceAccount", NAME]["metadata"]["labels"] == ACCOUNT["metadata"]["labels"]
+
+
+async def test_a_copy_decides_that_nothing_is_to_do_and_a_look_precedes_a_write(kube: KubeMemory) -> None:
+    current, empty, cache = KubeMemory(), KubeMemory(), LoopCache()
+    await carry_out(current, ApplyObject(ACCOUNT))
+
+    # the copy is up to date: the API server is not even asked
+    assert await Applier(cast(Cluster, KubeMemory()), RESOURCE, cache, current).apply(ApplyObject(ACCOUNT)) is False
+    # the copy is behind: the look shows that nothing is to do
+    assert await Applier(cast(Cluster, current), RESOURCE, cache, empty).apply(ApplyObject(ACCOUNT)) is False
+    assert len(current.writes) == 1
+    # the copy does not show an object without our labels: the look does
+    kube.objects["ServiceAccount", NAME] = {"metadata": {"name": NAME}}
+    with pytest.raises(ActionFailed):
+        await Applier(cast(Cluster, kube), RESOURCE, cache, empty).apply(ApplyObject(ACCOUNT))
 
 
 async def test_a_field_that_the_api_server_does_not_keep_causes_one_write_only(kube: KubeMemory) -> None:
