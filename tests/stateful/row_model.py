@@ -13,6 +13,7 @@ Row = dict[str, dict[int, Any]]
 Cells = list[tuple[str, Any, int]]
 
 OK, INVALID, FAILED = "", "OTSParameterInvalid", "OTSConditionCheckFail"
+DELETIONS = (CellOp.DELETE_ALL_VERSIONS, CellOp.DELETE_ONE_VERSION)
 
 
 class Change(NamedTuple):
@@ -162,24 +163,28 @@ class Rows:
             after = self._updated(row or {}, change.columns)
             if after is None:
                 return INVALID
-            self.stored[change.key] = after
+            # Deletions alone do not create a row.
+            if row is not None or not all(column.op in DELETIONS for column in change.columns):
+                self.stored[change.key] = after
         self.log.append((change.key, change.action))
         return OK
 
     def write_all(self, changes: Sequence[Change]) -> list[str] | str:
         """Execute a batch; one code when the whole of it is refused."""
         keys = [change.key for change in changes]
-        increments: dict[int, int] = {}
-        for change in changes:
-            if keys.count(change.key) == 1:
-                continue
-            if change.exists is not None or change.test is not None:
-                return INVALID
-            has_increment = any(column.op is CellOp.INCREMENT for column in change.columns)
-            increments[change.key] = increments.get(change.key, 0) + has_increment
-            if increments[change.key] > 1:
-                return INVALID
-        return [self.write(change) for change in changes]
+        if any(
+            keys.count(change.key) > 1 and (change.exists is not None or change.test is not None) for change in changes
+        ):
+            return INVALID
+        incremented = [
+            change.key for change in changes if any(column.op is CellOp.INCREMENT for column in change.columns)
+        ]
+        return [
+            INVALID
+            if incremented.count(change.key) > 1 and any(column.op is CellOp.INCREMENT for column in change.columns)
+            else self.write(change)
+            for change in changes
+        ]
 
     def keep(self, versions: int) -> None:
         """Change the maximum of versions; versions beyond a lower one disappear at once."""

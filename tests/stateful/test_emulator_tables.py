@@ -72,6 +72,8 @@ class Tables(RuleBasedStateMachine):
         self._run(self.driver.update(key, *columns))
 
         self.changes += 1
+        if key not in self.rows and all(column.value is None for column in columns):
+            return  # deletions alone do not create a row
         row = self.rows.setdefault(key, {})
         for column in columns:
             if column.op is CellOp.DELETE_ALL_VERSIONS:
