@@ -56,6 +56,10 @@ test-long: setup ## The long runs: many seeds, many kills (up to two hours)
 simulate: setup ## Tell the story of a seed in simulated time, and shrink it if it fails (SEED=17, STEPS=3)
 	@$(RUN) python -m tests.simulation replay $(SEED) $(if $(STEPS),--steps $(STEPS))
 
+.PHONY: mutants
+mutants: setup ## Plant defects, one at a time, and print which of them the simulation and the tests find (an hour)
+	@$(RUN) python -m tests.mutants
+
 .PHONY: bench
 bench: setup ## Measure worker and emulator; writes bench.json and the table of docs/performance.md
 	@$(RUN) python -m tests.bench

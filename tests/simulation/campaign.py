@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -55,15 +56,38 @@ class Tally:
             yield f"    make simulate SEED={name_of(outcome.scenario)}"
 
 
-def run_campaign(first: int, seconds: float, workers: int | None = None) -> Tally:
-    """Run seeds from `first` on until the time is over; stories under way are finished."""
+#: Kind of stories to the prefixes of their seeds, which come up in turn.
+KINDS = {"all": ("", "fleet:"), "region": ("",), "fleet": ("fleet:",)}
+
+
+def run_campaign(
+    first: int,
+    seconds: float,
+    workers: int | None = None,
+    *,
+    kind: str = "all",
+    enough: int = ENOUGH,
+    seeds: int = sys.maxsize,
+) -> Tally:
+    """Run seeds from `first` on until the time is over; stories under way are finished.
+
+    Args:
+        seeds: most of them.
+        kind: a key of `KINDS`.
+        enough: failing seeds after which it ends.
+    """
     tally, began = Tally(first), wall_seconds()
     seed, limit = first, workers or os.cpu_count() or 1
     running: set[Child] = set()
     while True:
-        while len(running) < limit and wall_seconds() - began < seconds and len(tally.failures) < ENOUGH:
-            # a story of each kind in turn
-            running.add(start(tell_here, load(f"{('', 'fleet:')[seed % 2]}{seed}")))
+        while (
+            len(running) < limit
+            and wall_seconds() - began < seconds
+            and len(tally.failures) < enough
+            and seed < first + seeds
+        ):
+            prefixes = KINDS[kind]
+            running.add(start(tell_here, load(f"{prefixes[seed % len(prefixes)]}{seed}")))
             seed += 1
         if not running:
             break

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from dataclasses import replace
 
-from tests.simulation.campaign import FAILURES, run_campaign
+from tests.simulation.campaign import ENOUGH, FAILURES, KINDS, run_campaign
 from tests.simulation.region import Outcome
 from tests.simulation.seams import install_seams
 from tests.simulation.service import install_ledger
@@ -31,6 +32,9 @@ def main(arguments: list[str]) -> int:
     campaign.add_argument("--seconds", type=float, default=60.0)
     campaign.add_argument("--start", type=int, help="the first seed; the default differs from run to run")
     campaign.add_argument("--workers", type=int)
+    campaign.add_argument("--seeds", type=int, default=sys.maxsize, help="most of them")
+    campaign.add_argument("--kind", choices=KINDS, default="all", help="of stories")
+    campaign.add_argument("--enough", type=int, default=ENOUGH, help="failing seeds after which it ends")
     verdict = commands.add_parser("verdict", help="one line of JSON per scenario: the broken rule, or null")
     verdict.add_argument("what", nargs="+", help="seeds, or files of scenarios")
     options = parser.parse_args(arguments)
@@ -42,7 +46,9 @@ def main(arguments: list[str]) -> int:
         return _verdicts(options.what)
     # Another start in every minute, far enough from the last one.
     first = options.start if options.start is not None else int(time.time() / 60) * 1000
-    tally = run_campaign(first, options.seconds, options.workers)
+    tally = run_campaign(
+        first, options.seconds, options.workers, kind=options.kind, enough=options.enough, seeds=options.seeds
+    )
     print("\n".join(tally.lines()), flush=True)
     return int(bool(tally.failures))
 

@@ -28,6 +28,28 @@ class Deadlock(RuntimeError):
     """No callback is ready and no timer is left: nothing will ever happen."""
 
 
+class OrderedFuture(asyncio.Future[Any]):
+    """A future whose hash is its number: sets of futures have the same order in every run."""
+
+    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self._number = number
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class OrderedTask(asyncio.Task[Any]):
+    """The same for a task."""
+
+    def __init__(self, number: int, coroutine: Coroutine[Any, Any, Any], **options: Any) -> None:
+        self._number = number  # first: asyncio puts the task into a set
+        super().__init__(coroutine, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """The loop of one region.
 
@@ -62,11 +84,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def schedule(self, timer: asyncio.TimerHandle, process: Process) -> None:
         """Put a timer of a process into the order of the region's time."""
-        self._count += 1
         due = timer.when() + process.slept
-        heapq.heappush(self._timers, (due, self._chance.random(), self._count, timer, process, process.slept))
+        heapq.heappush(self._timers, (due, self._chance.random(), self.next_number(), timer, process, process.slept))
 
     # Callbacks
+
+    def next_number(self) -> int:
+        """A number that nothing else of this loop has."""
+        self._count += 1
+        return self._count
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """See asyncio."""
+        return OrderedFuture(self.next_number(), self)
 
     def call_soon(
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
@@ -190,7 +220,7 @@ def _make_task(
     loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
 ) -> asyncio.Task[Any]:
     assert isinstance(loop, VirtualLoop)
-    task = asyncio.Task(coroutine, loop=loop, **options)
+    task = OrderedTask(loop.next_number(), coroutine, loop=loop, **options)
     (CURRENT.get() or loop.region).add_task(task)
     return task
 
