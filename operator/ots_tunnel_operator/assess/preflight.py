@@ -117,7 +117,7 @@ def _tunnel_gone(world: World) -> Problem | None:
 
 def lasting_verdict(world: World) -> Problem | None:
     """The last verdict, while this look could not see what it is about: that nobody answers refutes nothing."""
-    verdict = recorded_verdict(world.resource)
+    verdict = recorded_verdict(world.resource.status)
     if verdict is None or not world.resource.recorded_tunnel.get("id"):
         return None
     is_seen = isinstance(world.tunnel, Tunnel)

@@ -7,6 +7,7 @@ gone too, the verdict stays: otherwise workers would start again that can only f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Resource
@@ -20,9 +21,9 @@ LASTING: Mapping[Reason, str] = {
 }
 
 
-def recorded_verdict(resource: Resource) -> Problem | None:
-    """The lasting verdict in the stored condition Stalled; None without one."""
-    for condition in resource.status.get("conditions") or ():
+def recorded_verdict(status: Mapping[str, Any]) -> Problem | None:
+    """The lasting verdict in the condition Stalled of a stored status; None without one."""
+    for condition in status.get("conditions") or ():
         if condition.get("type") == "Stalled" and condition.get("status") == "True":
             for reason, affected in LASTING.items():
                 if condition.get("reason") == reason:
@@ -32,5 +33,5 @@ def recorded_verdict(resource: Resource) -> Problem | None:
 
 def was_behind(resource: Resource) -> bool:
     """Whether the last verdict is that the destination was missing or empty behind a tunnel that had moved."""
-    verdict = recorded_verdict(resource)
+    verdict = recorded_verdict(resource.status)
     return verdict is not None and verdict.reason is Reason.DESTINATION_BEHIND_TUNNEL

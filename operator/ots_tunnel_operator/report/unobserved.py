@@ -3,7 +3,8 @@
 Every condition is Unknown, with the cause as reason, because nobody looked; but two stay:
 
     Completed   where it is True: it is final
-    Stalled     True where the cause needs a human: the object cannot be read by this release
+    Stalled     True where the cause needs a human: the object cannot be read by this release; and as it was where it
+                holds a verdict that lasts (`assess.verdict`): that nobody looked refutes nothing
 
 The figures stay as they were last observed. `status.observedTime` is then the time of exactly that observation: while
 passes succeed it is not written alone (docs/architecture.md rule 9), and with the change to Unknown it is.
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ots_tunnel_operator.assess.verdict import recorded_verdict
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.report.conditions import TYPES, ConditionValue, build
 from ots_tunnel_operator.times import timestamp
@@ -38,6 +40,8 @@ def unobserved_status(
     values["Ready"] = ConditionValue(None, problem.reason, problem.message)
     if problem.stalled:
         values["Stalled"] = ConditionValue(True, problem.reason, problem.message)
+    elif recorded_verdict(before) is not None:
+        final.add("Stalled")
     conditions = build(values, previous, generation=generation, now=now)
     kept = {item["type"]: dict(item) for item in previous}
     status = {"phase": "Pending", **before}
