@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from ots_tunnel.commands.run import OVERDUE_AFTER
 from ots_tunnel.model import TunnelType
 from tests.support.emulator.emulator_scene import EmulatorScene, twenty_rows
 from tests.support.programs.processes import bare_environment, module
@@ -58,3 +61,19 @@ async def test_a_write_to_a_full_disk_is_retried_and_reported(scene: EmulatorSce
     assert line["error"] == "SinkError: sink.stdout: No space left on device"
     assert "exc_info" not in line
     assert (await ended(process, path)).code == 0
+
+
+async def test_a_reader_that_reads_nothing_does_not_hold_up_the_end(scene: EmulatorScene, tmp_path: Path) -> None:
+    path = document(scene, tmp_path, "stdout: {}", client__drainSeconds=2, client__heartbeatTimeoutSeconds=15)
+    reader, output = os.pipe()
+    fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(output, bytes(4096))
+
+    process = await started(path, output)
+    await line_with(process, "channel_opened")
+    began = time.monotonic()
+    process.terminate()
+    await ended(process, path)
+    os.close(reader)
+
+    assert time.monotonic() - began < 2 + OVERDUE_AFTER + 3
