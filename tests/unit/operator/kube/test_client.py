@@ -264,3 +264,24 @@ async def test_waiting_for_a_turn_does_not_count_against_a_call(
     answers = await asyncio.gather(*(kube.get(POD, "shop", "p") for _ in range(5)))
 
     assert answers == [{}] * 5
+
+
+async def test_a_process_without_the_lease_reads_and_sends_no_write(server: ApiServer) -> None:
+    held = True
+    kube = await Kube.connect(lambda: held)
+    try:
+        await kube.apply(MANIFEST)
+        held = False
+        for write in (
+            kube.apply(MANIFEST),
+            kube.create(CONFIG_MAP, MANIFEST),
+            kube.patch(CONFIG_MAP, "shop", "c", {}),
+            kube.delete(CONFIG_MAP, "shop", "c"),
+        ):
+            with pytest.raises(KubeError, match="NotLeading"):
+                await write
+        await kube.get(CONFIG_MAP, "shop", "c")
+    finally:
+        await kube.close()
+
+    assert [method for method, *_ in server.requests] == ["PATCH", "GET"]
