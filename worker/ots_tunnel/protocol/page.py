@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from google.protobuf.message import DecodeError
 
@@ -22,6 +22,15 @@ from ots_tunnel.protocol.record import Record
 _ACTIONS = {int(action): action for action in Action}
 #: BatchWriteRow and the tunnel number the actions alike (docs/data-plane.md 2.5).
 _WIRE_ACTIONS = {Action.PUT: table_pb2.PUT, Action.UPDATE: table_pb2.UPDATE, Action.DELETE: table_pb2.DELETE}
+
+
+class Sized(Protocol):
+    """A record, or what holds one."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record as it came."""
+        ...
 
 
 class PageContent(NamedTuple):
@@ -78,7 +87,7 @@ def count_actions(records: Sequence[Record]) -> Mapping[int, int]:
     return Counter(int(record.action) for record in records)
 
 
-def total_size(records: Sequence[Record]) -> int:
+def total_size(records: Sequence[Sized]) -> int:
     """Bytes of all records on the wire."""
     if native is not None and type(records) is list:
         size = native.total_size(records)

@@ -71,6 +71,18 @@ class Record:
             self._row = row
         return self._row.columns
 
+    def decode_columns(self) -> tuple[Column, ...]:
+        """The cells, as `columns`, but not kept with the record: they take several times the memory of its bytes.
+
+        Raises:
+            CodecError: as `columns`.
+        """
+        if self._row is not None:
+            return self._row.columns
+        columns = decode_row(self.body).columns
+        _check_columns(columns)
+        return columns
+
     def column(self, name: str) -> Column | None:
         """The first cell of this name, the newest version of its column; None if there is no such cell.
 

@@ -24,10 +24,12 @@ from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.sinks import Batch, Immediate, OnRefused
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
+from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import log_retry, write_backoff
+from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody
 
@@ -76,6 +78,7 @@ class HttpSink(Immediate):
         self._entropy = entropy
         self._secret()  # a missing file fails the start, not the first batch
         self._session: aiohttp.ClientSession | None = None
+        self._turns = Turns()
         self.retries = 0
 
     @classmethod
@@ -109,14 +112,14 @@ class HttpSink(Immediate):
             CodecError: a record is malformed.
         """
         grouping: Grouping[Event] = Grouping(self._limits)
-        for record in batch.records:
-            grouping.add(event_of(record, batch.channel_id, self._source))
+        events = (event_of(record, batch.channel_id, self._source) for record in batch.records)
+        feed = Feed(events, grouping, self._limits, self._turns)
 
         async def deliver(events: tuple[Event, ...]) -> None:
             await self._deliver(events, guard, batch.on_refused)
             grouping.settle(events)
 
-        await fill_lanes(self._lanes, lambda: deliver(taken) if (taken := grouping.take()) else None)
+        await fill_lanes(self._lanes, lambda: deliver(taken) if (taken := grouping.take()) else None, prepare=feed.fill)
 
     async def close(self) -> None:
         """Close the connections."""

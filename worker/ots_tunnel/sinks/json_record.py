@@ -22,7 +22,7 @@ def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
         "channel": channel_id,
         "sequence": None if sequence is None else [sequence.epoch, sequence.timestamp_us, sequence.row_index],
         "key": {name: _plain(value) for name, value in record.primary_key},
-        "columns": [_column(column) for column in record.columns],
+        "columns": [_column(column) for column in record.decode_columns()],
     }
 
 

@@ -11,8 +11,11 @@ from typing import Protocol, Self
 
 from ots_tunnel.config import StdoutSinkConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
+from ots_tunnel.model import ChannelId
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Guard, Immediate
 from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.threads import DaemonThreads
 
 
@@ -41,6 +44,10 @@ class Unbuffered:
         """No lines are kept."""
 
 
+#: Characters that are printed at a time.
+PRINTED_CHARACTERS = 1_048_576
+
+
 class StdoutSink(Immediate):
     """Prints one line per record."""
 
@@ -48,6 +55,7 @@ class StdoutSink(Immediate):
         self._stream = stream or Unbuffered()
         self._turn = asyncio.Lock()
         self._threads = DaemonThreads("stdout", 1)
+        self._turns = Turns()
 
     @classmethod
     def from_config(cls, config: WorkerConfig, section: StdoutSinkConfig) -> Self:
@@ -68,19 +76,26 @@ class StdoutSink(Immediate):
             SinkRejected: the reader has closed it.
             SinkError: it accepts no more, such as a full disk.
         """
-        lines = [
-            json.dumps(json_form(record, batch.channel_id), ensure_ascii=False, separators=(",", ":")) + "\n"
-            for record in batch.records
-        ]
         async with self._turn:
-            guard.check()
-            # In a thread: a reader that pauses blocks the write, which must not block the heartbeat.
-            await self._threads.run(self._print, lines)
+            lines, characters = list[str](), 0
+            async for part in self._turns.through(batch.records):
+                for record in part:
+                    lines.append(_line(record, batch.channel_id))
+                    characters += len(lines[-1])
+                if characters >= PRINTED_CHARACTERS:
+                    await self._print(lines, guard)
+                    lines, characters = [], 0
+            await self._print(lines, guard)
 
     async def close(self) -> None:
         """Standard output stays open for the process."""
 
-    def _print(self, lines: list[str]) -> None:
+    async def _print(self, lines: list[str], guard: Guard) -> None:
+        guard.check()
+        # In a thread: a reader that pauses blocks the write, which must not block the heartbeat.
+        await self._threads.run(self._write_out, lines)
+
+    def _write_out(self, lines: list[str]) -> None:
         try:
             self._stream.writelines(lines)
             self._stream.flush()
@@ -88,3 +103,7 @@ class StdoutSink(Immediate):
             raise SinkRejected("BrokenPipe", "sink.stdout: the reader of standard output has closed it") from error
         except OSError as error:
             raise SinkError(f"sink.stdout: {error.strerror}") from error
+
+
+def _line(record: Record, channel_id: ChannelId) -> str:
+    return json.dumps(json_form(record, channel_id), ensure_ascii=False, separators=(",", ":")) + "\n"

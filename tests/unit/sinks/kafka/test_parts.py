@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import math
 import os
@@ -219,9 +220,15 @@ def test_a_broker_that_went_away_while_we_logged_in_did_not_refuse_us() -> None:
     assert not is_about_login(Failure("_TRANSPORT", refused))
 
 
+def portion_of(shipment: Shipment) -> tuple[Parcel, ...]:
+    """The next portion, as the sink asks for it."""
+    asyncio.run(shipment.fill())
+    return shipment.portion()
+
+
 def take_all(shipment: Shipment) -> list[Parcel]:
     taken: list[Parcel] = []
-    while portion := shipment.portion():
+    while portion := portion_of(shipment):
         taken += portion
     return taken
 
@@ -242,17 +249,17 @@ def test_the_next_record_of_a_key_waits_for_the_former_one() -> None:
 
 def test_failed_records_go_first_when_everything_under_way_has_ended() -> None:
     shipment = Shipment(keyed(str(key)) for key in range(PORTION.max_rows + 5))
-    first = shipment.portion()
+    first = portion_of(shipment)
 
     shipment.failed(first[3], TIMED_OUT)
-    assert shipment.portion() == (), "nothing new after a failure"
+    assert portion_of(shipment) == (), "nothing new after a failure"
     for parcel in first:
         if parcel is not first[3]:
             shipment.confirmed(parcel)
     assert shipment.is_stuck
     shipment.resume()
-    assert shipment.portion() == (first[3],)
-    assert len(shipment.portion()) == 5
+    assert portion_of(shipment) == (first[3],)
+    assert len(portion_of(shipment)) == 5
 
 
 def test_a_request_that_is_too_large_is_taken_apart_before_anything_is_refused() -> None:
@@ -267,7 +274,7 @@ def test_a_request_that_is_too_large_is_taken_apart_before_anything_is_refused()
     shipment.confirmed(small)
     shipment.failed(large, TOO_LARGE)
     assert [parcel for parcel, _ in shipment.refused] == [large]
-    assert shipment.portion() == ()
+    assert portion_of(shipment) == ()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -278,7 +285,7 @@ def test_whatever_fails_every_record_is_stored_and_none_overtakes_its_key(seed: 
     under_way: deque[Parcel] = deque()
     stored: list[tuple[bytes, int]] = []
     while not shipment.is_done:
-        under_way += shipment.portion()
+        under_way += portion_of(shipment)
         if shipment.is_stuck:
             assert not under_way
             shipment.resume()

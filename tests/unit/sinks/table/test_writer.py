@@ -266,12 +266,14 @@ async def test_a_refused_row_ends_the_write_with_its_key() -> None:
 
 async def test_cancelling_leaves_nothing_under_way() -> None:
     started = asyncio.Event()
-    ended = 0
+    begun = ended = 0
 
     class Hanging(AsyncClient):
         async def batch_write(self, *args: object, **kwargs: object) -> list[RowOutcome]:
-            nonlocal ended
-            started.set()
+            nonlocal begun, ended
+            begun += 1
+            if begun == 3:
+                started.set()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -279,8 +281,7 @@ async def test_cancelling_leaves_nothing_under_way() -> None:
             raise AssertionError
 
     task = asyncio.create_task(writer(Hanging(FailingTable(1)), lanes=3).write(planned(rows(1, 900, 900)), OpenGuard()))
-    await started.wait()
-    await asyncio.sleep(0)
+    await asyncio.wait_for(started.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

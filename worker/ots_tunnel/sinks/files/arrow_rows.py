@@ -86,7 +86,7 @@ class ArrowRows:
         Raises:
             CodecError: the record is malformed.
         """
-        sequence, columns = record.sequence, record.columns
+        sequence, columns = record.sequence, record.decode_columns()
         self.actions.append(record.action.name)
         self.channels.append(channel_id)
         self.sequences.append(

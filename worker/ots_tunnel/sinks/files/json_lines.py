@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Generic
 
@@ -67,23 +67,22 @@ class _JsonLinesWriter(Generic[Item_contra]):
 
     def write(self, items: Sequence[Item_contra], channel_id: ChannelId) -> None:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        # All lines are made before the first is written: a malformed record leaves nothing in the file.
-        lines = [f"{encode(self._line(item, channel_id))}\n" for item in items]
-        for portion in _portions(lines):
+        for portion in _portions(f"{encode(self._line(item, channel_id))}\n" for item in items):
             self._stream.write(portion.encode())
 
     def close(self) -> None:
         self._stream.close()
 
 
-def _portions(lines: list[str]) -> Iterator[str]:
+def _portions(lines: Iterable[str]) -> Iterator[str]:
     """Join the lines to texts of about one portion; each is released before the next one is made."""
-    lines.reverse()
     portion: list[str] = []
     characters = 0
-    while lines:
-        characters += len(lines[-1])
-        portion.append(lines.pop())
-        if characters >= PORTION_CHARACTERS or not lines:
+    for line in lines:
+        characters += len(line)
+        portion.append(line)
+        if characters >= PORTION_CHARACTERS:
             yield "".join(portion)
             portion, characters = [], 0
+    if portion:
+        yield "".join(portion)

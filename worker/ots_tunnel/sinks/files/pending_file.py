@@ -11,6 +11,7 @@ from typing import Generic
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, SequenceInfo
+from ots_tunnel.protocol.page import total_size
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks.files.format import FileWriter
 from ots_tunnel.sinks.files.settings import Item
@@ -64,7 +65,7 @@ class PendingFile(Generic[Item]):
             raise disk_error(error) from error
         self.busy = False
         self.rows += len(items)
-        self.size += sum(item.size for item in items)
+        self.size += total_size(items)
         confirmation: Confirmation = asyncio.get_running_loop().create_future()
         self.confirmations.append(confirmation)
         return confirmation

@@ -21,8 +21,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_record, verdict
+from ots_tunnel.sinks.slices import Turns
 
 #: The most that is handed out at a time; the event loop runs in between.
 PORTION = Limits(max_rows=100, max_bytes=1 << 20)
@@ -52,12 +54,12 @@ class Shipment:
 
     Args:
         records: in commit order.
+        turns: those of the sink; None for a single channel.
     """
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[Record], turns: Turns | None = None) -> None:
         self._grouping: Grouping[Parcel] = Grouping(PORTION)
-        for record in records:
-            self._grouping.add(Parcel(record))
+        self._feed: Feed[Parcel] = Feed(map(Parcel, records), self._grouping, PORTION, turns or Turns())
         self._under_way = 0
         self._failed: list[Parcel] = []
         self._again: list[Parcel] = []
@@ -71,12 +73,20 @@ class Shipment:
     @property
     def is_done(self) -> bool:
         """Whether every record is confirmed."""
-        return self._grouping.held_rows == 0
+        return self._feed.is_empty and self._grouping.held_rows == 0
 
     @property
     def is_stuck(self) -> bool:
         """Whether a parcel failed or was refused and no parcel is under way."""
         return self._under_way == 0 and bool(self._failed or self.refused)
+
+    async def fill(self) -> None:
+        """Take as many records of the batch as the next portion needs.
+
+        Raises:
+            CodecError: a record is malformed.
+        """
+        await self._feed.fill()
 
     def portion(self) -> tuple[Parcel, ...]:
         """The parcels to send now; empty while others have to end first."""

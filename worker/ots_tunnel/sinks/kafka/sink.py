@@ -21,6 +21,7 @@ from ots_tunnel.sinks.kafka.producer import failure_of
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.retries import log_retry, write_backoff
+from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 
 #: Checks of the topic within the first pause between tries: the start of the sink waits for the answer.
@@ -63,6 +64,7 @@ class KafkaSink(Immediate):
             check_pause=lambda: self._backoff.delay(0, self._entropy()) / CHECKS_PER_PAUSE,
             clock=clock,
         )
+        self._turns = Turns()
         self.retries = 0
 
     @classmethod
@@ -96,8 +98,9 @@ class KafkaSink(Immediate):
             CodecError: a record is malformed.
         """
         self._connections.refresh_login()
-        shipment, reports, attempt = Shipment(batch.records), Reports(), 0
+        shipment, reports, attempt = Shipment(batch.records, self._turns), Reports(), 0
         messages = Messages(self._origin, batch.channel_id, batch.channel_type)
+        await shipment.fill()
         while not shipment.is_done:
             portion = shipment.portion()
             for parcel in portion:
@@ -115,6 +118,7 @@ class KafkaSink(Immediate):
                 if shipment.failures:
                     await self._recover(shipment, attempt)
                     attempt += 1
+            await shipment.fill()
 
     async def close(self) -> None:
         """Drop what was abandoned, and disconnect."""

@@ -19,6 +19,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.middleware.base import Middleware
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
+from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 
 
@@ -130,6 +131,7 @@ class Transformed(Middleware):
 
     def __init__(self, transform: Transform) -> None:
         self._transform = transform
+        self._turns = Turns()
         self.omitted = Omitted()
 
     def __repr__(self) -> str:
@@ -141,7 +143,9 @@ class Transformed(Middleware):
         Raises:
             CodecError: a record is malformed.
         """
-        records = self._transform.apply(batch.records, self.omitted)
+        records: list[Record] = []
+        async for part in self._turns.through(batch.records):
+            records += self._transform.apply(part, self.omitted)
         if records:
             yield replace(batch, records=records)
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.sinks import OnRefused
+from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import Request, fill_lanes
+from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.table.refusals import Refusals
 from ots_tunnel.sinks.table.requests import TableRequests, WriteCounts, WritesRows
 from ots_tunnel.sinks.table.row_change import Change
@@ -47,6 +49,7 @@ class TableWriter:
         self._table = table
         self._limits = limits
         self._lanes = lanes
+        self._turns = Turns()
 
     def __repr__(self) -> str:
         return f"TableWriter({self._table}, {self.counts})"
@@ -57,7 +60,7 @@ class TableWriter:
         return self._requests.counts
 
     async def write(self, changes: Iterable[Change], guard: Guard, on_refused: OnRefused | None = None) -> None:
-        """Write all changes, in order per key; return when every one is stored.
+        """Write all changes, in order per key; return when every one is stored. They are made as requests need them.
 
         A refusal that fails the write waits for the requests in flight, so that nothing is under way afterwards.
 
@@ -69,15 +72,14 @@ class TableWriter:
             OwnershipLost: the guard forbids to send.
         """
         grouping: Grouping[Change] = Grouping(self._limits)
-        for change in changes:
-            grouping.add(change)
+        feed = Feed(changes, grouping, self._limits, self._turns)
         refusals = Refusals(on_refused)
 
         def next_request() -> Request | None:
             taken = grouping.take()
             return self._requests.write(taken, grouping.settle, guard, refusals) if taken else None
 
-        await fill_lanes(self._lanes, next_request, refusals.is_fatal)
+        await fill_lanes(self._lanes, next_request, refusals.is_fatal, feed.fill)
         refusals.raise_fatal()
 
     async def repeat(self, wave: Wave, guard: Guard, on_refused: OnRefused | None = None) -> None:

@@ -87,6 +87,16 @@ cdef class Record:
                 self._columns = self._python().columns
         return self._columns
 
+    def decode_columns(self):
+        """The cells, decoded and not kept with the record."""
+        cdef tuple columns = self._columns
+        if columns is None:
+            try:
+                columns = self._decode()
+            except UnicodeDecodeError:
+                pass
+        return self._python().columns if columns is None else columns
+
     cdef tuple _decode(self):
         """Key, cells, marker and checksum in one pass; None if any part is malformed or a checksum is wrong."""
         cdef const byte* data = self._data()

@@ -1,0 +1,61 @@
+"""Feeds the changes of a page into a grouping as requests need them: a part of the page is held at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic
+
+from ots_tunnel.sinks.grouping import C, Grouping, Limits
+from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns
+
+#: Bytes of changes that are held at a time, those in requests under way included. Changes may take several times the
+#: bytes of their records; the changes of a hot key wait in here, too.
+HELD_BYTES = 4_194_304
+
+
+class Feed(Generic[C]):
+    """The changes of one batch on their way into a grouping.
+
+    Args:
+        changes: in the order in which they have to be applied; each is made when it is asked for.
+        limits: most that one request may hold.
+        turns: those of the sink.
+    """
+
+    def __init__(self, changes: Iterable[C], grouping: Grouping[C], limits: Limits, turns: Turns) -> None:
+        self._turns = turns
+        self._changes = iter(changes)
+        self._grouping = grouping
+        self._limits = limits
+        self._begun = False
+        self.is_empty = False
+
+    def __repr__(self) -> str:
+        return f"Feed({self._grouping!r}, empty={self.is_empty})"
+
+    async def fill(self) -> None:
+        """Add changes until a full request is ready or enough is held; the event loop runs between two slices.
+
+        Raises:
+            CodecError: a record is malformed.
+        """
+        while self._has_room():
+            if self._begun:
+                await self._turns.next()
+            self._begun = True
+            self._add_slice()
+
+    def _has_room(self) -> bool:
+        grouping = self._grouping
+        return not self.is_empty and grouping.ready_rows < self._limits.max_rows and grouping.held_bytes < HELD_BYTES
+
+    def _add_slice(self) -> None:
+        count = size = 0
+        while count < SLICE_RECORDS and size < SLICE_BYTES:
+            change = next(self._changes, None)
+            if change is None:
+                self.is_empty = True
+                return
+            self._grouping.add(change)
+            count += 1
+            size += change.size
