@@ -26,7 +26,7 @@ from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
 
-#: Records whose requests are planned at a time: a fraction of a millisecond of work, and far more than the lanes take.
+#: Records whose requests are planned at a time: a few milliseconds of work, and far more than the lanes take.
 PLANNED_RECORDS = 16_384
 
 _KEY_TYPES = {int: KeyType.INTEGER, str: KeyType.STRING, bytes: KeyType.BINARY}
