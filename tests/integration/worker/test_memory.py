@@ -39,9 +39,9 @@ from ots_tunnel.model import Action, ChannelType, TunnelId, TunnelType
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.verify.compare import compare_tables
-from ots_tunnel.worker.budget import COPIES
 from tests.support.emulator.emulator_scene import COPY, CREDENTIALS, TABLE, create_table_request
 from tests.support.programs.emulator_process import EmulatorProcess
 from tests.support.programs.processes import inherited_environment, module, unmeasured
@@ -327,4 +327,4 @@ async def test_a_page_larger_than_the_budget_is_moved_alone(large: Large) -> Non
     peak = await work(large, large.table_sink(), least)
 
     assert await large.equal()
-    assert peak < COPIES * (page + 2 * MIB) + ALLOWANCE
+    assert peak < TablestoreSink.cost.of(page + 2 * MIB, 0) + ALLOWANCE

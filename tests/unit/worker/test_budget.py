@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ots_tunnel.errors import ConnectionLost
-from ots_tunnel.worker.budget import COPIES, LEAST_PAGE_BYTES, LEAST_SHARE_BYTES, ByteBudget
+from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, ByteBudget
 
 ONE = LEAST_SHARE_BYTES
 
@@ -23,7 +23,7 @@ async def test_a_read_waits_until_the_largest_page_fits() -> None:
     await settle()
     assert not third.done()
 
-    share = first.keep(page_bytes=100)
+    share = first.keep(100)
     await settle()
     assert not third.done()  # what is left is less than the largest page
     share.release()
@@ -36,11 +36,11 @@ async def test_a_read_waits_until_the_largest_page_fits() -> None:
 async def test_a_larger_page_raises_what_later_reads_reserve() -> None:
     budget = ByteBudget(10 * ONE)
     with await budget.reserve() as reservation:
-        reservation.keep(page_bytes=2 * LEAST_PAGE_BYTES).release()
+        reservation.keep(3 * LEAST_SHARE_BYTES).release()
 
     await budget.reserve()
 
-    assert budget.used_bytes == 2 * LEAST_PAGE_BYTES * COPIES
+    assert budget.used_bytes == 3 * LEAST_SHARE_BYTES
 
 
 async def test_one_page_beyond_the_whole_budget_is_still_read() -> None:
@@ -75,7 +75,7 @@ async def test_waiting_reads_are_served_in_order_and_a_cancelled_one_is_skipped(
 async def test_releasing_twice_gives_back_once() -> None:
     budget = ByteBudget(ONE)
     with await budget.reserve() as reservation:
-        share = reservation.keep(page_bytes=100)
+        share = reservation.keep(100)
 
     share.release()
     share.release()
@@ -96,6 +96,29 @@ async def test_a_share_outlives_its_read() -> None:
     budget = ByteBudget(ONE)
 
     with await budget.reserve() as reservation:
-        share = reservation.keep(page_bytes=100)
+        share = reservation.keep(100)
 
-    assert budget.used_bytes == share.held_bytes == 100 * COPIES
+    assert budget.used_bytes == share.held_bytes == 100
+
+
+async def test_a_read_that_hangs_lends_its_room_and_waits_for_it_again() -> None:
+    budget = ByteBudget(ONE)
+    with await budget.reserve() as hanging:
+        hanging.lend()
+        with await budget.reserve():
+            regaining = asyncio.create_task(hanging.regain())
+            await settle()
+            assert not regaining.done()
+            assert budget.used_bytes == ONE
+        await asyncio.wait_for(regaining, 1)
+        assert budget.used_bytes == ONE
+
+    assert budget.used_bytes == 0
+
+
+async def test_a_read_that_does_not_hang_keeps_its_room() -> None:
+    budget = ByteBudget(ONE)
+
+    with await budget.reserve() as reservation:
+        await asyncio.wait_for(reservation.regain(), 1)
+        assert budget.used_bytes == ONE

@@ -15,7 +15,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Guard, Immediate
-from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, ByteBudget
+from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, PATIENCE, ByteBudget
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.pipeline import Pipeline, PipelineEnd
@@ -85,13 +85,13 @@ class Stand:
     slots: asyncio.Semaphore | None = None
     start: str = "t0"
     end_us: int | None = None
+    budget: ByteBudget = field(default_factory=lambda: ByteBudget(1 << 28))
     confirmed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         channel_id = ChannelId("c")
         self.progress = ChannelProgress(channel_id, self.kind)
         self.fence = open_fence(channel_id)
-        self.budget = ByteBudget(1 << 28)
         context = WorkerContext(self.script, WorkerMetrics("t"), self.budget, RateLimit(0), self.slots, self.end_us)
         ahead = ReadAhead(
             ChannelStart(channel_id, self.kind, Token(self.start)),
@@ -361,6 +361,24 @@ async def test_a_write_that_waits_for_more_is_in_doubt() -> None:
 
     assert stand.confirmed[:1] == ["t1"]
     assert stand.fence.in_doubt == 0
+
+
+async def test_reads_that_hang_do_not_stop_other_channels() -> None:
+    class Silent(Script):
+        async def read(self, token: Token) -> Page:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    budget = ByteBudget(LEAST_SHARE_BYTES)
+    silent, going = Stand(Silent({}), budget=budget), Stand(Script({"t0": page(1, FINISHED)}), budget=budget)
+    hanging = asyncio.create_task(silent.run())
+    await until(lambda: budget.used_bytes == LEAST_SHARE_BYTES)
+
+    assert await asyncio.wait_for(going.run(), 2 * PATIENCE) is PipelineEnd.FINISHED
+
+    silent.stop()
+    await hanging
+    assert budget.used_bytes == 0
 
 
 class _Records(list[Record]):

@@ -40,6 +40,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.sinks.batch import NO_TOKEN, Batch, DeadLetter, OnRefused
 from ots_tunnel.sinks.confirmation import Confirmation, all_confirmed, confirmed
+from ots_tunnel.sinks.cost import PageCost
 from ots_tunnel.sinks.tally import Tally
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Guard",
     "Immediate",
     "OnRefused",
+    "PageCost",
     "Sink",
     "all_confirmed",
     "confirmed",
@@ -60,6 +62,9 @@ __all__ = [
 
 class Channels(ABC):
     """The calls that both kinds of sinks have; see the module for their order."""
+
+    #: Memory that a page takes while the sink is given it; middleware adds its own.
+    cost: PageCost = PageCost()
 
     @abstractmethod
     async def open(self) -> None:

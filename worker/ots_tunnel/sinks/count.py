@@ -6,11 +6,13 @@ from typing import Self
 
 from ots_tunnel.config import CountSinkConfig, WorkerConfig
 from ots_tunnel.protocol.page import total_size
-from ots_tunnel.sinks import Batch, Guard, Immediate
+from ots_tunnel.sinks import Batch, Guard, Immediate, PageCost
 
 
 class CountSink(Immediate):
     """Confirms every batch at once; `rows` and `bytes` are what it received."""
+
+    cost = PageCost(2, 100)
 
     def __init__(self) -> None:
         self.rows = 0

@@ -22,7 +22,7 @@ import aiohttp
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard
-from ots_tunnel.sinks import Batch, Immediate, OnRefused
+from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
@@ -53,6 +53,8 @@ class HttpSink(Immediate):
     Raises:
         ConfigError: the file of the secret is missing or empty.
     """
+
+    cost = PageCost(6, 250)
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from ots_tunnel.config import StdoutSinkConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Guard, Immediate
+from ots_tunnel.sinks import Batch, Guard, Immediate, PageCost
 from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.threads import DaemonThreads
@@ -50,6 +50,8 @@ PRINTED_CHARACTERS = 1_048_576
 
 class StdoutSink(Immediate):
     """Prints one line per record."""
+
+    cost = PageCost(5, 150)
 
     def __init__(self, stream: Lines | None = None) -> None:
         self._stream = stream or Unbuffered()

@@ -1,8 +1,11 @@
 """The bytes that a worker may hold: one budget for all channels, first come, first served.
 
-Before a read is sent, it reserves the room of the largest page seen so far (`Reservation`): `COPIES` times its bytes,
-`LEAST_SHARE_BYTES` at least. When the page has come, its own size decides how much of the room is kept (`Share`), until
-its records are released.
+Before a read is sent, it reserves the room of the dearest page seen so far (`Reservation`), `LEAST_SHARE_BYTES` at
+least. What a page costs is the sink's declaration (`sinks.cost`). When the page has come, its own cost decides how much
+of the room is kept (`Share`), until its records are released.
+
+A read that hangs gives its room back after `PATIENCE`, so that a few silent connections do not stop all channels. When
+its page comes after all, it waits for room again before it is parsed; until then its bytes alone are beside the budget.
 
 Source: docs/architecture.md rule 7.
 """
@@ -17,10 +20,9 @@ from typing import Self
 LEAST_PAGE_BYTES = 4 << 20
 #: A read holds its page twice: in pieces, and as a whole.
 READ_COPIES = 2
-#: Copies of a page on its way through a sink: the answer, its rows in the sink's form, the message made of them, the
-#: bytes of the message, and the part that the connection has not sent yet.
-COPIES = 5
-#: The first reads reserve this much, bytes.
+#: Seconds after which a read that hangs lends its room to others: nothing of its page is there yet.
+PATIENCE = 5.0
+#: The first reads reserve this much at least, bytes.
 LEAST_SHARE_BYTES = LEAST_PAGE_BYTES * READ_COPIES
 
 
@@ -29,12 +31,13 @@ class ByteBudget:
 
     Args:
         total_bytes: the limit. A larger page is admitted alone; otherwise it could never be read.
+        least_share_bytes: what a page of `LEAST_PAGE_BYTES` costs the sink: the first reads reserve it.
     """
 
-    def __init__(self, total_bytes: int) -> None:
+    def __init__(self, total_bytes: int, least_share_bytes: int = LEAST_SHARE_BYTES) -> None:
         self._total = total_bytes
         self._used = 0
-        self._largest = LEAST_SHARE_BYTES
+        self._largest = max(LEAST_SHARE_BYTES, least_share_bytes)
         self._turn = asyncio.Lock()  # wakes in the order of arrival, so that no channel starves
         self._changed = asyncio.Event()
 
@@ -83,9 +86,19 @@ class Reservation:
         self._budget._take(-self._held_bytes)
         self._held_bytes = 0
 
-    def keep(self, page_bytes: int) -> Share:
-        """The room that a page of that size may take in a sink; the budget learns the size for later reads."""
-        taken = page_bytes * COPIES
+    def lend(self) -> None:
+        """Give the room back while the read hangs; `regain` takes it again."""
+        self._budget._take(-self._held_bytes)
+        self._held_bytes = 0
+
+    async def regain(self) -> None:
+        """Wait for the room that was lent; at once where none was."""
+        if not self._held_bytes:
+            again = await self._budget.reserve()
+            self._held_bytes, again._held_bytes = again._held_bytes, 0
+
+    def keep(self, taken: int) -> Share:
+        """The room that a page of that cost takes in a sink; the budget learns the cost for later reads."""
         self._budget._learn(taken)
         self._budget._take(taken - self._held_bytes)
         self._held_bytes = 0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
-from ots_tunnel.worker.budget import Reservation
+from ots_tunnel.worker.budget import PATIENCE, Reservation
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.end_time import cut_page
 from ots_tunnel.worker.gaps import GapWatch
@@ -142,8 +143,9 @@ class ReadAhead:
         try:
             with await self._context.budget.reserve() as reservation:
                 asked_at = boottime()
-                with metrics.reading(kind):
+                with metrics.reading(kind), _lent_while_hanging(reservation):
                     page = await self._cursor.read(token)
+                await reservation.regain()
                 if self.start.gaps is not None:
                     await self.start.gaps.check(page, self._context.end_us)
                 metrics.decoded(kind, page.decode_seconds)
@@ -163,4 +165,15 @@ class ReadAhead:
                 following = following if cut.whole else token
             if page.records:
                 position = page.records[-1].sequence
-        return ReadPage(token, following, page, reservation.keep(page.size_bytes), position, is_last, asked_at)
+        share = reservation.keep(self._context.sink.cost.of(page.size_bytes, page.rows))
+        return ReadPage(token, following, page, share, position, is_last, asked_at)
+
+
+@contextmanager
+def _lent_while_hanging(reservation: Reservation) -> Iterator[None]:
+    """Lend the room of a read that takes longer than `PATIENCE`."""
+    lending = asyncio.get_running_loop().call_later(PATIENCE, reservation.lend)
+    try:
+        yield
+    finally:
+        lending.cancel()

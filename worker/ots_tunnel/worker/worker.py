@@ -26,7 +26,7 @@ from ots_tunnel.protocol.plainbuffer.compiled import CODEC
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.tally import TallyCollector
-from ots_tunnel.worker.budget import ByteBudget
+from ots_tunnel.worker.budget import LEAST_PAGE_BYTES, ByteBudget
 from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.gaps import GapGuard
@@ -99,7 +99,7 @@ class TunnelWorker:
             raise InvalidTransition(self.status.state.value, "a second run")
         self._begun = True
         settings = self._settings
-        self.status.budget = ByteBudget(settings.memory_budget_bytes)
+        self.status.budget = ByteBudget(settings.memory_budget_bytes, self._sink.cost.of(LEAST_PAGE_BYTES, 0))
         parallel = settings.max_parallel_channels
         context = WorkerContext(
             self._sink,

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkError, SinkRejected
 from ots_tunnel.fence import Guard
-from ots_tunnel.sinks import Batch, Immediate, OnRefused
+from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
@@ -43,6 +43,8 @@ class KafkaSink(Immediate):
     Raises:
         ConfigError: the CA file or the login cannot be read.
     """
+
+    cost = PageCost(5, 250)
 
     def __init__(
         self,

@@ -19,7 +19,17 @@ from typing import Generic, TypeVar, overload
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
-from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Immediate, Sink, all_confirmed, confirmed
+from ots_tunnel.sinks import (
+    Batch,
+    Channels,
+    Confirmation,
+    Deferred,
+    Immediate,
+    PageCost,
+    Sink,
+    all_confirmed,
+    confirmed,
+)
 from ots_tunnel.sinks.tally import Tally
 
 S = TypeVar("S", bound=Channels)
@@ -34,6 +44,7 @@ class Wrapping(Channels, Generic[S]):
 
     def __init__(self, sink: S) -> None:
         self._sink = sink
+        self.cost = sink.cost
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sink!r})"
@@ -80,6 +91,9 @@ def deferred(sink: Sink) -> Deferred:
 class Middleware(ABC):
     """Decides what of a batch is handed over, and when."""
 
+    #: Memory that a page takes beside the sink's own.
+    cost: PageCost = PageCost(0, 0)
+
     async def open(self) -> None:
         """Called before the sink is opened."""
         return None
@@ -104,6 +118,7 @@ class _Behind(Wrapping[S]):
     def __init__(self, middleware: Middleware, sink: S) -> None:
         super().__init__(sink)
         self._middleware = middleware
+        self.cost = sink.cost + middleware.cost
 
     def __repr__(self) -> str:
         return f"{self._middleware!r} -> {self._sink!r}"

@@ -16,7 +16,7 @@ from ots_tunnel.model import Action, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.building import join_row, rename_cell
 from ots_tunnel.protocol.plainbuffer.spans import CellSpan, scan_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks import Batch, PageCost
 from ots_tunnel.sinks.middleware.base import Middleware
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
 from ots_tunnel.sinks.slices import Turns
@@ -128,6 +128,8 @@ class Transform:
 
 class Transformed(Middleware):
     """Hands over the records that a transform leaves."""
+
+    cost = PageCost(1.5, 150)  # rows that were joined anew, each with bytes of its own
 
     def __init__(self, transform: Transform) -> None:
         self._transform = transform

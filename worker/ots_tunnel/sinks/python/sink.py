@@ -15,7 +15,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
-from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Immediate, Sink
+from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Immediate, PageCost, Sink
 from ots_tunnel.sinks.python.callbacks import CallbackThread
 from ots_tunnel.sinks.python.factory import load_factory
 
@@ -48,6 +48,9 @@ class _ProcessorChannels(Channels):
         patience: D, seconds that a callback may take to return once its channel is closed.
         on_hang: called with the channel's id when a callback takes longer.
     """
+
+    #: A processor may decode every cell, which is kept with its record: a cell of 25 bytes takes 120.
+    cost = PageCost(10, 150)
 
     def __init__(
         self, factory: ProcessorFactory, *, patience: float = 10.0, on_hang: Callable[[str], None] = end_process

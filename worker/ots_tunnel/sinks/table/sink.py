@@ -15,7 +15,7 @@ from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, Serv
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Immediate, OnRefused
+from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.table.requests import WriteCounts
@@ -43,6 +43,8 @@ class TablestoreSink(Immediate):
         deadline: D, seconds that a request may take (docs/architecture.md rule 4).
         clock: Unix seconds.
     """
+
+    cost = PageCost(5, 250)
 
     def __init__(
         self,

@@ -1,0 +1,124 @@
+"""Moves pages of one kind into one sink, and prints its highest memory and the longest time between two loop rounds.
+
+python -m tests.support.programs.page_program '{"sink": {...}, "kind": "narrow", "budget": 67108864, ...}'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from ots_tunnel.client.tunnel import Page
+from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, SequenceInfo, Token
+from ots_tunnel.protocol import tunnel_pb2
+from ots_tunnel.protocol.page import read_page
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.rate import RateLimit
+from ots_tunnel.sinks.choice import open_sink
+from ots_tunnel.worker.budget import LEAST_PAGE_BYTES, ByteBudget
+from ots_tunnel.worker.context import WorkerContext
+from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.pipeline import Pipeline
+from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
+from ots_tunnel.worker.read_page import ReadPage
+from tests.support.guards import open_fence
+from tests.support.sink_kit import document_of
+
+PAGE_BYTES = 4 << 20
+#: The cells of a row, by the kind of page: many rows of one small cell, many small cells in a row, one large cell.
+KINDS: dict[str, tuple[Column, ...]] = {
+    "narrow": (Column("v", 1, 1_700_000_000_000),),
+    "wide": tuple(Column(f"c{number}", True, 1_700_000_000_000) for number in range(500)),
+    "large": (Column("v", "x" * (2 << 20), 1_700_000_000_000),),
+}
+
+
+def body_of(kind: str) -> bytes:
+    """A page of 4 MiB, without its token."""
+    answer, number = bytearray(), 0
+    while len(answer) < PAGE_BYTES:
+        part = tunnel_pb2.ReadRecordsResponse(next_token="")
+        sequence = SequenceInfo(1, 1_700_000_000_000_000 + number, 0)
+        row = encode_row((("pk", f"key{number:08}"),), KINDS[kind], sequence=sequence)
+        part.records.add(action_type=int(Action.PUT), record=row)
+        answer += part.SerializePartialToString()[:-2]  # without the empty token
+        number += 1
+    return bytes(answer)
+
+
+class Pages:
+    """The pages of one channel."""
+
+    def __init__(self, body: bytes, count: int) -> None:
+        self._body = body
+        self._left = count
+
+    async def read(self, token: Token) -> Page:
+        """The next page, in bytes of its own."""
+        self._left -= 1
+        following = f"t{self._left}" if self._left else FINISHED
+        body = self._body + tunnel_pb2.ReadRecordsResponse(next_token=following).SerializePartialToString()
+        await asyncio.sleep(0.002)
+        content = read_page(body)
+        return Page(content.records, content.next_token, True, len(body), 1.0)
+
+
+class Destination:
+    """The section of a document."""
+
+    def __init__(self, section: dict[str, Any]) -> None:
+        self.section = section
+
+    async def stored(self) -> list[Any]:
+        """Not asked here."""
+        return []
+
+
+def peak_bytes() -> int:
+    """The highest resident memory of this process so far."""
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
+async def main() -> None:
+    """Move the pages."""
+    order = json.loads(sys.argv[1])
+    sys.path.insert(0, order["folder"])
+    body = body_of(order["kind"])
+    sink = open_sink(document_of(Destination(order["sink"]), Path(order["folder"]), {}))
+    await sink.open()
+    budget = ByteBudget(order["budget"], sink.cost.of(LEAST_PAGE_BYTES, 0))
+    context = WorkerContext(sink, WorkerMetrics("t"), budget, RateLimit(0))
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - began)
+
+    def pipeline(name: str) -> Pipeline:
+        channel_id = ChannelId(name)
+        start = ChannelStart(channel_id, ChannelType.STREAM, Token("t"))
+        ahead = ReadAhead(start, Pages(body, order["pages"]), context, on_read=lambda page: None)
+
+        def confirmed(page: ReadPage) -> None:
+            sink.checkpointed(channel_id, page.number)
+
+        return Pipeline(ahead, context, open_fence(channel_id), confirmed)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.gather(*(pipeline(f"c{number}").run() for number in range(order["channels"])))
+    watching.cancel()
+    await sink.close()
+    print(json.dumps({"peak": peak_bytes(), "longest": longest}), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
