@@ -237,6 +237,10 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
+#: What makes a completion wrong when it happens shortly before it.
+AT_THE_END = ("kill a worker", "kill a worker", "delete a pod", "pause a worker", "split", "scale", "kill the operator")
+
+
 def draw_acts(chance: random.Random, length: float, count: int, hot: float = 0.0) -> tuple[Act, ...]:
     """Events in order of time, half of them in bursts: two events close to each other find the most.
 
@@ -249,13 +253,13 @@ def draw_acts(chance: random.Random, length: float, count: int, hot: float = 0.0
     acts: list[Act] = []
     at = 0.0
     for _ in range(count):
+        name = chance.choices(names, weights)[0]
         if acts and chance.random() < 0.5:
             at += chance.uniform(0, 15)
         elif hot and chance.random() < 0.5:
-            at = max(0.0, hot + chance.uniform(-50, 25))
+            at, name = max(0.0, hot + chance.uniform(-50, 25)), chance.choice(AT_THE_END)
         else:
             at = chance.uniform(0, length)
-        name = chance.choices(names, weights)[0]
         acts.append(KINDS[name].draw(chance, name, min(at, length)))
     return tuple(sorted(acts, key=lambda act: act.at))
 
