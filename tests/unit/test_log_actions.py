@@ -46,6 +46,7 @@ def test_log_actions_are_an_interface() -> None:
         "completed",
         "connect_failed",
         "connected",
+        "drain_overdue",
         "draining",
         "file_published",
         "heartbeat_failed",

@@ -93,15 +93,13 @@ async def lose_packets(what: str, path: Path) -> None:
             await scene.put(KEYS)
             await until(is_equal, 20, "the first values are copied")
             second: asyncio.Task[None] | None = None
-            if what == "killed":
-                second = asyncio.create_task(worker_on(*place).run())
-                await asyncio.sleep(1)
             began = time.monotonic()
             with broken(path, port):
                 await scene.put(KEYS, [2])
                 await asyncio.sleep(1.5)  # the first worker has read it, and its write is under way
                 if what == "killed":
                     first.kill()
+                    second = asyncio.create_task(worker_on(*place).run())
                 await scene.put(KEYS, [3])
                 await asyncio.sleep((BLACKOUT if what == "blackout" else KILLED) - (time.monotonic() - began))
             await until(is_equal, 25, "the tables are equal")
