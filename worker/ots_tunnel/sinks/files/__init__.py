@@ -12,12 +12,15 @@ from ots_tunnel.config import FilesSinkConfig, WorkerConfig
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Deferred
+from ots_tunnel.sinks import Batch, Confirmation, Deferred, PageCost
 from ots_tunnel.sinks.files.channel_folders import ChannelFolders
 from ots_tunnel.sinks.files.places import format_of, open_store
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
+
+#: Arrays of a page stay until their row group is written, and encoding the group takes them several times.
+PARQUET_COST = PageCost(16, 1200)
 
 
 class FilesSink(ChannelFolders[Record], Deferred):
@@ -35,7 +38,10 @@ class FilesSink(ChannelFolders[Record], Deferred):
         )
         backoff = write_backoff(config.delivery.retry)
         files = FileSettings(store, format_of(section), section.max_file_bytes, section.max_file_seconds, backoff)
-        return cls(TunnelId(config.source.tunnel_id), files)
+        sink = cls(TunnelId(config.source.tunnel_id), files)
+        if section.format == "Parquet":
+            sink.cost = PARQUET_COST
+        return sink
 
     async def take(self, batch: Batch, guard: Guard) -> Confirmation:
         """See `Deferred.take`."""

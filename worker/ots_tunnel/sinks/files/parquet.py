@@ -19,11 +19,11 @@ from ots_tunnel.threads import DaemonThreads
 
 #: A row group is written when the rows held for it reach ROW_GROUP_BYTES, or those held for all files HELD_BYTES: held
 #: rows are not confirmed, and the worker's memory budget does not count them.
-ROW_GROUP_BYTES = 8_388_608
+ROW_GROUP_BYTES = 2_097_152
 #: Bytes of records that become arrays at a time: as objects they take many times as much, and no other thread runs
 #: while an array is made of them.
-ARRAY_BYTES = 524_288
-HELD_BYTES = 16_777_216
+ARRAY_BYTES = 262_144
+HELD_BYTES = 6_291_456
 #: Seconds for which the encoding thread waits for the next file: a new thread costs memory that Arrow does not return.
 ENCODER_IDLE_SECONDS = 3600.0
 
