@@ -18,8 +18,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tests.chaos.changes import is_removal
 from tests.chaos.ledger import Change, Entry, Opened, Read, Reported, Stored, Written
+from tests.support.row_changes import is_removal
 
 #: Violations of each kind that are kept in full; the others are only counted.
 KEPT = 5

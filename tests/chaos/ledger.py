@@ -12,8 +12,6 @@ from typing import Any, Final
 
 #: Instance that workers copy into; its rows are in the ledger.
 COPY: Final = "copy"
-#: The column that holds the number of a change.
-NUMBER: Final = "n"
 
 Change = tuple[str, str, int]
 

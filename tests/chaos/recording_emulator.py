@@ -31,7 +31,8 @@ from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import read_page
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import parse_token
-from tests.chaos.ledger import COPY, NUMBER
+from tests.chaos.ledger import COPY
+from tests.support.row_changes import NUMBER
 
 SECRET = "test-secret"
 #: Caller of the call under way: every worker process has its own AccessKey.

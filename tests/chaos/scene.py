@@ -24,13 +24,13 @@ from ots_tunnel.model import Credentials, Stage, TunnelType
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.verify.compare import Comparison, compare_tables
-from tests.chaos.changes import VERSIONS, change_of
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.ledger import COPY, parse
 from tests.chaos.schedule import RECOVERY, WORKERS, Blow, Event
 from tests.chaos.worker_processes import SOURCE, STARTS, TABLE, TUNNEL, WorkerProcesses, name_of
 from tests.support.emulator.emulator_scene import create_table_request
 from tests.support.programs.emulator_process import EmulatorProcess
+from tests.support.row_changes import VERSIONS, change_of
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]

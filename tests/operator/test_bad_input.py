@@ -14,8 +14,8 @@ import pytest
 
 from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.tables import TableSchema
-from tests.operator.end_state import Document, difference, end_state
-from tests.operator.operator_scene import OperatorScene, running_scene
+from tests.operator.scenes.end_state import Document, difference, end_state
+from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.kube.api_server import ApiServer
 from tests.support.kube.kube_api import Refused
 

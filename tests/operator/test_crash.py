@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.operator.crash_proxy import Moment
-from tests.operator.end_state import Document, difference, end_state
-from tests.operator.operator_scene import OperatorScene, running_scene
-from tests.operator.snapshot_driver import finish_snapshot
+from tests.operator.scenes.crash_proxy import Moment
+from tests.operator.scenes.end_state import Document, difference, end_state
+from tests.operator.scenes.operator_scene import OperatorScene, running_scene
+from tests.operator.scenes.snapshot_driver import finish_snapshot
 from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]

@@ -17,7 +17,7 @@ from ots_tunnel_operator.deletion import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from tests.operator.pass_scene import FINALIZER, SETTINGS, PassScene, fill, open_scene
+from tests.operator.scenes.pass_scene import FINALIZER, SETTINGS, PassScene, fill, open_scene
 from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]

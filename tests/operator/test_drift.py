@@ -16,8 +16,8 @@ import pytest
 from ots_emulator import Emulator
 from ots_tunnel.spark.cluster import ConfigMaps
 from ots_tunnel_operator import names
-from tests.operator.pass_scene import PassScene, fill, open_scene
-from tests.operator.snapshot_driver import driver_access
+from tests.operator.scenes.pass_scene import PassScene, fill, open_scene
+from tests.operator.scenes.snapshot_driver import driver_access
 from tests.support.kube.api_server import ApiServer
 
 pytestmark = pytest.mark.api

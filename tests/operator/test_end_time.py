@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel_operator.times import timestamp
-from tests.operator.loopback_node import AddressTaken, LoopbackNode
-from tests.operator.operator_scene import OperatorScene, running_scene
+from tests.operator.scenes.loopback_node import AddressTaken, LoopbackNode
+from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]

@@ -16,8 +16,8 @@ import pytest
 from ots_emulator import Emulator
 from ots_tunnel_operator.kube.claims import GRACE_SECONDS, TAKEOVER_SECONDS
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR
-from tests.operator.operator_process import OperatorProcess
-from tests.operator.pass_scene import fill
+from tests.operator.scenes.operator_process import OperatorProcess
+from tests.operator.scenes.pass_scene import fill
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.objects import tunnel_object
 from tests.support.waiting import wait_until

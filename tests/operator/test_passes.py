@@ -16,7 +16,7 @@ from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelId, Tunnel
 from ots_tunnel.protocol.token import build_token, parse_token
 from ots_tunnel_operator.kube.kinds import POD, TUNNEL
 from ots_tunnel_operator.times import timestamp
-from tests.operator.pass_scene import KEYS, SETTINGS, PassScene, fill, open_scene, table_admin
+from tests.operator.scenes.pass_scene import KEYS, SETTINGS, PassScene, fill, open_scene, table_admin
 from tests.support.kube.api_server import ApiServer
 from tests.support.waiting import until
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ots_emulator import Emulator
-from tests.operator.pass_scene import fill
+from tests.operator.scenes.pass_scene import fill
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.objects import tunnel_object
 from tests.support.programs.processes import inherited_environment, module

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.operator.loopback_node import AddressTaken, LoopbackNode
-from tests.operator.operator_scene import OperatorScene, running_scene
+from tests.operator.scenes.loopback_node import AddressTaken, LoopbackNode
+from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.audit import AuditLog, others, patches_allowed, summary
 from tests.support.kube.api_server import ApiServer
 

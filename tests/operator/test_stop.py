@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.operator.operator_process import OperatorProcess
+from tests.operator.scenes.operator_process import OperatorProcess
 from tests.support.kube.api_server import ApiServer
 from tests.support.kube.kube_api import KubeApi
 from tests.support.operator.objects import tunnel_object

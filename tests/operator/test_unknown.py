@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.operator.operator_scene import OperatorScene, running_scene
+from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]

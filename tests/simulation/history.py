@@ -6,9 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ots_tunnel.client.table_calls import batch_write_request
-from tests.chaos.changes import change_of
 from tests.simulation.process import EPOCH
 from tests.simulation.service import SOURCE, TABLE, SimulatedService
+from tests.support.row_changes import change_of
 
 #: Cell versions are this plus the number of the change, in milliseconds.
 VERSIONS_FROM_MS = int(EPOCH * 1000)

@@ -18,7 +18,6 @@ from ots_emulator.server.faults import FaultRule
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress import ChannelProgress
-from tests.chaos.changes import VERSIONS
 from tests.simulation.delivery import Delivery
 from tests.simulation.determinism import CURRENT, wall_seconds
 from tests.simulation.faults import happen
@@ -34,6 +33,7 @@ from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, Simulated
 from tests.simulation.story import Story
 from tests.simulation.worker import GRACE, Pod
 from tests.support.emulator.emulator_scene import create_table_request
+from tests.support.row_changes import VERSIONS
 
 if TYPE_CHECKING:
     from tests.simulation.fleet.scenario import FleetScenario

@@ -15,7 +15,6 @@ from typing import Any
 
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator.times import timestamp
-from tests.chaos.changes import VERSIONS
 from tests.simulation.apiserver.api import APPLY, Api, Request
 from tests.simulation.apiserver.client import MERGE, ModelCluster
 from tests.simulation.apiserver.store import Manifest, Store
@@ -42,6 +41,7 @@ from tests.simulation.region import LogLines, Outcome, Violation
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, SimulatedService
 from tests.simulation.story import Story
 from tests.support.emulator.emulator_scene import create_table_request
+from tests.support.row_changes import VERSIONS
 
 NAMESPACE, NAME, SECRET = "shop", "orders", "ots-credentials"
 OBJECT = f"/apis/ots-tunnel.dev/v1alpha1/namespaces/{NAMESPACE}/tablestoretunnels/{NAME}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ots_emulator.api.unsupported import GAPS, HANDLERS, OPERATIONS_BY_PATH
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
 from ots_tunnel.protocol.http.rpc import build_request
-from tests.docs.pages import ROOT
 from tests.support.emulator.emulator_driver import CREDENTIALS, Driver
+
+ROOT = Path(__file__).parents[4]
 
 
 async def answer(driver: Driver, name: str, body: bytes) -> tuple[int, str, str]:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from tests.operator.operator_scene import OperatorScene
+from tests.operator.scenes.operator_scene import OperatorScene
 from tests.support.kube.kube_api import KINDS
 
 Document = dict[str, Any]

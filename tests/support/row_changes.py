@@ -8,8 +8,9 @@ from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.chaos.ledger import NUMBER
 
+#: Column with the number of the change that wrote it; a removed row has none.
+NUMBER: Final = "n"
 #: Versions that the tables keep.
 VERSIONS: Final = 3
 #: Number of changes after which those of a key repeat.

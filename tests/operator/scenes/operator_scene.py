@@ -15,8 +15,8 @@ from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, CellOp, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
-from tests.operator.crash_proxy import CrashProxy, Moment, emulator, kubernetes
-from tests.operator.operator_process import OperatorProcess
+from tests.operator.scenes.crash_proxy import CrashProxy, Moment, emulator, kubernetes
+from tests.operator.scenes.operator_process import OperatorProcess
 from tests.support.kube.kube_api import KubeApi
 from tests.support.operator.objects import tunnel_object
 from tests.support.waiting import wait_until

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from ots_tunnel_operator import names
-from tests.operator.operator_scene import OperatorScene
+from tests.operator.scenes.operator_scene import OperatorScene
 from tests.support.programs.processes import inherited_environment, module
 
 _STOP_SECONDS = 20.0
