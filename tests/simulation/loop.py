@@ -28,6 +28,16 @@ class Deadlock(RuntimeError):
     """No callback is ready and no timer is left: nothing will ever happen."""
 
 
+class Livelock(RuntimeError):
+    """Callbacks follow each other, and time hardly moves: on a machine this would take a whole core."""
+
+
+#: Seconds that a round of callbacks takes: a clock that is read twice never stands still.
+ROUND_SECONDS = 1e-6
+#: Most callbacks in a second.
+BUSY_CALLBACKS = 300_000
+
+
 class OrderedFuture(asyncio.Future[Any]):
     """A future whose hash is its number: sets of futures have the same order in every run."""
 
@@ -67,6 +77,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers: list[tuple[float, float, int, asyncio.TimerHandle, Process, float]] = []
         self._count = 0
         self.callbacks = 0
+        #: Callbacks so far, and the time, at the last look for a livelock.
+        self._looked = (0, 0.0)
         #: The process of everything that is neither killed nor paused: the network, the service, the faults.
         self.region = Process(self, "region", chance)
         self.on_failure: OnFailure | None = None
@@ -157,6 +169,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._runnable[chosen] = self._runnable[last]
         self._runnable.pop()
         process.is_queued = False
+        self.now += ROUND_SECONDS
         ready = process.ready
         for _ in range(len(ready)):
             if process.state is not State.RUNNING or not ready:
@@ -166,6 +179,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self.callbacks += 1
                 handle._run()
         self.wake(process)
+        if self.callbacks - self._looked[0] > BUSY_CALLBACKS:
+            if self.now - self._looked[1] < 1:
+                raise Livelock(f"{process.name} is busy: {BUSY_CALLBACKS} callbacks in less than a second")
+            self._looked = (self.callbacks, self.now)
 
     def _advance(self) -> None:
         timers = self._timers

@@ -24,7 +24,7 @@ from tests.simulation.faults import happen
 from tests.simulation.figures import Figures
 from tests.simulation.history import History
 from tests.simulation.ledger import Entry, Written
-from tests.simulation.loop import Deadlock, VirtualLoop
+from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.process import Process
 from tests.simulation.processors import UserCode
@@ -325,8 +325,8 @@ def tell_story_here(scenario: Scenario, keep_story: bool = False) -> Outcome:
         log.setLevel(logging.INFO)
         try:
             region.loop.run_until_complete(region.loop.region.start(region.run()))
-        except Deadlock as error:
-            region.violate("deadlock", str(error))
+        except (Deadlock, Livelock) as error:
+            region.violate(type(error).__name__.lower(), str(error))
     counts = {
         **region.delivery.counts,
         "calls": region.service.calls,

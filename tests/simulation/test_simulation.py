@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+#: A story takes seconds; on a machine that does other work as well, longer.
+pytestmark = pytest.mark.timeout(300)
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.json"))
 
 
@@ -21,7 +23,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     # Without coverage: it would be most of the time, and the product is measured by its other tests.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     command = [sys.executable, "-m", "tests.simulation", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250, check=False)
 
 
 @cache

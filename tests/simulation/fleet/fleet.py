@@ -34,7 +34,7 @@ from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.worker_program import WorkerProgram
 from tests.simulation.history import History
 from tests.simulation.ledger import Entry
-from tests.simulation.loop import Deadlock, VirtualLoop
+from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.process import EPOCH, Process
 from tests.simulation.region import LogLines, Outcome, Violation
@@ -423,8 +423,8 @@ def tell_fleet_here(scenario: FleetScenario, keep_story: bool = False) -> Outcom
             log.setLevel(logging.INFO)
         try:
             fleet.loop.run_until_complete(fleet.loop.region.start(fleet.run()))
-        except Deadlock as error:
-            fleet.violate("deadlock", str(error))
+        except (Deadlock, Livelock) as error:
+            fleet.violate(type(error).__name__.lower(), str(error))
     counts = {
         **fleet.delivery.counts,
         "calls": fleet.service.calls,
