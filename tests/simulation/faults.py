@@ -138,6 +138,23 @@ def _slow(region: Region, fault: Fault) -> None:
         direction.delay = 0.6
 
 
+def _hold(region: Region, fault: Fault) -> None:
+    """A proxy holds requests back, by less than the write deadline, which the promises allow."""
+    scenario = region.scenario
+    for direction in _ways(region, fault):
+        direction.holds_until = region.loop.now + fault.seconds
+        direction.hold = 0.9 * (scenario.timeout - scenario.interval) / 3
+
+
+def _isolated(region: Region, fault: Fault) -> None:
+    """A machine loses the service for about a heartbeat timeout, and the destination for nearly as long."""
+    share = float(fault.value)
+    for host, seconds in ((SOURCE, fault.seconds), (COPY, share * fault.seconds)):
+        path, until = region.network.path(_pod(region, fault).name, f"{host}.region"), region.loop.now + seconds
+        for direction in (path.there, path.back):
+            direction.dark_until = max(direction.dark_until, until)
+
+
 def _cut(region: Region, fault: Fault) -> None:
     process = _pod(region, fault).process
     if process is not None:
@@ -233,7 +250,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "slow disk": Kind(_slow_threads, 1, (0.1, 1.0)),
     "dark": Kind(_dark, 8, (0.05, 1.5), _DIRECTIONS),
     "slow": Kind(_slow, 3, (0.1, 2.0), _DIRECTIONS),
-    "cut": Kind(_cut, 2),
+    "hold": Kind(_hold, 6, (0.2, 1.5), (f"{COPY} there", "both there")),
+    "isolated": Kind(_isolated, 4, (0.5, 1.8), ("0.6", "0.8", "0.9", "1.0")),
+    "cut": Kind(_cut, 3),
     "forget": Kind(_forget, 2),
     "down": Kind(_down, 1, (0.05, 1.0), (SOURCE, COPY)),
     "errors": Kind(_error, 3, (0.02, 1.0), _ERRORS),

@@ -47,6 +47,9 @@ class Direction:
     slow_until: float = 0.0
     #: Seconds that it takes longer while it is slow.
     delay: float = 0.0
+    #: Until when a proxy on it holds bytes back that it has acknowledged, and for how long at most.
+    holds_until: float = 0.0
+    hold: float = 0.0
 
 
 @dataclass(slots=True)
@@ -110,6 +113,11 @@ class Flow:
         #: A middlebox has forgotten the connection.
         self.is_forgotten = False
 
+    @property
+    def arrival(self) -> float:
+        """When the last byte that is on the wire arrives."""
+        return self._arrival
+
     def push(self, data: bytes | None) -> None:
         """Send bytes, or None for their end."""
         if self.is_closed:
@@ -153,6 +161,10 @@ class Flow:
     def _put_on_wire(self, data: bytes | None) -> None:
         now = self._network.loop.now
         wire = self._network.wire_seconds(self._there)
+        if now < self._there.holds_until:
+            # A promise covers bytes that are held for less than the deadline, since they were written.
+            written = now if self._unacknowledged_since is None else self._unacknowledged_since
+            wire = max(wire, self._network.drawn(self._there.hold) - (now - written))
         self._arrival = max(self._arrival, now + wire)
         self._network.loop.after(self._arrival - now, self._deliver, data)
 
@@ -352,6 +364,10 @@ class Network:
         """The path between a machine and a host; it is made at its first use."""
         return self._paths.setdefault((machine, host), Path())
 
+    def drawn(self, most: float) -> float:
+        """Seconds up to a limit."""
+        return most * self._chance.random()
+
     def wire_seconds(self, direction: Direction) -> float:
         """Seconds that bytes take in a direction."""
         seconds = self._chance.uniform(*WIRE)
@@ -393,7 +409,8 @@ class Network:
         """A reset is on its way to the host."""
         path = self.path(connection.process.machine, connection.host.name)
         if self.loop.now >= path.there.dark_until:
-            self.loop.after(self.wire_seconds(path.there), connection.server.close)
+            behind = max(self.loop.now + self.wire_seconds(path.there), connection.out.arrival)
+            self.loop.after(behind - self.loop.now, connection.server.close)
 
     def of(self, process: Process) -> list[ClientConnection]:
         """The open connections of a process."""
@@ -408,9 +425,8 @@ class Network:
                 connection.kernel_closes()
 
     def cut(self, process: Process) -> None:
-        """Reset every connection of a process, as a restarted load balancer does."""
+        """Reset every connection of a process, as a restarted load balancer does; what it has passed on arrives."""
         for connection in self.of(process):
-            connection.server.is_open = False
             connection.break_down(ConnectionResetError(104, "Connection reset by peer"))
 
     def forget(self, process: Process) -> None:
