@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from tests.simulation.determinism import CURRENT
-from tests.simulation.ledger import Entry, Written
+from tests.simulation.oracles.ledger import Entry, Written
 from tests.simulation.service import change_of_record
 
 #: Seconds until a page is processed: mostly short, sometimes longer than a heartbeat timeout.

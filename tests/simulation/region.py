@@ -18,14 +18,14 @@ from ots_emulator.server.faults import FaultRule
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress import ChannelProgress
-from tests.simulation.delivery import Delivery
 from tests.simulation.determinism import CURRENT, wall_seconds
 from tests.simulation.faults import happen
-from tests.simulation.figures import Figures
-from tests.simulation.history import History
-from tests.simulation.ledger import Entry, Written
 from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
 from tests.simulation.network import Network
+from tests.simulation.oracles.delivery import Delivery
+from tests.simulation.oracles.figures import Figures
+from tests.simulation.oracles.history import History
+from tests.simulation.oracles.ledger import Entry, Written
 from tests.simulation.process import Process
 from tests.simulation.processors import UserCode
 from tests.simulation.scenario import Scenario

@@ -19,9 +19,9 @@ from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.page import read_page
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import parse_token
-from tests.simulation.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import ClientConnection, Host
+from tests.simulation.oracles.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
 from tests.simulation.process import EPOCH
 from tests.simulation.story import Story
 from tests.support.row_changes import NUMBER

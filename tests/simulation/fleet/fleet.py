@@ -22,7 +22,6 @@ from tests.simulation.apiserver.watches import Watches
 from tests.simulation.cluster.controllers import Controllers
 from tests.simulation.cluster.deployments import Deployments
 from tests.simulation.cluster.kubelet import Kubelet
-from tests.simulation.delivery import Delivery
 from tests.simulation.determinism import wall_seconds
 from tests.simulation.fleet import tables
 from tests.simulation.fleet.acts import happen
@@ -32,10 +31,11 @@ from tests.simulation.fleet.operator_process import OperatorProcess
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.worker_program import WorkerProgram
-from tests.simulation.history import History
-from tests.simulation.ledger import Entry
 from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
 from tests.simulation.network import Network
+from tests.simulation.oracles.delivery import Delivery
+from tests.simulation.oracles.history import History
+from tests.simulation.oracles.ledger import Entry
 from tests.simulation.process import EPOCH, Process
 from tests.simulation.region import LogLines, Outcome, Violation
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, SimulatedService

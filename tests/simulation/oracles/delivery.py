@@ -18,8 +18,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.simulation.history import History
-from tests.simulation.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
+from tests.simulation.oracles.history import History
+from tests.simulation.oracles.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
 
 #: Called with the rule that is broken and what happened.
 Violate = Callable[[str, str], None]

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel.worker.progress import LOOK_LASTS
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.simulation.delivery import Delivery, Violate
-from tests.simulation.history import History
+from tests.simulation.oracles.delivery import Delivery, Violate
+from tests.simulation.oracles.history import History
 from tests.simulation.process import EPOCH, Process
 
 #: Times on the wire have milliseconds.
