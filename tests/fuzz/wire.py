@@ -66,13 +66,17 @@ class Wire:
 
     async def _read(self) -> HttpResponse:
         status = int((await self._reader.readuntil(b"\r\n")).split()[1])
+        # As they are spelt: some clients do not ignore the case.
         headers: dict[str, str] = {}
+        size = 0
         while line := (await self._reader.readuntil(b"\r\n"))[:-2]:
             name, _, value = line.decode("utf-8", "surrogateescape").partition(":")
-            headers[name.strip().lower()] = value.strip()
+            headers[name.strip()] = value.strip()
+            if name.strip().lower() == "content-length":
+                size = int(value)
         if status < 200:  # an interim answer, such as 100 Continue
             return await self._read()
-        body = await self._reader.readexactly(int(headers.get("content-length", "0")))
+        body = await self._reader.readexactly(size)
         return HttpResponse(status, headers, body)
 
     async def close(self) -> None:

@@ -164,10 +164,14 @@ class Tables(RuleBasedStateMachine):
         assert len(records) == self.changes
         times = [row.sequence.timestamp_us for _, row in records]
         assert times == sorted(set(times))
-        last: dict[int, Action] = {}
+        existing: set[int] = set()
         for action, row in records:
-            last[row.primary_key[0][1]] = action
-        assert {key for key, action in last.items() if action is not Action.DELETE} == set(self.rows)
+            key = row.primary_key[0][1]
+            if action is Action.DELETE:
+                existing.discard(key)
+            elif action is Action.PUT or any(column.value is not None for column in row.columns):
+                existing.add(key)  # an update that only deletes does not create a row
+        assert existing == set(self.rows)
 
     async def _records(self) -> list[Any]:
         records: list[Any] = []
