@@ -18,7 +18,7 @@ from tests.mutants.planted import ROOT, Mutant, planted
 #: Parts of the tree that are neither needed nor mutated.
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "dist", ".*_cache", "__pycache__", ".hypothesis")
 #: Kind of stories of an area; every other area takes all of them.
-KINDS = {"data_path": "region"}
+KINDS = {"data_path": "region", "operator": "fleet"}
 #: Seconds after which no new seed begins.
 LIMIT = 900.0
 #: Seconds after which a story, or the tests, hang, which counts as found.

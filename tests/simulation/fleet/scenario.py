@@ -56,8 +56,8 @@ class FleetScenario:
             timeout=timeout,
             end_after=end_after,
             length=length,
-            pause=chance.choice((2.0, 10.0)),
-            burst=chance.choice((2, 10)),
+            pause=chance.choice((8.0, 30.0)),
+            burst=chance.choice((2, 8)),
             deletion_policy=chance.choice(("Retain", "Delete")),
             acts=draw_acts(chance, 0.8 * length, chance.choice((3, 8, 16)), end_after),
         )
