@@ -12,7 +12,7 @@ from tests.simulation.oracles.ledger import Entry, Written
 from tests.simulation.service import change_of_record
 
 #: Seconds until a page is processed: mostly short, sometimes longer than a heartbeat timeout.
-USUAL, LONG = (0.001, 2.0), (5.0, 90.0)
+USUAL, LONG = (0.001, 0.3), (5.0, 90.0)
 
 
 class UserCode:
@@ -44,7 +44,7 @@ class UserCode:
         assert process is not None
         while True:
             records, confirm, taken_at = await queue.get()
-            await asyncio.sleep(process.chance.uniform(*(LONG if process.chance.random() < 0.02 else USUAL)))
+            await asyncio.sleep(process.chance.uniform(*(LONG if process.chance.random() < 0.004 else USUAL)))
             if UserCode.witness is not None:
                 rows = tuple(map(change_of_record, records))
                 UserCode.witness(Written(process.boottime(), process.name, taken_at, rows))
