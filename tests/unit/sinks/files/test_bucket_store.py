@@ -168,6 +168,23 @@ async def test_an_answer_that_never_comes_is_not_waited_for(
     assert await bucket.names("t/c 1") == []
 
 
+async def test_a_delete_without_an_answer_may_still_be_carried_out(
+    server: S3Store, s3: str, secret: Path, tmp_path: Path
+) -> None:
+    """No later file of its name is published meanwhile."""
+    released = threading.Event()
+    bucket = store(s3, secret, tmp_path, deadline=0.5)
+    server.fail("POST", hang=released, times=100)
+    began = asyncio.get_running_loop().time()
+    try:
+        with pytest.raises(SinkError) as raised:
+            await bucket.delete("t/c 1", ["a.jsonl"])
+    finally:
+        released.set()
+    assert raised.value.retryable
+    assert asyncio.get_running_loop().time() - began >= 2 * 0.5
+
+
 async def test_a_file_that_is_gone_from_the_disk_is_read_again(s3: str, secret: Path, tmp_path: Path) -> None:
     bucket = store(s3, secret, tmp_path)
     with pytest.raises(FileSpoiled):

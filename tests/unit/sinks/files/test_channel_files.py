@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -137,6 +138,32 @@ async def test_a_replay_replaces_the_files_at_or_after_its_first_record(open_cha
     await after.end(abandoned=False)
 
     assert contents(tmp_path) == [[1, 2], [3]]
+
+
+async def test_a_file_of_the_same_name_is_replaced_without_a_delete(
+    open_channel: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delete without an answer may be carried out later, when the name is that of the new file."""
+    before = open_channel()
+    await before.open(START)
+    await asyncio.wait_for(await put(before, changes(1, 2), OpenGuard()), 10)
+    await before.end(abandoned=True)
+    delete, late = FolderStore.delete, []
+
+    async def without_answer(store: FolderStore, folder: str, names: Sequence[str]) -> None:
+        if names and not late:
+            late.append((store, folder, names))
+            raise SinkError("no answer")
+        await delete(store, folder, names)
+
+    monkeypatch.setattr(FolderStore, "delete", without_answer)
+    after = open_channel()
+    await after.open(START)
+    await asyncio.wait_for(await put(after, changes(1, 2), OpenGuard()), 10)
+    for call in late:
+        await delete(*call)
+
+    assert contents(tmp_path) == [[1, 2]]
 
 
 async def test_what_a_transform_leaves_out_does_not_move_a_file(open_channel: Opener, tmp_path: Path) -> None:

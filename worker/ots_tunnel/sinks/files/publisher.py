@@ -9,13 +9,14 @@ or after the file appears, is no checkpoint behind the file.
 The replay finds that file by its position: a stream file's name starts with the sequence of its first record, so every
 file at or after the first record of the replay is stale. Files of existing rows are numbered, and their first key tells
 where they start; the token of the replay holds the key at which it resumes. A stale file is removed right before the
-first file of the replay appears, so that the folder holds every record at any moment but that one.
+first file of the replay appears, so that the folder holds every record at any moment but that one. One of the same name
+is replaced, not removed: a delete without an answer could be carried out when the new file is there.
 
 The order for one file:
 
     complete        the format writes the rows that it holds
     wait            until the checkpoint behind the file before is stored
-    remove stale    guard, delete; once for each file
+    remove stale    guard, delete; once for each file of another name
     publish         guard, then the file appears; tried again without a limit while the store fails
     confirm         the confirmations of its batches end, and the pipeline writes a checkpoint
 
@@ -142,6 +143,8 @@ class Publisher(Generic[Item]):
             name = stream_name(file.start, file.rows, suffix)
         else:
             name = base_name(self.next_number, file.rows, suffix)
+        if name in self.stale:
+            self.stale.remove(name)
         await self._publish_until_stored(file, name)
         self.next_number += 1
         logger.debug("file published", extra={"action": LogAction.FILE_PUBLISHED, "file": f"{self._folder}/{name}"})

@@ -23,7 +23,7 @@ from obstore.store import S3Store
 
 from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
 from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
 from ots_tunnel.threads import DaemonThreads
@@ -113,7 +113,14 @@ class BucketStore:
             # Bounded as the upload is: a delete that arrives later could remove the file of the channel's next owner.
             call = asyncio.wait_for(obstore.delete_async(self._store, f"{folder}/{name}"), self._deadline)
             async with limited_sockets((self._port,), self._deadline):
-                await self._translated(call)
+                try:
+                    await self._translated(call)
+                except SinkRejected:
+                    raise
+                except SinkError:
+                    # It may still be carried out, and must not meet a later file of this name.
+                    await asyncio.sleep(self._deadline)
+                    raise
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`: spooled files are on disk, never in the bucket."""
