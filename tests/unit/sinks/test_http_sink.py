@@ -39,9 +39,14 @@ class Service:
         self.under_way = 0
         self.most_under_way = 0
         self.url = ""
+        #: Statuses of the next answers, whose batches are stored `late` seconds later; 0 closes the connection.
+        self.lose_answers: list[int] = []
+        self.late = 0.3
 
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
+        if self.lose_answers:
+            return self._lose_answer(request, json.loads(body))
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         await asyncio.sleep(0.01)
@@ -52,6 +57,14 @@ class Service:
         if status < 300:
             self.stored += events
         return web.Response(status=status, headers=headers)
+
+    def _lose_answer(self, request: web.Request, events: list[dict[str, Any]]) -> web.Response:
+        """What a proxy does that has passed a batch on and does not wait for the answer."""
+        asyncio.get_running_loop().call_later(self.late, self.stored.extend, events)
+        status = self.lose_answers.pop()
+        if not status and request.transport is not None:
+            request.transport.abort()
+        return web.Response(status=status or 500)
 
 
 @pytest.fixture
@@ -73,7 +86,8 @@ def sink(service: Service, secret: Path | None = None, rows: int = 10, **options
         {"batchMaxRows": rows, "retry": {"backoffSeconds": 0.001, "backoffMaxSeconds": 0.01}}
     )
     config = HttpSinkConfig(url=service.url, hmac_secret_file=secret)
-    return HttpSink(config, "ots://shop/orders", delivery=delivery, lanes=4, deadline=5, clock=lambda: NOW, **options)
+    settings: dict[str, Any] = {"lanes": 4, "deadline": 5, "clock": lambda: NOW, **options}
+    return HttpSink(config, "ots://shop/orders", delivery=delivery, **settings)
 
 
 def batch(*records: Record) -> Batch:
@@ -188,6 +202,14 @@ async def test_transient_failures_are_retried_under_the_same_id(service: Service
     assert len(service.stored) == 1
     assert len({headers["webhook-id"] for headers, _ in service.requests}) == 1
     assert made.retries == 2
+
+
+@pytest.mark.parametrize("status", [0, 502, 504, 524])
+async def test_a_batch_whose_answer_is_lost_is_not_overtaken(service: Service, status: int) -> None:
+    service.lose_answers = [status]
+    await write(service, numbered_record(1, 1), numbered_record(1, 2), deadline=0.6)
+
+    assert [event["data"]["columns"][0]["value"] for event in service.stored] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("value", ["1", formatdate(NOW + 1, usegmt=True)])

@@ -4,6 +4,9 @@
 408, 425, 429, 5xx, no answer       sent again after a pause, not before Retry-After
 400, 413, 422                       one event may be the cause: the batch is halved until it is found
 any other                           the batch is refused for good
+
+A batch without the service's own answer may still be stored: a proxy may have passed it on. It is in doubt for D, and
+neither it nor a later event of its keys is sent before, because nothing may be overtaken (docs/architecture.md rule 4).
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import aiohttp
 
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
-from ots_tunnel.fence import Guard
+from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.feed import Feed
@@ -36,6 +39,8 @@ from ots_tunnel.transport.guarded_body import GuardedBody
 #: Statuses of a service that is busy, and those that a single event can cause.
 BUSY = frozenset((408, 425, 429))
 ABOUT_ONE_EVENT = frozenset((400, 413, 422))
+#: Statuses by which a gateway says that the service gave no answer, Cloudflare's own among them.
+ANSWER_LOST = frozenset((502, 504, 520, 524))
 #: Longest pause that a Retry-After can ask for, seconds: a mistaken date must not stop the worker for days.
 MAX_RETRY_AFTER = 600.0
 
@@ -72,6 +77,7 @@ class HttpSink(Immediate):
         self._where = config.url.partition("?")[0]
         self._secret_file = config.hmac_secret_file
         self._timeout = min(config.timeout_seconds, deadline)
+        self._deadline = deadline
         self._source = source
         self._limits = Limits(delivery.batch_max_rows, delivery.batch_max_bytes)
         self._backoff = write_backoff(delivery.retry)
@@ -149,13 +155,15 @@ class HttpSink(Immediate):
         body = batch_body(events)
         message_id = f"msg_{hashlib.sha256(body).hexdigest()[:32]}"
         attempt = 0
+        fence = RequestFence(guard, self._deadline)
         while True:
-            status, retry_after = await self._post_once(body, message_id, guard)
+            status, retry_after = await self._post_once(body, message_id, fence)
             if 200 <= status < 300:
                 return None
             if status and status < 500 and status not in BUSY:
                 return status
-            pause = max(self._backoff.delay(attempt, self._entropy()), retry_after)
+            doubt = fence.in_doubt if not status or status in ANSWER_LOST else 0.0
+            pause = max(self._backoff.delay(attempt, self._entropy()), retry_after, doubt)
             error = f"HTTP {status}" if status else "no answer"
             log_retry("the web service does not accept a batch, which is tried again", error, url=self._where)
             self.retries += 1
