@@ -42,7 +42,7 @@ class Reason(enum.StrEnum):
     DESTINATION_CHANGED = "DestinationChanged", "The sink is no longer the table that this object has copied to."
     DESTINATION_BEHIND_TUNNEL = (
         "DestinationBehindTunnel",
-        "The tunnel was consumed before, but the destination is missing or empty.",
+        "Changes or existing rows were copied before, but the destination is missing or empty.",
     )
     NAME_CONFLICT = "NameConflict", "A child's name is taken by an object that this object does not own."
     API_SERVER_REFUSED = "ApiServerRefused", "The API server refused a call of the operator; tried again."

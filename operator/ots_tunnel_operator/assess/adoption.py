@@ -20,7 +20,9 @@ from ots_tunnel_operator.world import Missing, Table, Tunnel, World
 
 
 def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
-    """A problem of resuming a tunnel that was consumed before (docs/architecture.md 3.2)."""
+    """A problem of going on with a copy, or resuming a tunnel, that was begun before (docs/architecture.md 3.2)."""
+    if (lost := _lost_copy(world, snapshot)) is not None:
+        return lost
     if not isinstance(world.tunnel, Tunnel):
         return None
     spec = world.resource.spec
@@ -56,6 +58,22 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
             ("TunnelReady",),
         )
     return None
+
+
+def _lost_copy(world: World, snapshot: Snapshot) -> Problem | None:
+    """The table into which Spark has copied rows is gone: a new one would get only what comes later."""
+    sink, progress = world.resource.spec.sink.tablestore, snapshot.progress
+    has_copied = snapshot.is_complete or (progress is not None and progress.done > 0)
+    # a table that was lost before counts as lost until it has rows; otherwise the rows may just not have been any
+    is_empty = isinstance(world.destination, Table) and world.destination.empty is True and was_behind(world.resource)
+    if sink is None or not has_copied or not (isinstance(world.destination, Missing) or is_empty):
+        return None
+    return Problem(
+        Reason.DESTINATION_BEHIND_TUNNEL,
+        f"spec.sink.tablestore.table {sink.table!r} {'is empty' if is_empty else 'is missing'}, but Spark has copied "
+        f"existing rows into it before, so the copy would have holes: {RESET_HINT}",
+        ("SinkReady",),
+    )
 
 
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:

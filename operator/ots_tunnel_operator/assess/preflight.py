@@ -12,7 +12,7 @@ from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
 from ots_tunnel_operator.assess.gaps import gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
-from ots_tunnel_operator.assess.verdict import recorded_verdict
+from ots_tunnel_operator.assess.verdict import may_last, recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
@@ -36,6 +36,7 @@ def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
     yield _destination_changed(world)
     yield _tunnel_gone(world)
     yield lasting_verdict(world)
+    yield _behind(world, snapshot)
     yield gap_problem(world)
     for observed in (
         world.source_credentials,
@@ -115,12 +116,18 @@ def _tunnel_gone(world: World) -> Problem | None:
     return None
 
 
+def _behind(world: World, snapshot: Snapshot) -> Problem | None:
+    """A problem of resuming that stops workers: a gap seen from outside, which stops none, must not hide it."""
+    found = find_adoption_problem(world, snapshot)
+    return found if found is not None and found.stops_workers and may_last(world.resource) else None
+
+
 def lasting_verdict(world: World) -> Problem | None:
     """The last verdict, while this look could not see what it is about: that nobody answers refutes nothing."""
     verdict = recorded_verdict(world.resource.status)
-    if verdict is None or not world.resource.recorded_tunnel.get("id"):
+    if verdict is None or not may_last(world.resource):
         return None
-    is_seen = isinstance(world.tunnel, Tunnel)
+    is_seen = isinstance(world.tunnel, Tunnel) or world.resource.spec.wire_type is None
     if verdict.reason is Reason.DESTINATION_BEHIND_TUNNEL:
         is_seen = is_seen and isinstance(world.destination, Table | Missing)
     return None if is_seen else verdict

@@ -113,10 +113,16 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
     if progress is not None and progress.complete:
         gate = find_closed_gate(application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world))
         if gate is None:
-            return snapshot(SnapshotState.DONE, finished=world.now)
+            return snapshot(SnapshotState.DONE, finished=_now(world))
         return snapshot(SnapshotState.SETTLING, f"all {progress.total} splits are done; {gate}")
     state = _state_while_copying(world, application, missing_seconds)
     return snapshot(state, _message_while_copying(state, application, progress))
+
+
+def _now(world: World) -> float:
+    """The later of both clocks: consume points, by the service's, are compared with it (docs/architecture.md 3.3)."""
+    service = world.tunnel.description.service_time if isinstance(world.tunnel, Tunnel) else None
+    return max(world.now, service or 0.0)
 
 
 def _label(world: World) -> str:

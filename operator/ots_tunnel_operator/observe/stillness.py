@@ -1,7 +1,8 @@
 """Since when workers have not answered, and channels have not moved. Changes nothing but the loop's cache.
 
 Only times are kept here; what they mean is decided in `assess.progress`. Times are lost with the process: the first
-look of a new one counts as the beginning, unless the status already reports the same, which then goes on.
+look of a new one counts as the beginning, unless the status already reports the same, which then goes on. While no
+worker is ready nothing can move: that time does not count, or a resumed object would stand still from its first moment.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from ots_tunnel_operator.world import Tunnel, WorkerChannel, World
 def observe_silence(world: World, cache: LoopCache) -> World:
     """The world with the time since which each ready worker has not answered."""
     silent = {pod.name for pod in world.pods if pod.ready and pod.report is None}
-    first = 0.0 if _reports(world, Reason.WORKERS_UNREACHABLE) else world.now
+    # a pod that falls silent later has nothing to do with what was reported
+    is_first_look = cache.observed_time is None
+    first = 0.0 if is_first_look and _reports(world, Reason.WORKERS_UNREACHABLE) else world.now
     cache.silent_since = {name: cache.silent_since.get(name, first) for name in silent}
     return replace(world, silent_since=dict(cache.silent_since))
 
@@ -27,7 +30,8 @@ def observe_movement(world: World, cache: LoopCache) -> World:
     """The world with the time since which nothing has moved on each channel; unchanged without a description."""
     if not isinstance(world.tunnel, Tunnel):
         return world
-    first = 0.0 if _reports(world, Reason.NOT_PROGRESSING) else world.now
+    first = 0.0 if not cache.marks and _reports(world, Reason.NOT_PROGRESSING) else world.now
+    can_move = any(pod.ready for pod in world.pods)
     reports = reported_channels(world.pods)
     marks: dict[str, tuple[tuple[object, ...], float]] = {}
     for channel in world.tunnel.description.channels:
@@ -35,7 +39,9 @@ def observe_movement(world: World, cache: LoopCache) -> World:
             _, report = reports.get(channel.channel_id, ("", None))
             figures = _figures(channel, report)
             before = cache.marks.get(channel.channel_id)
-            if before is None:
+            if not can_move:
+                marks[channel.channel_id] = figures, world.now
+            elif before is None:
                 marks[channel.channel_id] = figures, first
             else:
                 marks[channel.channel_id] = before if before[0] == figures else (figures, world.now)

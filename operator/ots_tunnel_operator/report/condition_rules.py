@@ -40,6 +40,7 @@ from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
 from ots_tunnel_operator.assess.observed import is_unobserved
+from ots_tunnel_operator.assess.preflight import lasting_verdict
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
@@ -65,13 +66,14 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
 
 
 def _named(kind: str, world: World, assessment: Assessment, plan: Plan) -> ConditionValue | None:
-    """The value of a condition by the first problem that names it: the plan's, the world's, or what could not be read.
+    """The value of a condition by the first problem that names it: the plan's, the world's, what could not be read, or
+    a verdict that lasts behind another problem.
 
     Unknown where the problem is that nobody could look.
     """
     observed = world.source_credentials, world.sink_credentials, world.source, world.destination, world.tunnel
     failures = [item.problem for item in observed if isinstance(item, Failure)]
-    for problem in (plan.problem, assessment.problem, *failures):
+    for problem in (plan.problem, assessment.problem, *failures, lasting_verdict(world)):
         if problem is not None and kind in problem.conditions:
             return _problem_value(world, problem)
     return None

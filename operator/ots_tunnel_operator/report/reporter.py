@@ -54,7 +54,12 @@ class Reporter:
         resource, before = world.resource, world.resource.status
         after = build_status(world, assessment, plan)
         # an unknown figure has no sample
-        shown = after if find_unobserved(world) is None else {}
+        shown = after
+        if find_unobserved(world) is not None:
+            shown = {}
+            if cache.observed_time is not None:
+                # the figures held until then; the recorded time is that of the last write
+                after["observedTime"] = timestamp(cache.observed_time)
         self._metrics.observed(resource.namespace, resource.name, shown)
         await self._write(resource, before, after, cache, world.now)
 

@@ -1,10 +1,12 @@
 """The status of an object that a pass could not observe. Pure.
 
-Every condition is Unknown, with the cause as reason, because nobody looked; but two stay:
+Every condition is Unknown, with the cause as reason, because nobody looked; but some stay:
 
-    Completed   where it is True: it is final
-    Stalled     True where the cause needs a human: the object cannot be read by this release; and as it was where it
-                holds a verdict that lasts (`assess.verdict`): that nobody looked refutes nothing
+    Completed               where it is True: it is final
+    Stalled                 True where the cause needs a human: the object cannot be read by this release; and as it
+                            was where it holds a verdict that lasts (`assess.verdict`): that nobody looked refutes
+                            nothing
+    SinkReady, TunnelReady  False where a verdict that lasts says so
 
 The figures stay as they were last observed. `status.observedTime` is then the time of exactly that observation: while
 passes succeed it is not written alone (docs/architecture.md rule 9), and with the change to Unknown it is.
@@ -38,10 +40,12 @@ def unobserved_status(
     unknown = ConditionValue(None, problem.reason, "the last pass could not observe it")
     values: dict[str, ConditionValue] = dict.fromkeys(TYPES, unknown)
     values["Ready"] = ConditionValue(None, problem.reason, problem.message)
+    verdict = recorded_verdict(before)
+    if verdict is not None:
+        values |= dict.fromkeys(verdict.conditions, ConditionValue(False, verdict.reason, verdict.message))
+        values["Stalled"] = ConditionValue(True, verdict.reason, verdict.message)
     if problem.stalled:
         values["Stalled"] = ConditionValue(True, problem.reason, problem.message)
-    elif recorded_verdict(before) is not None:
-        final.add("Stalled")
     conditions = build(values, previous, generation=generation, now=now)
     kept = {item["type"]: dict(item) for item in previous}
     status = {"phase": "Pending", **before}

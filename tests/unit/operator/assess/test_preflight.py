@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,16 +14,22 @@ from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, Stream
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, Unread
+from ots_tunnel_operator.report.status import build_status
+from ots_tunnel_operator.report.unobserved import unobserved_status
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
+from tests.support.operator.spark_worlds import progress_record, spark_world
 from tests.support.operator.worlds import (
     COPY,
     FRESH,
     NOW,
     SCHEMA,
+    TUNNEL_ID,
+    UID,
     assessed,
     base,
     channel,
     description,
+    planned,
     recorded,
     resource,
     world,
@@ -325,3 +332,78 @@ def test_a_snapshot_after_a_consumed_tunnel_that_must_exist_is_impossible() -> N
     found = problem_of(world(of, tunnel=moved, children={}, pods=()))
 
     assert found.reason is Reason.SNAPSHOT_IMPOSSIBLE
+
+
+def test_a_gap_seen_from_outside_does_not_hide_a_lost_destination() -> None:
+    old = Tunnel(description(channel("c1", ChannelStatus.WAIT, client="", consumed=NOW - 200_000)))
+    found = world(resource(verdict("DestinationBehindTunnel")), tunnel=old, destination=EMPTY, pods=())
+
+    assert problem_of(replace(found, destination=FULL)).reason is Reason.POSSIBLE_GAP
+    assert problem_of(found).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert problem_of(found).stops_workers
+
+
+UNREAD: dict[str, Any] = dict.fromkeys(
+    ("source", "destination", "tunnel", "source_credentials", "sink_credentials"), Unread()
+)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        # the call that was to stop the workers is refused
+        lambda of: report(world(of, destination=Missing()), Problem(Reason.API_SERVER_REFUSED, "403")),
+        lambda of: report(world(of, elder=ELDER, **UNREAD)),
+        lambda of: unobserved_status(
+            of.status, Problem(Reason.SPEC_UNREADABLE, "no"), generation=1, observed=None, now=NOW
+        ),
+    ],
+    ids=["refused", "elder", "unreadable"],
+)
+def test_a_lost_destination_outlasts_another_problem(between: Callable[[Resource], dict[str, Any]]) -> None:
+    status = between(resource(verdict("DestinationBehindTunnel")))
+    found = world(resource(recorded(conditions=status["conditions"])), tunnel=MOVED, destination=EMPTY)
+
+    assert problem_of(found).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert assessed(replace(found, destination=FULL)).problem is None
+
+
+def report(found: World, problem: Problem | None = None) -> dict[str, Any]:
+    """The status of a pass, whose actions ended with a problem."""
+    decided = planned(found)
+    return build_status(found, assessed(found), replace(decided, problem=problem or decided.problem))
+
+
+COPIED = recorded(snapshot={"tunnelId": TUNNEL_ID, "state": "Completed"})
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        spark_world({}, COPIED),
+        spark_world(progress_record(1, 2), recorded(snapshot={"tunnelId": TUNNEL_ID})),
+        spark_world(progress_record(2, 2), {}),
+        world(
+            resource(
+                recorded(snapshot={"tunnelId": UID, "state": "Completed"}) | {"tunnel": {}},
+                engine__baseData="Spark",
+                source__tunnel__type="BaseData",
+            ),
+            tunnel=Unread(),
+        ),
+    ],
+    ids=["copied", "copying", "another object copied", "without a tunnel"],
+)
+def test_a_table_that_is_lost_after_a_copy_by_spark_is_not_created_again(found: World) -> None:
+    lost = replace(found, destination=Missing())
+    again = replace(found, resource=replace(found.resource, status=found.resource.status | verdict_of(lost)))
+
+    assert problem_of(lost).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert problem_of(replace(again, destination=EMPTY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert assessed(replace(found, destination=EMPTY)).problem is None
+    if found.resource.recorded_tunnel or found.resource.spec.wire_type is None:
+        assert problem_of(replace(again, destination=BUSY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
+
+
+def verdict_of(found: World) -> dict[str, Any]:
+    return {"conditions": report(found)["conditions"]}

@@ -143,3 +143,27 @@ def test_what_the_status_reports_goes_on_after_a_restart(reason: str) -> None:
 
     assert found.unmoved_since == {"c1": 0.0 if reason == "NotProgressing" else NOW}
     assert found.silent_since == {"pod-1": 0.0 if reason == "WorkersUnreachable" else NOW}
+
+
+def test_time_without_a_ready_worker_is_no_standstill() -> None:
+    cache = LoopCache()
+    waiting = Tunnel(description(channel("c1", ChannelStatus.WAIT, client="", consumed=NOW - 5)))
+    for now in (NOW - 600, NOW - 15):
+        observe_movement(replace(world(tunnel=waiting, pods=()), now=now), cache)
+    resumed = observe_movement(world(tunnel=waiting, pods=(pod("pod-1"),)), cache)
+    later = observe_movement(replace(resumed, now=NOW + PROGRESS_SECONDS), cache)
+
+    assert find_standstill(resumed) is None
+    assert find_standstill(later) is not None
+
+
+def test_what_the_status_reports_says_nothing_of_later_pods_and_channels() -> None:
+    conditions = [{"type": "Degraded", "status": "True", "reason": "NotProgressing"}]
+    cache = LoopCache()
+    before = looked(cache, NOW, recorded(conditions=conditions))
+    split = Tunnel(description(channel("c2", ChannelStatus.WAIT, client="")))
+    conditions[0]["reason"] = "WorkersUnreachable"
+    cache.observed_time = NOW
+
+    assert observe_movement(replace(before, tunnel=split, now=NOW + 15), cache).unmoved_since == {"c2": NOW + 15}
+    assert looked(cache, NOW + 15, recorded(conditions=conditions), report=None).silent_since == {"pod-1": NOW + 15}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world import SparkPod, Unread, World
-from tests.support.operator.spark_worlds import DRIVER, NAME, progress_record, spark_application, spark_world
+from tests.support.operator.spark_worlds import DRIVER, NAME, READABLE, progress_record, spark_application, spark_world
 from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, world
 
 STARTED = recorded(snapshot={"tunnelId": TUNNEL_ID})
@@ -134,3 +135,12 @@ def test_a_copy_by_the_object_itself_is_not_inherited() -> None:
 
     assert complete.state is not SnapshotState.NOT_NEEDED
     assert complete.finished is None or complete.finished <= NOW
+
+
+def test_the_end_of_a_copy_is_not_before_it_by_the_clock_of_the_service() -> None:
+    """Consume points are compared with it, and the operator's clock may be late."""
+    ahead = replace(READABLE, description=replace(READABLE.description, service_time=NOW + 40))
+    found = spark_world(ended("COMPLETED") | progress_record(2, 2), STARTED, spark_pods=(DRIVER,))
+
+    assert assessed(found).finished == NOW
+    assert assessed(replace(found, tunnel=ahead)).finished == NOW + 40

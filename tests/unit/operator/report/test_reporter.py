@@ -12,9 +12,11 @@ import pytest
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import EVENT_SECONDS, MAX_POSTED, Reporter, event
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import Failure, World
 from tests.support.operator.worlds import (
     NOW,
     SETTINGS,
@@ -160,3 +162,16 @@ def test_the_name_of_an_event_is_that_of_its_content_and_minute() -> None:
 
     assert len(names) == 2
     assert event(of, Notice("Normal", "LagHigh", "x" * 5000), NOW)["message"] == "x" * 1024
+
+
+async def test_a_status_that_becomes_unknown_tells_when_it_was_last_observed(
+    kube: RecordingKube, reporter: Reporter
+) -> None:
+    """An idle status is not written for hours, and observed all the time."""
+    idle = recorded(**{"observedTime": timestamp(NOW - 36_000)})
+    busy = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+    found = world(resource(idle), tunnel=busy)
+
+    await reporter.report(found, assessed(found), planned(found), LoopCache(observed_time=NOW - 15))
+
+    assert kube.patches[0]["observedTime"] == timestamp(NOW - 15)
