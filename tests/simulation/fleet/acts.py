@@ -79,9 +79,9 @@ def _crash_at_write(fleet: Fleet, act: Act) -> None:
 
 
 def _refuse(fleet: Fleet, act: Act) -> None:
-    status = int(act.value)
-    reason = {403: "Forbidden", 409: "Conflict", 429: "TooManyRequests", 500: "InternalError"}[status]
-    fleet.fates.refuse(ApiRefusal(status, reason, "a fault of the simulation"), fleet.loop.now + act.seconds)
+    status, _, what = act.value.partition(" ")
+    reason = {"403": "Forbidden", "409": "Conflict", "429": "TooManyRequests", "500": "InternalError"}[status]
+    fleet.fates.refuse(ApiRefusal(int(status), reason, "a fault of the simulation"), fleet.loop.now + act.seconds, what)
 
 
 def _slow_api(fleet: Fleet, act: Act) -> None:
@@ -103,6 +103,18 @@ def _break_watches(fleet: Fleet, act: Act) -> None:
 def _compact(fleet: Fleet, act: Act) -> None:
     fleet.store.compact()
     fleet.watches.break_all()
+
+
+def _miss_deletion(fleet: Fleet, act: Act) -> None:
+    """A pod is deleted while no watch can be opened, and the versions in between are gone afterwards."""
+    fleet.watches.break_all()
+    fleet.fates.refuse(ApiRefusal(500, "InternalError", "a fault of the simulation"), fleet.loop.now + act.seconds)
+    _delete_pod(fleet, act)
+    fleet.loop.after(act.seconds - 0.1, fleet.store.compact)
+
+
+def _claim_elsewhere(fleet: Fleet, act: Act) -> None:
+    fleet.strangers.claim(act.seconds)
 
 
 def _late_events(fleet: Fleet, act: Act) -> None:
@@ -191,6 +203,14 @@ def _node_selector(fleet: Fleet, act: Act) -> None:
     fleet.edit({"workers": {"podTemplate": {"spec": {"nodeSelector": selector}}}})
 
 
+def _edit_deployment(fleet: Fleet, act: Act) -> None:
+    fleet.strangers.edit_deployment(act.value)
+
+
+def _rival(fleet: Fleet, act: Act) -> None:
+    fleet.strangers.apply_rival(act.seconds)
+
+
 def _reapply(fleet: Fleet, act: Act) -> None:
     fleet.reapply(act.seconds)
 
@@ -212,6 +232,11 @@ KINDS: Final[Mapping[str, Kind]] = {
     "kill the operator": Kind(_kill_operator, 4, TAKE_OVER),
     "crash at a write": Kind(_crash_at_write, 5, TAKE_OVER, ("before", "after")),
     "API refuses": Kind(_refuse, 3, (1, 90), ("403", "409", "429", "500")),
+    "API refuses a kind": Kind(
+        _refuse, 4, (60, 240), ("403 pods", "500 pods", "403 secrets", "500 secrets", "500 status")
+    ),
+    "a deletion is missed": Kind(_miss_deletion, 2, (12, 40)),
+    "another operator claims": Kind(_claim_elsewhere, 2, (60, 200)),
     "API is slow": Kind(_slow_api, 2, (5, 60)),
     "API answers get lost": Kind(_lose_answers, 3),
     "API reads are stale": Kind(_stale_reads, 2, (5, 60)),
@@ -221,16 +246,18 @@ KINDS: Final[Mapping[str, Kind]] = {
     "kill a worker": Kind(_kill_worker, 4),
     "pause a worker": Kind(_pause_worker, 2, (5, 120)),
     "delete a pod": Kind(_delete_pod, 3),
-    "pages are unreachable": Kind(_unreachable, 2, (5, 120)),
+    "pages are unreachable": Kind(_unreachable, 2, (5, 240)),
     "dark": Kind(_dark, 3, (5, 90)),
-    "dark for the operator": Kind(_operator_dark, 2, (5, 90)),
+    "dark for the operator": Kind(_operator_dark, 3, (5, 260)),
     "errors": Kind(_errors, 3, (1, 60), tuple(f"{name} {code}" for name in _OPERATIONS for code in _CODES)),
     "split": Kind(_split, 2),
     "merge": Kind(_merge, 1),
     "scale": Kind(_scale, 3),
-    "suspend": Kind(_suspend, 2, (5, 200)),
+    "suspend": Kind(_suspend, 3, (5, 400)),
     "edit workers": Kind(_edit_workers, 2),
     "edit the node selector": Kind(_node_selector, 2, values=("set", "remove")),
+    "somebody edits the Deployment": Kind(_edit_deployment, 2, values=("set", "remove", "replicas")),
+    "another object on the tunnel": Kind(_rival, 2, (120, 400)),
     "delete and apply again": Kind(_reapply, 2, (0, 60)),
     "spoil the secret": Kind(_spoil_secret, 1, (5, 120)),
     "remove the secret": Kind(_remove_secret, 1, (5, 120)),
@@ -251,6 +278,9 @@ def draw_acts(chance: random.Random, length: float, count: int, hot: float = 0.0
     names = list(KINDS)
     weights = [KINDS[name].weight for name in names]
     acts: list[Act] = []
+    # most calls that create something are made in the first seconds
+    if chance.random() < 0.4:
+        acts.append(KINDS["crash at a write"].draw(chance, "crash at a write", 0.0))
     at = 0.0
     for _ in range(count):
         name = chance.choices(names, weights)[0]

@@ -3,7 +3,10 @@
     ready       with Ready=True a worker runs, and no channel has been without an owner for long
     caught up   with `caughtUp`, everything older than PATIENCE has taken effect
     figures     replicas and channels are those of the cluster and the service
-    suspended   in phase Suspended no worker runs
+    suspended   in phase Suspended no worker runs, and with spec.suspend none runs for long
+    unobserved  while the operator cannot look, but can write, no condition claims what it would have to see
+    unasked     while no worker can be asked, neither a lag of 0 nor `caughtUp` is claimed
+    rivals      of two objects on one tunnel, one has workers
     completed   with Completed=True everything up to the end time has taken effect, at once
 
 A status is always a little late. A claim counts as wrong when it was made and untrue in every look for PATIENCE
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Seconds for which a status may be out of date.
 PATIENCE = 75.0
+#: Seconds after which what nobody can look at is Unknown.
+UNKNOWN_SECONDS = 100.0
 
 
 def condition(status: Mapping[str, Any], kind: str) -> str:
@@ -36,6 +41,7 @@ class Claims:
         self._fleet = fleet
         self._violate = violate
         self._since: dict[str, float] = {}
+        self._blind: dict[str, tuple[str, float]] = {}
         self.looks = 0
 
     def look(self) -> None:
@@ -49,18 +55,38 @@ class Claims:
         status = found.get("status") or {}
         if condition(status, "Completed") == "True" and (late := fleet.missing_until_end()):
             self._violate("completed", f"Completed=True, and not copied: {', '.join(late[:5])}")
+        self._check_blind(status)
         if not fleet.is_operator_able:
             self._since.clear()
             return
         for name, wrong in self._claims(status).items():
             self._check(name, wrong)
 
+    def _check_blind(self, status: Mapping[str, Any]) -> None:
+        """Judge what is claimed although the operator has not been able to look for UNKNOWN_SECONDS."""
+        fleet, now = self._fleet, self._fleet.loop.now
+        operator = fleet.operator.process
+        blind = {
+            "unobserved": fleet.fates.is_blind,
+            "unread": fleet.is_operator_dark and now > fleet.fates.busy_until,
+            "unasked": now < fleet.unreachable_until and now > fleet.fates.busy_until and bool(fleet.programs()),
+        }
+        for name, is_blind in blind.items():
+            if not is_blind or operator is None or fleet.strangers.is_claimed:
+                self._blind.pop(name, None)
+                continue
+            process, since = self._blind.setdefault(name, (operator.name, now))
+            if process != operator.name:
+                self._blind[name] = (operator.name, now)
+            elif now - since > UNKNOWN_SECONDS and (wrong := _claimed_blindly(name, status)):
+                self._violate(name, f"for {now - since:.0f} s nobody could look, and the status says {wrong}")
+
     def _claims(self, status: Mapping[str, Any]) -> dict[str, str]:
         """Claim to what is wrong about it; empty where it is true or not made."""
         fleet = self._fleet
         live = [program for program in fleet.programs() if program.is_ready]
         completed = condition(status, "Completed") == "True"
-        wrong = dict.fromkeys(("ready", "caught up", "replicas", "channels", "suspended"), "")
+        wrong = dict.fromkeys(("ready", "caught up", "replicas", "channels", "suspended", "rivals"), "")
         if condition(status, "Ready") == "True" and not completed:
             if not live:
                 wrong["ready"] = "Ready=True, and no worker is ready"
@@ -79,6 +105,9 @@ class Claims:
                 wrong["channels"] = f"{channels}, and the service has {len(tunnel.channels)}, {open_ones} of them open"
         if status.get("phase") == "Suspended" and fleet.programs():
             wrong["suspended"] = f"Suspended, and {len(fleet.programs())} workers run"
+        elif fleet.is_suspended and fleet.programs():
+            wrong["suspended"] = f"spec.suspend, and {len(fleet.programs())} workers run"
+        wrong["rivals"] = fleet.strangers.rivalry()
         return wrong
 
     def _check(self, name: str, wrong: str) -> None:
@@ -87,3 +116,14 @@ class Claims:
             self._since.pop(name, None)
         elif now - self._since.setdefault(name, now) > PATIENCE + self._fleet.scenario.timeout:
             self._violate(name, f"for {now - self._since[name]:.0f} s: {wrong}")
+
+
+def _claimed_blindly(name: str, status: Mapping[str, Any]) -> str:
+    """What a status claims that needs a look; empty where it claims nothing."""
+    if name == "unasked":
+        lag = status.get("lag") or {}
+        return f"lag {dict(lag)}" if lag.get("caughtUp") or lag.get("seconds") == 0 else ""
+    if condition(status, "Completed") == "True":
+        return ""
+    kinds = ("TunnelReady", "SinkReady") if name == "unread" else ("Ready", "TunnelReady", "SinkReady")
+    return ", ".join(f"{kind}=True" for kind in kinds if condition(status, kind) == "True")

@@ -12,6 +12,8 @@ from tests.simulation.loop import VirtualLoop
 
 #: Seconds that a request takes in one direction.
 USUAL, SLOW = (0.001, 0.02), (0.5, 8.0)
+#: Kinds without which a pass observes nothing.
+BLINDING = frozenset({"pods", "secrets"})
 
 
 class Fates:
@@ -19,13 +21,17 @@ class Fates:
 
     Args:
         kill: kills the operator for some seconds.
+        wrote: called with every write that is sent.
     """
 
-    def __init__(self, loop: VirtualLoop, chance: random.Random, kill: Callable[[float], None]) -> None:
+    def __init__(
+        self, loop: VirtualLoop, chance: random.Random, kill: Callable[[float], None], wrote: Callable[[Request], None]
+    ) -> None:
         self._loop = loop
         self._chance = chance
         self._kill = kill
-        self._refusal: tuple[Refusal, float] | None = None
+        self._wrote = wrote
+        self._refusal: tuple[Refusal, float, str] | None = None
         self._crash: tuple[int, bool, float] | None = None
         self.slow_until = 0.0
         self.stale_until = 0.0
@@ -46,9 +52,16 @@ class Fates:
         refused = self._refusal[1] if self._refusal is not None else 0.0
         return max(refused, self.slow_until, self.stale_until)
 
-    def refuse(self, refusal: Refusal, until: float) -> None:
-        """Refuse every request for a while."""
-        self._refusal = (refusal, until)
+    @property
+    def is_blind(self) -> bool:
+        """Whether reads of one kind are refused, and nothing keeps the operator from writing the status."""
+        now = self._loop.now
+        refused = self._refusal is not None and now < self._refusal[1] and self._refusal[2] in BLINDING
+        return refused and now > max(self.slow_until, self.stale_until) and not self.lost
+
+    def refuse(self, refusal: Refusal, until: float, what: str = "") -> None:
+        """Refuse every request whose path has a part of this name for a while; all without one."""
+        self._refusal = (refusal, until, what)
 
     def crash(self, writes: int, *, before: bool, away: float) -> None:
         """Kill the operator at a write, after so many others: before it takes effect, or before its answer arrives."""
@@ -59,12 +72,13 @@ class Fates:
         now, is_read = self._loop.now, request.method == "GET"
         seconds = SLOW if now < self.slow_until else USUAL
         before, after = self._chance.uniform(*seconds), self._chance.uniform(*seconds)
-        if self._refusal is not None and now < self._refusal[1]:
+        if self._refusal is not None and now < self._refusal[1] and self._refusal[2] in ("", *request.path.split("/")):
             return Fate(before, 0.0, refusal=self._refusal[0])
         if is_read:
             behind = self._chance.randint(1, 6) if now < self.stale_until else 0
             return Fate(before, after, versions_behind=behind)
         self.writes.append(now)
+        self._wrote(request)
         self._strike(before, after)
         if self.lost > 0:
             self.lost -= 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ots_tunnel.model import ChannelStatus
+from ots_tunnel_operator import names
 from ots_tunnel_operator.times import timestamp
 from tests.simulation.apiserver.api import APPLY, Api, Request
 from tests.simulation.apiserver.client import MERGE, ModelCluster
@@ -30,6 +31,7 @@ from tests.simulation.fleet.fates import Fates
 from tests.simulation.fleet.operator_process import OperatorProcess
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
+from tests.simulation.fleet.strangers import Strangers
 from tests.simulation.fleet.worker_program import WorkerProgram
 from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
 from tests.simulation.network import Network
@@ -80,6 +82,8 @@ class Fleet:
         self.late_events_until = 0.0
         self.unreachable_until = 0.0
         self._foreign: Manifest = {}
+        self.strangers = Strangers(self)
+        self.is_applied_again = False
 
     def _build_cluster(self, seed: str) -> None:
         chance = random.Random(f"cluster:{seed}")
@@ -90,7 +94,12 @@ class Fleet:
         suffix = lambda: f"{chance.getrandbits(24):06x}"  # noqa: E731
         deployments = Deployments(self.api, self._clock, suffix)
         self.controllers = Controllers(self.api, deployments, lambda: chance.uniform(0.02, 0.5))
-        self.fates = Fates(self.loop, random.Random(f"fates:{seed}"), lambda away: self.operator.kill(away))
+        self.fates = Fates(
+            self.loop,
+            random.Random(f"fates:{seed}"),
+            lambda away: self.operator.kill(away),
+            lambda request: self.strangers.judge(request),
+        )
         reports = Reports(self._page, self._page_seconds)
         self.operator = OperatorProcess(
             self.loop,
@@ -127,13 +136,15 @@ class Fleet:
 
     def programs(self) -> list[WorkerProgram]:
         """Containers that run."""
-        return [program for program in self.kubelet.processes.values() if isinstance(program, WorkerProgram)]
+        found = [program for program in self.kubelet.processes.values() if isinstance(program, WorkerProgram)]
+        return [program for program in found if program.labels.get(names.LABEL_NAME) == NAME]
 
     def ready_pods(self) -> int:
         """Pods whose condition Ready is True and that are not being deleted."""
         return sum(
             not pod["metadata"].get("deletionTimestamp") and condition(pod.get("status") or {}, "Ready") == "True"
             for pod in self.store.all("Pod", NAMESPACE)
+            if pod["metadata"]["labels"].get(names.LABEL_NAME) == NAME
         )
 
     def tunnel(self) -> Any:
@@ -166,7 +177,20 @@ class Fleet:
         path = [self.network.path("operator", f"{host}.region") for host in (SOURCE, COPY)]
         busy = (self.late_events_until, self.unreachable_until, self.fates.busy_until)
         dark = max(direction.dark_until for way in path for direction in (way.there, way.back))
-        return self.operator.process is not None and self.loop.now > max(*busy, dark)
+        is_ours = not self.strangers.is_claimed
+        return self.operator.process is not None and is_ours and self.loop.now > max(*busy, dark)
+
+    @property
+    def is_operator_dark(self) -> bool:
+        """Whether the operator reaches neither source nor destination."""
+        path = [self.network.path("operator", f"{host}.region") for host in (SOURCE, COPY)]
+        return all(self.loop.now < way.there.dark_until for way in path)
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the object is to consume nothing."""
+        found = self.stored()
+        return found is not None and bool(found["spec"].get("suspend"))
 
     # What users do
 
@@ -193,7 +217,8 @@ class Fleet:
     def _apply_when_gone(self) -> None:
         if self.stored() is None:
             self.story.tell("user", "applies the object again")
-            self._apply()
+            self.is_applied_again = True
+            self.apply()
         else:
             self.loop.after(1.0, self._apply_when_gone)
 
@@ -231,7 +256,7 @@ class Fleet:
     async def _tell(self) -> None:
         scenario = self.scenario
         self._prepare()
-        controllers = asyncio.create_task(self.controllers.run())
+        self._controlling = asyncio.create_task(self.controllers.run())
         looking = asyncio.create_task(self._look())
         self.operator.start()
         for act in scenario.acts:
@@ -240,9 +265,16 @@ class Fleet:
         self._end_faults()
         await self._settle()
         await self._stay_quiet()
+        await self.strangers.replace_tunnel()
         looking.cancel()
         await self._delete()
-        controllers.cancel()
+        await self.strangers.delete_early()
+        await self.strangers.keep_off()
+        self.stop_controllers()
+
+    def stop_controllers(self) -> None:
+        """From now on nobody makes or ends pods."""
+        self._controlling.cancel()
 
     def _prepare(self) -> None:
         self.service.call(SOURCE, "CreateTable", create_table_request(TABLE, max_versions=VERSIONS))
@@ -254,9 +286,10 @@ class Fleet:
         foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"mine": "yes"}}
         self._foreign = self.user("PATCH", f"{CONFIG_MAPS}/{NAME}-snapshot", foreign, APPLY)
         self.write_secret()
-        self._apply()
+        self.apply()
 
-    def _apply(self) -> None:
+    def apply(self, name: str = NAME, **changes: Any) -> None:
+        """Apply an object on the tunnel; `changes` are fields of its spec."""
         scenario = self.scenario
         credentials = {"secretRef": {"name": SECRET}}
         tunnel: dict[str, Any] = {"name": TUNNEL, "type": scenario.tunnel}
@@ -275,14 +308,15 @@ class Fleet:
             "replicas": scenario.replicas,
             "workers": workers,
             "deletionPolicy": scenario.deletion_policy,
+            **changes,
         }
         body = {
             "apiVersion": "ots-tunnel.dev/v1alpha1",
             "kind": "TablestoreTunnel",
-            "metadata": {"name": NAME, "namespace": NAMESPACE},
+            "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": spec,
         }
-        self.user("PATCH", OBJECT, body, APPLY)
+        self.user("PATCH", OBJECT.replace(NAME, name), body, APPLY)
 
     def _keys(self) -> list[str]:
         return [f"k{number:02}" for number in range(self.scenario.keys)]
@@ -307,12 +341,15 @@ class Fleet:
     def _end_faults(self) -> None:
         self.service.emulator.clear_faults()
         self.fates.clear()
+        self.strangers.end()
         self.story.tell("region", "the faults are over")
         self.loop.after(1.0, self._ask_for_workers)
 
     def _ask_for_workers(self) -> None:
         found = self.stored()
-        if found is not None and not found["spec"].get("replicas") and not self.scenario.end_after:
+        if found is None or condition(found.get("status") or {}, "Completed") == "True":
+            return
+        if not found["spec"].get("replicas"):
             self.edit({"replicas": 1})
 
     async def _settle(self) -> None:
@@ -332,6 +369,9 @@ class Fleet:
         missing = self.missing_until_end()
         unfit = [f"not copied: {', '.join(missing[:5])}"] if missing else []
         status = found.get("status") or {}
+        unfit += self.strangers.unfit()
+        if not self.is_applied_again and not (status.get("destination") or {}).get("createdByOperator"):
+            unfit.append("the operator does not know that it has created the destination")
         if self.scenario.end_after:
             return unfit + self._unfit_after_the_end(status)
         return unfit + self._unfit_while_following(status, found["spec"].get("replicas", 1))
@@ -367,17 +407,21 @@ class Fleet:
         self.story.tell("user", "deletes the object")
         self.user("DELETE", OBJECT)
         until = self.loop.now + DELETING
+        had_tunnel = self.tunnel() is not None
         while left := self._left():
             if self.loop.now > until:
                 self.violate("deletion", f"left behind: {', '.join(left)}")
                 return
-            await asyncio.sleep(2)
+            if had_tunnel and self.tunnel() is None and (running := self.programs()):
+                self.violate("deletion", f"the tunnel was deleted under {len(running)} workers")
+                return
+            await asyncio.sleep(0.2)
 
     def _left(self) -> list[str]:
         kinds = ("TablestoreTunnel", "Deployment", "Pod")
         left = [f"{kind} {name}" for kind, space, name in self.store.objects if kind in kinds and space == NAMESPACE]
         left += [f"ConfigMap {NAME}-config"] if ("ConfigMap", NAMESPACE, f"{NAME}-config") in self.store.objects else []
-        is_kept = self.scenario.deletion_policy == "Retain"
+        is_kept = self.scenario.deletion_policy == "Retain" or self.strangers.has_replaced_tunnel
         if (self.tunnel() is not None) != is_kept:
             left.append("no tunnel" if is_kept else "the tunnel")
         return left

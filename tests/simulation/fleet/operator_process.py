@@ -15,7 +15,9 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.process import Process
 from tests.simulation.story import Story
 
-SETTINGS = Settings(worker_image="worker:1", spark_image="spark:1")
+#: Lease that claims name.
+LEASE = "ots/ots-tunnel-operator"
+SETTINGS = Settings(worker_image="worker:1", spark_image="spark:1", lease=LEASE)
 #: Seconds until another replica leads after the leader was killed: the life of its Lease.
 TAKE_OVER = (2.0, 18.0)
 

@@ -60,6 +60,7 @@ class WorkerProgram:
         self._folder = folder
         self._failed = failed
         machine = pod["metadata"]["name"]
+        self.labels: dict[str, str] = pod["metadata"].get("labels") or {}
         self.process = Process(loop, name, random.Random(f"{name}"), machine=machine)
         self.worker: TunnelWorker | None = None
         self.message = ""
