@@ -257,6 +257,13 @@ class Deleter:
     async def _leave_behind(
         self, remains: Remains | None, namespace: str, name: str, waiting: str, cache: LoopCache
     ) -> None:
+        if remains is not None and not remains.deletes_tunnel:
+            # whoever deletes it by hand loses the checkpoints that were to be kept
+            where = _where(LogAction.DELETION_DELAYED, namespace, name, waiting)
+            logger.warning("an object is released before its time", extra=where)
+            message = f"the object is released without waiting any longer ({waiting}); {remains.tunnel} stays"
+            await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
+            return
         logger.warning("a tunnel is left behind", extra=_where(LogAction.TUNNEL_LEFT_BEHIND, namespace, name, waiting))
         if remains is not None:
             message = (

@@ -290,6 +290,24 @@ async def test_an_object_that_another_operator_serves_is_left_to_it_for_twice_th
     assert clock.now - NOW > 2 * PATIENT.delete_seconds
 
 
+@pytest.mark.parametrize(
+    ("policy", "status"),
+    [("Retain", recorded()), ("Delete", {"tunnel": {"id": TUNNEL_ID, "createdByOperator": False}})],
+)
+async def test_nobody_is_told_to_delete_a_tunnel_that_is_to_stay(policy: str, status: dict[str, Any]) -> None:
+    class ReadOnly(KubeMemory):
+        async def patch(self, *_: Any, **__: Any) -> Manifest:
+            raise KubeError(403, "Forbidden", "may not patch")
+
+    kube = ReadOnly(deleted_object(policy, status=status).objects)
+
+    await finish(kube, Service(), replace(PATIENT, lease="shop/mine"), Clock())
+
+    assert "by hand" not in " ".join(messages(kube).values())
+    assert "may not patch" in messages(kube)["DeletionDelayed"]
+    assert events(kube)[-1] == "DeletionDelayed"
+
+
 async def test_an_object_without_a_claim_is_claimed_before_it_is_deleted() -> None:
     kube, service = deleted_object(), Service()
 
