@@ -39,6 +39,7 @@ METRICS: dict[str, tuple[str, set[str]]] = {
     "ots_tunnel_inflight_bytes": ("gauge", set()),
     "ots_tunnel_busy_ratio": ("gauge", set()),
     "ots_tunnel_rebalances": ("counter", {"direction"}),
+    "ots_tunnel_possible_gaps": ("counter", set()),
     "ots_tunnel_retries": ("counter", {"operation", "code"}),
     "ots_tunnel_omitted_records": ("counter", {"reason"}),
     "ots_tunnel_omitted_cells": ("counter", {"reason"}),
