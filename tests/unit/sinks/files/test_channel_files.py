@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
@@ -20,10 +21,10 @@ from ots_tunnel.sinks import Batch, Confirmation, Guard
 from ots_tunnel.sinks.files import folder as folder_store
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.folder import FolderStore
-from ots_tunnel.sinks.files.store import FileSpoiled
+from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
 from ots_tunnel.sinks.json_record import json_form
-from tests.support.guards import ClosedGuard, OpenGuard
-from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, changes, contents, rows
+from tests.support.guards import ClosedGuard, LimitedGuard, OpenGuard
+from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, change, changes, contents, rows
 
 START = Token("t0")
 _numbers = count(1)
@@ -150,11 +151,11 @@ async def test_a_file_of_the_same_name_is_replaced_without_a_delete(
     await before.end(abandoned=True)
     delete, late = FolderStore.delete, []
 
-    async def without_answer(store: FolderStore, folder: str, names: Sequence[str]) -> None:
+    async def without_answer(store: FolderStore, folder: str, names: Sequence[str], *before: Any) -> None:
         if names and not late:
             late.append((store, folder, names))
             raise SinkError("no answer")
-        await delete(store, folder, names)
+        await delete(store, folder, names, *before)
 
     monkeypatch.setattr(FolderStore, "delete", without_answer)
     after = open_channel()
@@ -219,6 +220,28 @@ async def test_nothing_appears_behind_the_fence(open_channel: Opener, tmp_path: 
     await channel.end(abandoned=True)
 
     assert files(tmp_path) == []
+
+
+async def test_nothing_is_removed_behind_the_fence(open_channel: Opener, tmp_path: Path) -> None:
+    """The guard is asked when a thread begins, which may have been late."""
+    before = open_channel()
+    await before.open(START)
+    await asyncio.wait_for(await put(before, changes(1, 2), OpenGuard()), 10)
+    await before.end(abandoned=True)
+    after, guard, released = open_channel(), LimitedGuard(), threading.Event()
+    await after.open(START)
+    store = after._files.store  # noqa: SLF001
+    assert isinstance(store, FolderStore)
+    hanging = [store._threads.submit(released.wait, 10) for _ in range(THREADS)]  # noqa: SLF001
+    removing = asyncio.create_task(after.resume(change(1), guard))
+    await asyncio.sleep(0.05)  # it waits for a thread
+
+    guard.passes = 0
+    released.set()
+    with pytest.raises(OwnershipLost):
+        await asyncio.wait_for(removing, 10)
+    assert all(call.result(10) for call in hanging)
+    assert contents(tmp_path) == [[1, 2]]
 
 
 async def test_an_abandoned_channel_leaves_no_file(open_channel: Opener, tmp_path: Path) -> None:

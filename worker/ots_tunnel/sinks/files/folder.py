@@ -55,9 +55,9 @@ class FolderStore:
         with _disk_errors():
             return await self._threads.run((self._root / folder / name).open, "rb")
 
-    async def delete(self, folder: str, names: Sequence[str]) -> None:
+    async def delete(self, folder: str, names: Sequence[str], before: Callable[[], None] = lambda: None) -> None:
         """See `FileStore.delete`."""
-        await self._threads.run(self._delete, folder, names)
+        await self._threads.run(self._delete, folder, names, before)
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`."""
@@ -89,9 +89,10 @@ class FolderStore:
             except FileNotFoundError:
                 return []
 
-    def _delete(self, folder: str, names: Sequence[str]) -> None:
-        with _disk_errors():
-            for name in names:
+    def _delete(self, folder: str, names: Sequence[str], before: Callable[[], None]) -> None:
+        for name in names:
+            before()  # here, on the thread: it may have started late
+            with _disk_errors():
                 (self._root / folder / name).unlink(missing_ok=True)
 
 

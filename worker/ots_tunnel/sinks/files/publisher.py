@@ -105,8 +105,7 @@ class Publisher(Generic[Item]):
         """
         while self.stale:
             # The guard is asked for each: the channel's next owner may publish under the same name.
-            guard.check()
-            await self._files.store.delete(self._folder, self.stale[-1:])
+            await self._files.store.delete(self._folder, self.stale[-1:], guard.check)
             self.stale.pop()
 
     async def _publish(self, file: PendingFile[Item]) -> None:

@@ -56,8 +56,12 @@ class FileStore(Protocol):
         """A published file for blocking, seekable reads."""
         ...
 
-    async def delete(self, folder: str, names: Sequence[str]) -> None:
-        """Remove published files; a missing one counts as removed."""
+    async def delete(self, folder: str, names: Sequence[str], before: Callable[[], None] = lambda: None) -> None:
+        """Remove published files; a missing one counts as removed.
+
+        Args:
+            before: called right before each is removed, on any thread; its exceptions are passed on.
+        """
         ...
 
     async def tidy(self, folder: str) -> None:

@@ -107,9 +107,10 @@ class BucketStore:
         size = (await self._translated(obstore.head_async(self._store, path)))["size"]
         return io.BufferedReader(BucketObject(self._store, path, size, self._url), READ_BYTES)
 
-    async def delete(self, folder: str, names: Sequence[str]) -> None:
+    async def delete(self, folder: str, names: Sequence[str], before: Callable[[], None] = lambda: None) -> None:
         """See `FileStore.delete`."""
         for name in names:
+            before()
             # Bounded as the upload is: a delete that arrives later could remove the file of the channel's next owner.
             call = asyncio.wait_for(obstore.delete_async(self._store, f"{folder}/{name}"), self._deadline)
             async with limited_sockets((self._port,), self._deadline):
