@@ -9,7 +9,8 @@ from typing import IO, Final
 
 from ots_tunnel.folders import flush_folder, make_folder
 
-FORMAT: Final = 1
+#: 2 has the origin columns of streams, which readers of format 1 refuse as damage.
+FORMAT: Final = 2
 #: Marks the database as the emulator's: the letters "otse".
 APPLICATION: Final = 0x6F747365
 DATABASE_NAME: Final = "emulator.db"
@@ -84,6 +85,9 @@ def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
             for statement in ("BEGIN", *_SCHEMA, "COMMIT"):
                 db.execute(statement)
             flush_folder(path.parent)
+        elif version < FORMAT:
+            # Everything of an older format is read; what is written from now on has this one.
+            db.execute(f"PRAGMA user_version = {FORMAT}")
     except BaseException:
         db.close()
         raise

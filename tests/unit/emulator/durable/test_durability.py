@@ -377,6 +377,21 @@ def broken_pages(path: Path) -> None:
     (path / DATABASE_NAME).write_bytes(content)
 
 
+async def test_a_directory_of_an_older_format_is_read_and_marked(driver: Driver) -> None:
+    await driver.put(1, put("v", 1))
+    assert driver.data is not None
+    copy = crashed(driver.data)
+    Emulator(data=copy).close()
+    # Format 1 had streams without origin columns.
+    spoil(copy, "UPDATE document SET body = json_remove(body, '$.log.origin_columns')", "PRAGMA user_version = 1")
+
+    assert reopened(copy, driver.settings, driver.clock) == picture_of(driver.emulator)
+
+    with closing(sqlite3.connect(copy / DATABASE_NAME)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+    assert FORMAT > 1
+
+
 @pytest.mark.parametrize(
     ("spoiling", "reason"),
     [
