@@ -156,7 +156,9 @@ LEDGER: Final = (
         "no source shows such records",
     ),
     tested(
-        "GetStreamRecord, ReadRecords", "a put has no former values, an update has those of the origin columns", JAVA
+        "GetStreamRecord, ReadRecords",
+        "the first put has no former values, an update has those of the origin columns",
+        JAVA,
     ),
     guessed(
         "GetStreamRecord, ReadRecords",

@@ -260,8 +260,10 @@ LEDGER: Final = (
         "records beyond the retention expire the tunnel (`after_retention`)",
         "documented, but not always so",
     ),
-    documented("Checkpoint", "a number that is not the next one is OTSSequenceNumberNotMatch"),
-    live("Checkpoint", "the number 0 is not checked", EMR),
+    documented("Checkpoint", "a number that is not greater than the stored one is OTSSequenceNumberNotMatch"),
+    guessed("Checkpoint", "a number that leaves some out is accepted and stored", "no source says so"),
+    live("Checkpoint", "the number 0 is accepted whatever the next one is", EMR),
+    guessed("Checkpoint", "the number 0 leaves the stored number as it is", "no recording reads it afterwards"),
     documented("GetRpo, Schedule", "form of the answer", "the Go SDK's code"),
     guessed("GetRpo, Schedule", "what is in it", "no program that uses it is public"),
 )

@@ -1,4 +1,5 @@
-"""Calls of the service that the emulator lacks: indexes, SQL, time series, delivery tasks, bulk calls, global tables.
+"""Calls of the service that the emulator lacks: indexes, SQL, time series, delivery tasks, bulk calls, global tables,
+knowledge bases, memory stores.
 
 Each is refused in words, whatever it names: an empty list or a missing index would say something about the caller's
 data that is not known here. Names that no SDK knows are unsupported operations, as the service says it.
@@ -45,6 +46,45 @@ GAPS: Final[Mapping[str, tuple[str, ...]]] = {
         "DescribeGlobalTable",
         "BindGlobalTable",
         "UnbindGlobalTable",
+    ),
+    "knowledge bases": (
+        "CreateKnowledgeBase",
+        "UpdateKnowledgeBase",
+        "ListKnowledgeBase",
+        "DescribeKnowledgeBase",
+        "DeleteKnowledgeBase",
+        "AddDocuments",
+        "UpdateDocument",
+        "GetDocument",
+        "ListDocuments",
+        "DeleteDocuments",
+        "UpdateChunks",
+        "ListChunks",
+        "Retrieve",
+    ),
+    "memory stores": (
+        "CreateMemoryStore",
+        "UpdateMemoryStore",
+        "GetMemoryStore",
+        "ListMemoryStores",
+        "ListMemoryStoreMessages",
+        "ListMemoryStoreRequests",
+        "ListMemoryStoreScopes",
+        "DeleteMemoryStore",
+        "AddMemories",
+        "UpdateMemory",
+        "GetMemory",
+        "ListMemories",
+        "SearchMemories",
+        "DeleteMemory",
+        "GetMemoryTask",
+        "ListMemoryTasks",
+        "CreateMemoryDreamTask",
+        "GetMemoryDreamTask",
+        "ListMemoryDreamTasks",
+        "CancelMemoryDreamTask",
+        "ListMemoryDreamActions",
+        "ApplyMemoryDreamActions",
     ),
     "time series": (
         "CreateTimeseriesTable",

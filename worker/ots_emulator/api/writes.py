@@ -31,7 +31,7 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import version_bytes
 from ots_emulator.api.rows.row_write import execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
-from ots_emulator.ledger import GO, JAVA, documented, guessed, live, tested
+from ots_emulator.ledger import GO, JAVA, documented, guessed, tested
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
 
@@ -86,7 +86,9 @@ LEDGER: Final = (
         "keys: number of columns before the table, then size, name, type",
         JAVA,
     ),
-    live("PutRow, UpdateRow", "zero bytes behind a row are accepted", "the Node SDK, which sends them"),
+    documented(
+        "PutRow, UpdateRow", "zero bytes behind a row are accepted", "the code of the Node SDK, which sends them"
+    ),
     tested("PutRow, UpdateRow", "versions, their order, their number and their distance to the server's time", JAVA),
     documented("PutRow", "an auto-increment key grows within its partition key"),
     guessed("PutRow", "its values are microseconds of the clock", "no source has its numbers"),
@@ -96,6 +98,11 @@ LEDGER: Final = (
     tested("UpdateRow", "increments: a missing column is 0, the new value can be returned", JAVA),
     guessed("UpdateRow", "an increment beyond 64 bits wraps around", "no source says what happens"),
     tested("UpdateRow", "`Update operation is not allowed in this table`", "tests of public programs"),
+    guessed(
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "a malformed column condition refuses the request, before the table is looked up",
+        "the order is known of reads only",
+    ),
     documented("DeleteRow", "a missing row is a success, and is recorded in the stream"),
     tested(
         "PutRow, UpdateRow, DeleteRow",

@@ -8,8 +8,8 @@ import pytest
 
 from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
-from tests.support.emulator.emulator_driver import Driver
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from tests.support.emulator.emulator_driver import IGNORE, Driver, put
 
 KEY = encode_primary_key((("k", 1),))
 BAD_NAME = "Invalid table name: '#'."
@@ -98,3 +98,19 @@ async def test_the_ends_of_a_range_are_compared_with_the_table_first(
     await create_two(driver)
 
     assert await driver.refused("GetRange", **ends(begin, end)) == (400, code, message)
+
+
+async def test_a_malformed_column_condition_refuses_the_request_before_any_row_is_written(driver: Driver) -> None:
+    condition = pb.Condition(row_existence="EXPECT_EXIST", column_condition=FILTER)
+    rows = [
+        pb.RowInBatchWriteRowRequest(type="PUT", row_change=encode_row((("k", key),), [put("v", 1)]), condition=each)
+        for key, each in ((1, IGNORE), (2, condition))
+    ]
+    batch = pb.TableInBatchWriteRowRequest(table_name="t", rows=rows)
+
+    refused = (400, "OTSParameterInvalid", BAD_FILTER)
+    assert await driver.refused("BatchWriteRow", tables=[batch]) == refused
+    assert await driver.get(1) is None
+    for table in ("t", "none"):
+        row = rows[1].row_change
+        assert await driver.refused("PutRow", table_name=table, row=row, condition=condition) == refused

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from importlib.metadata import files
 from pathlib import Path
 
 import pytest
 
 from ots_emulator.api.unsupported import GAPS, HANDLERS, OPERATIONS_BY_PATH
+from ots_emulator.server import application
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, Operation
 from ots_tunnel.protocol.http.rpc import build_request
@@ -38,6 +41,14 @@ async def test_a_call_that_is_missing_is_refused_in_words(driver: Driver, name: 
     message = f"{name} is not available in this emulator: see 'What is missing?' in docs/emulator.md."
 
     assert await answer(driver, name, named(table)) == (400, "OTSParameterInvalid", message)
+
+
+def test_every_call_of_the_vendors_python_sdk_is_known() -> None:
+    (client,) = (file for file in files("tablestore") or () if str(file) == "tablestore/client.py")
+    called = set(re.findall(r"_request_helper\(\s*'(\w+)'", client.read_text()))
+
+    assert len(called) > 60
+    assert sorted(called - set(application.HANDLERS)) == []
 
 
 def test_the_page_that_the_refusals_name_lists_what_is_missing() -> None:

@@ -53,6 +53,9 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
         RequestRefusal: malformed, or wrong whatever the table looks like.
     """
     span = read_change(row, action)
+    if request.condition.column_condition:
+        # Read once more when the row is executed: conditions are rare.
+        read_filter(request.condition.column_condition)
     if request.HasField("return_content"):
         _check_return(request.return_content, span)
     return RowWrite(action, row if span.end == len(row) else row[: span.end], span, request)
