@@ -206,6 +206,8 @@ class WorkerReport:
     completed: bool
     channels: tuple[WorkerChannel, ...]
     gaps: tuple[ReportedGap, ...] = ()
+    tunnel_id: str = ""
+    """Id of the tunnel that the worker consumes; empty is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,16 @@ class PossibleGapStatus(ApiModel):
     """Whether onPossibleGap was Continue since it was found: the workers go on behind it."""
 
 
+class ReadUntilStatus(ApiModel):
+    """Read mark: how far the tunnel was certainly read, for workers that start later."""
+
+    tunnel_id: Text
+    """Id of the tunnel; for another one the mark says nothing."""
+    time: Time
+    """At this time, by the service's clock, every stream channel had been read to its end and confirmed. It moves only
+    where the tunnel's consume points stand still, once in a tenth of the stream's retention."""
+
+
 class WorkerStatus(ApiModel):
     """One worker pod."""
 
@@ -257,6 +267,8 @@ class TunnelObjectStatus(ApiModel):
     """Rate and number of rows."""
     possible_gaps: Annotated[tuple[PossibleGapStatus, ...], Field(max_length=MAX_GAPS)] | None = None
     """Changes that may be missing, at most 20; those not accepted yet come first."""
+    read_until: ReadUntilStatus | None = None
+    """Read mark: how far the tunnel was certainly read, for workers that start later."""
     workers: WorkerList | None = None
     """Worker pods, at most 100."""
     snapshot: SnapshotStatus | None = None

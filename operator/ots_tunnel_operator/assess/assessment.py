@@ -10,6 +10,7 @@ from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, reten
 from ots_tunnel_operator.assess.gaps import Gap, find_gaps
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem
+from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.world import Tunnel, World
@@ -38,6 +39,8 @@ class Assessment:
     """The most severe problem that does not prevent progress."""
     gaps: tuple[Gap, ...] = ()
     """Changes that may be missing."""
+    read_mark: ReadMark | None = None
+    """When every channel had certainly been read to its end; None while that is not recorded."""
 
 
 def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
@@ -63,4 +66,5 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         retention_used=retention_used(world, lag),
         degradation=find_degradation(world, lag, retention_ahead(world, lag, snapshot, eta)),
         gaps=find_gaps(world),
+        read_mark=read_mark(world),
     )

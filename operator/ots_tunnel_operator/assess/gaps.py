@@ -13,9 +13,10 @@ of an idle table may stand still. It holds while it is seen, and stops no worker
 it. A worker's finding is recorded for good. While it is not accepted, workers are stopped: they could only find it
 again. `spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status.
 
-A channel was consumed until the latest of three times: its consume point (without one, the start that
-`protocol.possible_gap` gives it), what a worker reports, and what a worker reported to this operator before. The last
-one keeps the restart of a worker on an idle table from looking like a gap.
+A channel was consumed until the latest of four times: its consume point (without one, the start that
+`protocol.possible_gap` gives it), the read mark (`assess.read_mark`), what a worker reports, and what a worker reported
+to this operator before. The mark keeps the restart of a worker on an idle table from looking like a gap, also to an
+operator that has restarted as well.
 
 Example: retention 7 days, no worker since 1 June. From 8 June on the object is Stalled with PossibleGap: changes from
 1 June to (now - 7 days) may be missing. The end moves on with time; it is rounded up to a full hour, so that it costs
@@ -30,9 +31,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
-from ots_tunnel.protocol.possible_gap import read_until
+from ots_tunnel.protocol.possible_gap import read_until, within_stream
 from ots_tunnel_operator.assess.completion import end_time, is_completed
 from ots_tunnel_operator.assess.lag import HELD, is_initialised
+from ots_tunnel_operator.assess.read_mark import read_mark
 from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import parse_time, timestamp
@@ -148,12 +150,16 @@ def _kept_since(world: World) -> float | None:
 
 def _consumed_until(world: World, tunnel: Tunnel, channel: ChannelInfo) -> float | None:
     """Until when a channel was certainly consumed, Unix seconds; None is unknown."""
+    mark, table = read_mark(world), world.source
     known = [
-        read_until(channel.channel_id, Token(""), tunnel.description),
+        read_until(channel.channel_id, Token(""), tunnel.description, mark=mark.time if mark is not None else None),
         world.consumed_until.get(channel.channel_id),
     ]
     for pod in world.pods:
         for found in pod.report.channels if pod.report is not None else ():
             if found.channel_id == channel.channel_id and found.state in HELD:
                 known.append(found.consumed_up_to)
-    return max((time for time in known if time is not None), default=None)
+    until = max((time for time in known if time is not None), default=None)
+    if until is None or not isinstance(table, Table):
+        return until
+    return within_stream(until, tunnel.description, table.stream_start)

@@ -16,10 +16,14 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.times import timestamp
 
 
-def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
+def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | None = None) -> WorkerConfig:
     """Build the document of an object's workers.
+
+    Args:
+        read_until: the read mark of this tunnel, Unix seconds; None without one.
 
     Raises:
         ConfigError: the worker's configuration does not accept a value; the message names the field.
@@ -36,6 +40,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str) -> WorkerConfig:
             "tunnel_id": tunnel_id,
             "end_time": stream.end_time if stream else None,
             "on_possible_gap": source.tunnel.on_possible_gap,
+            "read_until": None if read_until is None else timestamp(read_until),
         },
         "sink": {"stdout": {}},
         "client": {
@@ -79,5 +84,9 @@ def config_map(obj: TablestoreTunnel, config: WorkerConfig) -> Manifest:
 
 
 def config_hash(config: WorkerConfig) -> str:
-    """Hash of the document for an annotation of the pod template: a changed document restarts the pods."""
-    return hashlib.sha256(dump_config(config).encode()).hexdigest()[:16]
+    """Hash of the document for an annotation of the pod template: a changed document restarts the pods.
+
+    The read mark is no part of it: it moves while workers run, and only the next worker needs it.
+    """
+    settings = config.model_copy(update={"source": config.source.model_copy(update={"read_until": None})})
+    return hashlib.sha256(dump_config(settings).encode()).hexdigest()[:16]

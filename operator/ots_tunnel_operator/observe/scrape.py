@@ -69,6 +69,7 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
         completed=bool(document.get("completed")),
         channels=tuple(_channel(item) for item in document["channels"]),
         gaps=tuple(_gap(item) for item in document.get("possibleGaps") or ()),
+        tunnel_id=str(document.get("tunnelId") or ""),
     )
 
 

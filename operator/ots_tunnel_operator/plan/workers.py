@@ -32,28 +32,34 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     """
     completed = assessment.is_completed
     replicas = 0 if completed else world.resource.spec.replicas
-    actions, invalid = _worker_objects(world, replicas, settings)
+    actions, invalid = _worker_objects(world, assessment, replicas, settings)
     wait = None if completed or problem else _wait_for_workers(world, replicas)
     return Plan(actions, wait, problem or invalid, completed=completed, replicas=replicas)
 
 
-def _worker_objects(world: World, replicas: int, settings: Settings) -> tuple[tuple[Action, ...], Problem | None]:
-    """The actions that apply ConfigMap and Deployment; rendered once for a generation, tunnel and number of workers."""
+def _worker_objects(
+    world: World, assessment: Assessment, replicas: int, settings: Settings
+) -> tuple[tuple[Action, ...], Problem | None]:
+    """The actions that apply ConfigMap and Deployment.
+
+    They are rendered once for a generation, tunnel, read mark and number of workers.
+    """
+    mark = assessment.read_mark.time if assessment.read_mark is not None else None
     tunnel_id, rendered = str(world.resource.recorded_tunnel["id"]), world.resource.rendered
-    key = tunnel_id, replicas, settings.worker_image, settings.image_pull_policy
+    key = tunnel_id, mark, replicas, settings.worker_image, settings.image_pull_policy
     if key not in rendered:
-        # an older number of workers does not come back soon
+        # an older number of workers does not come back soon, an older mark never
         rendered.clear()
-        rendered[key] = _render(world.resource.object, tunnel_id, replicas, settings)
+        rendered[key] = _render(world.resource.object, tunnel_id, mark, replicas, settings)
     found: tuple[tuple[Action, ...], Problem | None] = rendered[key]
     return found
 
 
 def _render(
-    obj: TablestoreTunnel, tunnel_id: str, replicas: int, settings: Settings
+    obj: TablestoreTunnel, tunnel_id: str, mark: float | None, replicas: int, settings: Settings
 ) -> tuple[tuple[Action, ...], Problem | None]:
     try:
-        config = worker_config(obj, tunnel_id)
+        config = worker_config(obj, tunnel_id, mark)
         document = config_map(obj, config)
         workers = deployment(obj, config, settings.worker_image, replicas, pull_policy=settings.image_pull_policy)
     except ConfigError as error:

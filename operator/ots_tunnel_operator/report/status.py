@@ -52,6 +52,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "lag": None if plan.completed else _lag(world, assessment),
         "throughput": _throughput(world, assessment, pods),
         "possibleGaps": gap_documents(assessment.gaps[:MAX_GAPS]) or None,
+        "readUntil": assessment.read_mark.document() if assessment.read_mark is not None else None,
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "snapshot": _snapshot(world, assessment),
         "conditions": build(

@@ -29,6 +29,7 @@ def _urgent(status: Mapping[str, Any]) -> Any:
         "tunnel",
         "destination",
         "possibleGaps",
+        "readUntil",
     )
     conditions = [(item["type"], item["status"], item["reason"]) for item in status.get("conditions") or ()]
     snapshot = status.get("snapshot") or {}

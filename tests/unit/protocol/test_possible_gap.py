@@ -23,7 +23,7 @@ from ots_tunnel.model import (
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.protocol.possible_gap import Gap, possible_gap, read_on, read_until
+from ots_tunnel.protocol.possible_gap import Gap, possible_gap, read_on, read_until, within_stream
 from ots_tunnel.protocol.token import TokenContent, build_token
 
 HOUR = 3600.0
@@ -136,3 +136,35 @@ ENDED = ChannelStatus.TERMINATED
 )
 def test_how_far_a_channel_was_read(of: Token, description: TunnelDescription | None, expected: float | None) -> None:
     assert read_until(CHANNEL, of, description) == expected
+
+
+@pytest.mark.parametrize(
+    ("description", "mark", "expected"),
+    [
+        (None, 9.0, 9.0),
+        (tunnel(channel(point=7)), 9.0, 9.0),
+        (tunnel(channel(point=7)), 5.0, 7.0),
+        (tunnel(channel(), channel("p", status=ENDED)), 9.0, 9.0),
+        (tunnel(channel(), channel("p", 60, status=ENDED)), 9.0, 60.0),
+    ],
+)
+def test_a_read_mark_counts_where_it_is_later(
+    description: TunnelDescription | None, mark: float, expected: float
+) -> None:
+    assert read_until(CHANNEL, token(), description, mark=mark) == expected
+
+
+@pytest.mark.parametrize(
+    ("description", "enabled", "expected"),
+    [
+        pytest.param(tunnel(created=50), 45.0, 45.0, id="a start offset before the stream"),
+        pytest.param(tunnel(created=50), 35.0, 40.0, id="a stream that is older"),
+        pytest.param(tunnel(created=50), 60.0, 40.0, id="enabled again since"),
+        pytest.param(tunnel(created=50), None, 40.0, id="unknown when"),
+        pytest.param(None, 45.0, 40.0, id="not described"),
+    ],
+)
+def test_what_a_stream_never_had_is_not_missing(
+    description: TunnelDescription | None, enabled: float | None, expected: float
+) -> None:
+    assert within_stream(40.0, description, enabled) == expected

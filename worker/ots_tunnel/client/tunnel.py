@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
-from ots_tunnel.client.table_calls import describe_table_result
+from ots_tunnel.client.table_calls import StreamDescription, describe_table_result
 from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.endpoint import check_place
 from ots_tunnel.errors import CodecError
@@ -214,16 +214,15 @@ class TunnelClient:
         )
         await self._caller.call(TUNNEL_OPERATIONS["Checkpoint"], message, timeout=timeout, before_send=before_send)
 
-    async def stream_retention_hours(self, table: str) -> int | None:
-        """Hours for which the service keeps a change of a table; None where its stream is switched off.
+    async def describe_stream(self, table: str) -> StreamDescription:
+        """The change log of a table: whether it is switched on, how long it keeps a change, and since when it is on.
 
         Raises:
             ObjectNotExist: the table does not exist. PermissionDenied: the key may not describe it.
         """
         message = table_pb2.DescribeTableRequest(table_name=table)
         answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
-        stream = describe_table_result(answer).stream
-        return stream.expiration_hours if stream.enabled and stream.expiration_hours else None
+        return describe_table_result(answer).stream
 
     async def close(self) -> None:
         """Close the transport."""

@@ -32,19 +32,23 @@ class TunnelConfig(InstanceConfig):
     """What to do where changes may be missing, because they were not read within the stream's retention. Stop: end with
     exit code 14. Continue: warn, count it, and go on."""
 
-    @field_validator("end_time", mode="before")
-    @classmethod
-    def _is_no_number(cls, end_time: Any) -> Any:
-        if isinstance(end_time, bool | int | float):  # its unit and origin would be guesses
-            raise NotAllowed
-        return end_time
+    read_until: datetime | None = None
+    """Read mark that the operator writes: at this time, by the service's clock, every channel of this tunnel had been
+    read to its end; with a time zone. None: only the service tells what was read."""
 
-    @field_validator("end_time")
+    @field_validator("end_time", "read_until", mode="before")
     @classmethod
-    def _has_a_time_zone(cls, end_time: datetime | None) -> datetime | None:
-        if end_time is not None and end_time.tzinfo is None:
+    def _is_no_number(cls, time: Any) -> Any:
+        if isinstance(time, bool | int | float):  # its unit and origin would be guesses
             raise NotAllowed
-        return end_time
+        return time
+
+    @field_validator("end_time", "read_until")
+    @classmethod
+    def _has_a_time_zone(cls, time: datetime | None) -> datetime | None:
+        if time is not None and time.tzinfo is None:
+            raise NotAllowed
+        return time
 
 
 class ClientConfig(ConfigModel):

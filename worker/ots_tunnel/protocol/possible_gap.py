@@ -29,6 +29,15 @@ until its answer, any other everything until its last record. When it is opened 
     4. A channel that was never consumed beside channels that have ended may be the child of one of them, and begins
        where its parent ended. Which one is not known, and the latest end is taken.
 
+The service may leave the token of an idle channel where it is; then nothing of this moves while workers read to the
+log's end for weeks. A *read mark* is the evidence that outlives them: at its time, by the service's clock, every stream
+channel of the tunnel, parents included, had been read to its end and confirmed. So it holds for each channel: those of
+then were read, a channel that began later has nothing older, and one that began before with nothing but its parent's
+end behind it was among those that were read. It belongs to one tunnel. The later of it and of 1 to 4 counts.
+
+Nothing is lost that a stream never had. Where the stream was enabled before the tunnel was created, and so has not been
+enabled again since, changes from before it was enabled are not missing, although a start offset may lie there.
+
 Example: retention 168 h, the consume point is 1 June, 12:00, and the first page is answered on 9 June at 12:00. What
 was written from 1 June, 12:00, to 2 June, 12:00, is gone. The first record is of 5 June: changes between 1 June, 12:00,
 and 5 June may be missing.
@@ -86,13 +95,34 @@ def read_on(read_until: float | None, *, answered: float, last: float | None, re
     return max(known, default=None)
 
 
-def read_until(channel_id: ChannelId, token: Token, tunnel: TunnelDescription | None) -> float | None:
+def read_until(
+    channel_id: ChannelId, token: Token, tunnel: TunnelDescription | None, *, mark: float | None = None
+) -> float | None:
     """Until when a channel's changes are consumed at the time it is opened, Unix seconds; None is unknown.
 
     Args:
         token: of the channel's checkpoint.
         tunnel: a description taken after the channel's last checkpoint; None is unknown.
+        mark: the read mark of this tunnel, Unix seconds; None is none.
     """
+    known = [time for time in (_described(channel_id, token, tunnel), mark) if time is not None]
+    return max(known, default=None)
+
+
+def within_stream(until: float, tunnel: TunnelDescription | None, enabled: float | None) -> float:
+    """`until`, or the time at which the stream was enabled where that is later and no change can be missing before it.
+
+    Args:
+        until: until when a channel is consumed, Unix seconds.
+        tunnel: None is unknown.
+        enabled: when the table's stream was enabled last, Unix seconds; None is unknown.
+    """
+    if tunnel is None or enabled is None or enabled * 1e9 > tunnel.tunnel.create_time_ns:
+        return until
+    return max(until, enabled)
+
+
+def _described(channel_id: ChannelId, token: Token, tunnel: TunnelDescription | None) -> float | None:
     channels = tunnel.channels if tunnel is not None else ()
     info = next((channel for channel in channels if channel.channel_id == channel_id), None)
     if info is not None and info.consume_point_ns > 0:

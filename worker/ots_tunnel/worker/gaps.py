@@ -7,11 +7,13 @@ Theory of operation. `protocol.possible_gap` decides from a few times; this modu
 
 When a channel is opened, the tunnel is described, because the consume point tells what was consumed even where the
 service has moved the cursor. A channel that this worker has read before, and whose checkpoint is the token of its last
-page, is read until the answer of that page: the consume point of an idle channel may be old.
+page, is read until the answer of that page: the consume point of an idle channel may be old. For the same reason the
+read mark of the settings counts where it is later: the operator keeps it while workers come and go.
 
 The retention is asked for only when a page comes later than a tenth of the shortest retention after what was read
 before, and again when a tenth of the retention has passed. An AccessKey that may not describe the table leaves it
-unknown; then the longest retention that the service allows counts.
+unknown; then the longest retention that the service allows counts. The same answer tells since when the stream is
+enabled, and nothing can be missing of what came before a stream that is as old as the tunnel.
 
 With `Stop` a possible gap ends the worker. Nothing behind it is written and no checkpoint passes it, so the next worker
 finds it again. With `Continue` it is logged, counted and shown in the status.
@@ -39,6 +41,7 @@ from ots_tunnel.protocol.possible_gap import (
     possible_gap,
     read_on,
     read_until,
+    within_stream,
 )
 from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.settings import WorkerSettings
@@ -59,6 +62,18 @@ class LastPage:
 
     token: Token
     read_until: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptStream:
+    """What the service keeps of a table's changes: for how many seconds, and none from before it was enabled.
+
+    Args:
+        enabled: Unix seconds; None is unknown.
+    """
+
+    retention: float = LONGEST_RETENTION
+    enabled: float | None = None
 
 
 class GapGuard:
@@ -86,7 +101,7 @@ class GapGuard:
         self.wall = wall
         self.last_pages: dict[ChannelId, LastPage] = {}
         self._described: tuple[float, TunnelDescription] | None = None
-        self._retention: tuple[float, float] | None = None
+        self._stream: tuple[float, KeptStream] | None = None
 
     def __repr__(self) -> str:
         return f"GapGuard({self._settings.tunnel_id}, {len(self.last_pages)} channels)"
@@ -100,20 +115,26 @@ class GapGuard:
         last = self.last_pages.get(channel_id)
         if last is not None and last.token == token:
             return GapWatch(self, channel_id, last.read_until)
-        return GapWatch(self, channel_id, read_until(channel_id, token, await self._description(channel_id)))
+        tunnel = await self._description(channel_id)
+        return GapWatch(self, channel_id, read_until(channel_id, token, tunnel, mark=self._settings.read_mark))
 
-    async def retention(self) -> float:
-        """Seconds for which the service keeps a change.
+    async def stream(self) -> KeptStream:
+        """What the service keeps of the table's changes.
 
         Raises:
             TransportError, ServerUnavailable: the table cannot be described at present.
         """
-        if self._retention is not None:
-            asked_at, seconds = self._retention
-            if self._clock() - asked_at <= LONG_PAUSE * seconds:
-                return seconds
-        self._retention = (self._clock(), await self._asked_retention())
-        return self._retention[1]
+        if self._stream is not None:
+            asked_at, stream = self._stream
+            if self._clock() - asked_at <= LONG_PAUSE * stream.retention:
+                return stream
+        self._stream = (self._clock(), await self._asked_stream())
+        return self._stream[1]
+
+    def within_stream(self, until: float, stream: KeptStream) -> float:
+        """`until`, or since when the stream is enabled where nothing can be missing before that; Unix seconds."""
+        tunnel = self._described[1] if self._described is not None else None
+        return within_stream(until, tunnel, stream.enabled)
 
     def found(self, channel_id: ChannelId, gap: Gap) -> None:
         """Report a possible gap.
@@ -148,16 +169,18 @@ class GapGuard:
         self._described = (asked_at, tunnel)
         return tunnel
 
-    async def _asked_retention(self) -> float:
+    async def _asked_stream(self) -> KeptStream:
         table = self._described[1].tunnel.table_name if self._described is not None else self._settings.table
         try:
-            hours = await self._client.stream_retention_hours(table)
+            found = await self._client.describe_stream(table)
         except ServerUnavailable:
             raise
         except (ServiceError, CodecError) as error:
             self._log_unknown("retention is unknown, the longest one counts: the table cannot be described", error)
-            return LONGEST_RETENTION
-        return hours * 3600.0 if hours else LONGEST_RETENTION
+            return KeptStream()
+        if not found.enabled:
+            return KeptStream()
+        return KeptStream(found.expiration_hours * 3600.0 or LONGEST_RETENTION, found.enabled_time)
 
     def _log_unknown(self, sentence: str, error: Exception) -> None:
         fields = {"tunnel_id": self._settings.tunnel_id, "error": str(error)}
@@ -200,8 +223,9 @@ class GapWatch:
     async def _gap(self, answered: float, first: float | None) -> Gap | None:
         if self.read_until is None or answered - self.read_until <= LONG_PAUSE * SHORTEST_RETENTION:
             return None
-        retention = await self.guard.retention()
-        return possible_gap(self.read_until, answered=answered, first=first, retention=retention)
+        stream = await self.guard.stream()
+        until = self.guard.within_stream(self.read_until, stream)
+        return possible_gap(until, answered=answered, first=first, retention=stream.retention)
 
 
 def _commit_times(page: Page) -> tuple[float | None, float | None]:

@@ -27,6 +27,7 @@ class WorkerSettings:
         exit_when_complete: end when every channel of the tunnel is terminated or has reached the end time.
         end_us: Unix microseconds after which nothing of the stream is written; None follows without end.
         on_possible_gap: what to do where changes may be missing, see `gaps`.
+        read_mark: Unix seconds at which every channel of the tunnel had been read to its end; None is unknown.
     """
 
     tunnel_id: TunnelId
@@ -45,6 +46,7 @@ class WorkerSettings:
     exit_when_complete: bool = False
     end_us: int | None = None
     on_possible_gap: Literal["Stop", "Continue"] = "Stop"
+    read_mark: float | None = None
 
     @property
     def write_deadline(self) -> float:
@@ -63,7 +65,7 @@ class WorkerSettings:
     @classmethod
     def of(cls, config: WorkerConfig, *, exit_when_complete: bool = False) -> WorkerSettings:
         """The settings of a document; the client tag is its prefix and the host's name."""
-        client, end = config.client, config.source.end_time
+        client, end, mark = config.client, config.source.end_time, config.source.read_until
         parts = (part for part in (client.tag_prefix, socket.gethostname()) if part)
         return cls(
             tunnel_id=TunnelId(config.source.tunnel_id),
@@ -80,4 +82,5 @@ class WorkerSettings:
             exit_when_complete=exit_when_complete,
             end_us=None if end is None else int(end.timestamp() * 1_000_000),
             on_possible_gap=config.source.on_possible_gap,
+            read_mark=None if mark is None else mark.timestamp(),
         )

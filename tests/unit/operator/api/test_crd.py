@@ -107,6 +107,7 @@ def test_fields_that_may_be_unknown_are_optional() -> None:
         ".status.conditions[]": ["type", "status", "reason", "lastTransitionTime"],
         ".status.lag.slowest[]": ["id", "type"],
         ".status.possibleGaps[]": ["channel", "from", "to", "foundBy"],
+        ".status.readUntil": ["tunnelId", "time"],
         ".status.workers[]": ["name"],
     }
 
