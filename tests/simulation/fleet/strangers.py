@@ -175,9 +175,10 @@ class Strangers:
         instance.create_tunnel(TABLE, TUNNEL, TunnelType.Stream, StreamConfig(), fleet.service.clock.now())
         self.has_replaced_tunnel = True
         until = fleet.loop.now + STOPPING_SECONDS
-        while fleet.programs():
+        # its workers end by themselves: what counts is that nobody starts them again
+        while fleet.programs() or self._wanted():
             if fleet.loop.now > until:
-                fleet.violate("replaced", "workers of a tunnel that was replaced run on")
+                fleet.violate("replaced", "workers of a tunnel that was replaced are still wanted")
                 return
             await asyncio.sleep(2)
 
@@ -219,6 +220,11 @@ class Strangers:
             key = (before["kind"], "shop", before["metadata"]["name"])
             if fleet.store.read(key) != before:
                 fleet.violate("foreign", f"the {before['kind']} of somebody else was changed or deleted")
+
+    def _wanted(self) -> int:
+        """Number of workers that the Deployment asks for."""
+        found = self._fleet.store.read(("Deployment", "shop", "orders"))
+        return 0 if found is None else int(found["spec"].get("replicas", 1))
 
     async def _gone(self) -> None:
         fleet = self._fleet
