@@ -131,12 +131,11 @@ async def test_changes_are_made_a_slice_per_round_and_as_requests_need_them(reco
     rounds, turns = Rounds(), Turns()
     grouping: Grouping[Change] = Grouping(Limits())
 
-    def changes() -> Any:
-        for record in records:
-            rounds.note(record)
-            yield unaltered_change(record)
+    def changes(record: Record) -> tuple[Change]:
+        rounds.note(record)
+        return (unaltered_change(record),)
 
-    source: Feed[Change] = Feed(changes(), grouping, Limits(), turns)
+    source: Feed[Change] = Feed(records, changes, grouping, Limits(), turns)
     taken = 0
     while True:
         await source.fill()
@@ -152,10 +151,27 @@ async def test_changes_are_made_a_slice_per_round_and_as_requests_need_them(reco
     assert taken == len(records)
 
 
+@KINDS
+async def test_records_that_make_no_change_are_looked_at_a_slice_per_round(records: list[Record]) -> None:
+    rounds, grouping = Rounds(), Grouping[Change](Limits())
+
+    def expired(record: Record) -> tuple[()]:
+        rounds.note(record)
+        return ()
+
+    await Feed(records, expired, grouping, Limits(), Turns()).fill()
+    await asyncio.sleep(0)
+
+    rounds.check(len(records))
+    assert grouping.held_rows == 0
+
+
 async def test_no_more_than_the_limit_is_held_while_requests_are_under_way() -> None:
     grouping: Grouping[Change] = Grouping(Limits(max_rows=10, max_bytes=4_000_000))
     large = [_record(number, (Column("v", "x" * 500_000, 5),)) for number in range(40)]
-    source: Feed[Change] = Feed(map(unaltered_change, large), grouping, Limits(max_rows=100), Turns())
+    source: Feed[Change] = Feed(
+        large, lambda record: (unaltered_change(record),), grouping, Limits(max_rows=100), Turns()
+    )
 
     await source.fill()
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from ots_tunnel.model import Action, ChannelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_record import json_form, json_text
 
 CONTENT_TYPE = "application/cloudevents-batch+json; charset=UTF-8"
 _TYPES = {action: f"dev.ots-tunnel.row.{action.name.lower()}" for action in Action}
@@ -53,14 +52,14 @@ def event_of(record: Record, channel_id: ChannelId, source: str) -> Event:
         "id": _identity(record, channel_id),
         "source": source,
         "type": _TYPES[record.action],
-        "subject": json.dumps(data["key"], ensure_ascii=False, separators=(",", ":")),
+        "subject": json_text(data["key"]),
         "datacontenttype": "application/json",
         "data": data,
     }
     if record.sequence is not None:
         moment = datetime.fromtimestamp(record.sequence.timestamp_us / 1e6, UTC)
         event["time"] = f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
-    return Event(record.key, json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode(), record)
+    return Event(record.key, json_text(event).encode(), record)
 
 
 def _identity(record: Record, channel_id: ChannelId) -> str:

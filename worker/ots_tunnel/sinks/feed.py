@@ -1,10 +1,15 @@
-"""Feeds the changes of a page into a grouping as requests need them: a part of the page is held at a time."""
+"""Feeds the changes of a page into a grouping as requests need them: a part of the page is held at a time.
+
+The work of a round is bounded by the records that were looked at, not by the changes that were made of them: a record
+whose cells are all past the time to live makes none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Generic
 
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import C, Grouping, Limits
 from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns
 
@@ -17,14 +22,23 @@ class Feed(Generic[C]):
     """The changes of one batch on their way into a grouping.
 
     Args:
-        changes: in the order in which they have to be applied; each is made when it is asked for.
+        records: in commit order.
+        make: makes the changes of a record, in the order in which they have to be applied; called when they are needed.
         limits: most that one request may hold.
         turns: those of the sink.
     """
 
-    def __init__(self, changes: Iterable[C], grouping: Grouping[C], limits: Limits, turns: Turns) -> None:
+    def __init__(
+        self,
+        records: Iterable[Record],
+        make: Callable[[Record], Iterable[C]],
+        grouping: Grouping[C],
+        limits: Limits,
+        turns: Turns,
+    ) -> None:
         self._turns = turns
-        self._changes = iter(changes)
+        self._records = iter(records)
+        self._make = make
         self._grouping = grouping
         self._limits = limits
         self._begun = False
@@ -52,10 +66,11 @@ class Feed(Generic[C]):
     def _add_slice(self) -> None:
         count = size = 0
         while count < SLICE_RECORDS and size < SLICE_BYTES:
-            change = next(self._changes, None)
-            if change is None:
+            record = next(self._records, None)
+            if record is None:
                 self.is_empty = True
                 return
-            self._grouping.add(change)
+            for change in self._make(record):
+                self._grouping.add(change)
             count += 1
-            size += change.size
+            size += record.size

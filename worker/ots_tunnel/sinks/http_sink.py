@@ -25,6 +25,7 @@ import aiohttp
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.feed import Feed
@@ -120,8 +121,11 @@ class HttpSink(Immediate):
             CodecError: a record is malformed.
         """
         grouping: Grouping[Event] = Grouping(self._limits)
-        events = (event_of(record, batch.channel_id, self._source) for record in batch.records)
-        feed = Feed(events, grouping, self._limits, self._turns)
+
+        def events_of(record: Record) -> tuple[Event]:
+            return (event_of(record, batch.channel_id, self._source),)
+
+        feed = Feed(batch.records, events_of, grouping, self._limits, self._turns)
 
         async def deliver(events: tuple[Event, ...]) -> None:
             await self._deliver(events, guard, batch.on_refused)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from typing import Any
 
-from ots_tunnel.model import ChannelId, KeyValue, Marker, PrimaryKey
+from ots_tunnel.model import CellOp, ChannelId, KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
+
+#: Types of values that are their own JSON form; asked first, because nearly every value has one of them.
+_AS_THEY_ARE = frozenset((str, int, bool))
+
+#: The text of a JSON document, on one line; one encoder for all, because making one takes as long as a small record.
+json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
@@ -48,9 +55,10 @@ def _key_value(value: object) -> KeyValue:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    cell: dict[str, Any] = {"name": column.name, "op": column.op.name}
-    if column.value is not None:
-        cell["value"] = _plain(column.value)
+    op, value = column.op, column.value
+    cell: dict[str, Any] = {"name": column.name, "op": "PUT" if op is CellOp.PUT else op.name}
+    if value is not None:
+        cell["value"] = value if type(value) in _AS_THEY_ARE else _plain(value)
     if column.timestamp_ms is not None:
         cell["version"] = column.timestamp_ms
     return cell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -14,7 +13,7 @@ from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Guard, Immediate, PageCost
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_record import json_form, json_text
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.threads import DaemonThreads
 
@@ -108,4 +107,4 @@ class StdoutSink(Immediate):
 
 
 def _line(record: Record, channel_id: ChannelId) -> str:
-    return json.dumps(json_form(record, channel_id), ensure_ascii=False, separators=(",", ":")) + "\n"
+    return json_text(json_form(record, channel_id)) + "\n"

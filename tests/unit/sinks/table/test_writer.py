@@ -138,8 +138,12 @@ def writer(client: AsyncClient, lanes: int = 4, limits: Limits | None = None) ->
     return TableWriter(client, "t", limits=limits or Limits(), backoff=NO_PAUSE, lanes=lanes, deadline=0)
 
 
+def records(changes: Sequence[RowChange]) -> list[Record]:
+    return [Record(change.action, change.body) for change in changes]
+
+
 def planned(changes: Sequence[RowChange]) -> list[Change]:
-    return [unaltered_change(Record(change.action, change.body)) for change in changes]
+    return [unaltered_change(record) for record in records(changes)]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -149,7 +153,7 @@ async def test_everything_arrives_in_order_per_key_whatever_fails(seed: int, key
     changes = rows(seed, 600, keys)
 
     target = writer(AsyncClient(table))
-    await target.write(planned(changes), OpenGuard())
+    await target.write(records(changes), OpenGuard())
 
     assert without_repeats(table.applied) == expected(changes)
     assert target.counts.rows == 600
@@ -225,7 +229,7 @@ async def test_a_request_that_takes_effect_late_never_overtakes_later_changes(fa
             return [RowOutcome(None) for _ in rows]
 
     target = TableWriter(Late(FailingTable(1)), "t", limits=Limits(), backoff=NO_PAUSE, lanes=8, deadline=10)
-    await target.write(planned(rows(1, 3, keys=1)), OpenGuard())
+    await target.write(records(rows(1, 3, keys=1)), OpenGuard())
     await asyncio.gather(*late)
 
     assert applied == [0, 0, 1, 2]
@@ -233,7 +237,7 @@ async def test_a_request_that_takes_effect_late_never_overtakes_later_changes(fa
 
 async def test_lanes_run_at_the_same_time() -> None:
     table = FailingTable(1, failures=0)
-    await writer(AsyncClient(table), lanes=3).write(planned(rows(1, 2000, 10**6)), OpenGuard())
+    await writer(AsyncClient(table), lanes=3).write(records(rows(1, 2000, 10**6)), OpenGuard())
 
     assert table.most_under_way > 200
     assert table.most_under_way <= 600
@@ -244,7 +248,7 @@ async def test_the_fence_is_asked_before_every_request_and_ends_the_write() -> N
     fence = LimitedGuard(passes=2)
 
     with pytest.raises(OwnershipLost):
-        await writer(AsyncClient(table), lanes=1).write(planned(rows(1, 2000, 10**6)), fence)
+        await writer(AsyncClient(table), lanes=1).write(records(rows(1, 2000, 10**6)), fence)
 
     assert table.requests == 2
     assert table.under_way == set()
@@ -257,7 +261,7 @@ async def test_a_refused_row_ends_the_write_with_its_key() -> None:
             return [RowOutcome("OTSOutOfRowSizeLimit", "too large"), *outcomes[1:]]
 
     with pytest.raises(SinkRejected) as caught:
-        await writer(Refusing(FailingTable(1, 0)), lanes=2).write(planned(rows(1, 2000, 10**6)), OpenGuard())
+        await writer(Refusing(FailingTable(1, 0)), lanes=2).write(records(rows(1, 2000, 10**6)), OpenGuard())
 
     assert caught.value.code == "OTSOutOfRowSizeLimit"
     assert 1 <= len(caught.value.keys) <= 2
@@ -280,7 +284,7 @@ async def test_cancelling_leaves_nothing_under_way() -> None:
                 ended += 1
             raise AssertionError
 
-    task = asyncio.create_task(writer(Hanging(FailingTable(1)), lanes=3).write(planned(rows(1, 900, 900)), OpenGuard()))
+    task = asyncio.create_task(writer(Hanging(FailingTable(1)), lanes=3).write(records(rows(1, 900, 900)), OpenGuard()))
     await asyncio.wait_for(started.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.sinks.files.format import FileWriter, Item_contra
-from ots_tunnel.sinks.json_record import key_of_json
+from ots_tunnel.sinks.json_record import json_text, key_of_json
 
 #: Characters that are joined and encoded at a time. A whole page at once would be in memory several more times.
 PORTION_CHARACTERS = 262_144
@@ -66,8 +66,8 @@ class _JsonLinesWriter(Generic[Item_contra]):
         self._stream = stream
 
     def write(self, items: Sequence[Item_contra], channel_id: ChannelId) -> None:
-        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        for portion in _portions(f"{encode(self._line(item, channel_id))}\n" for item in items):
+        line = self._line
+        for portion in _portions(json_text(line(item, channel_id)) + "\n" for item in items):
             self._stream.write(portion.encode())
 
     def close(self) -> None:

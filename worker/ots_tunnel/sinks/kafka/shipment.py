@@ -49,6 +49,10 @@ class Parcel:
         return self.record.size
 
 
+def _parcels_of(record: Record) -> tuple[Parcel]:
+    return (Parcel(record),)
+
+
 class Shipment:
     """The parcels of one batch.
 
@@ -59,7 +63,7 @@ class Shipment:
 
     def __init__(self, records: Iterable[Record], turns: Turns | None = None) -> None:
         self._grouping: Grouping[Parcel] = Grouping(PORTION)
-        self._feed: Feed[Parcel] = Feed(map(Parcel, records), self._grouping, PORTION, turns or Turns())
+        self._feed: Feed[Parcel] = Feed(records, _parcels_of, self._grouping, PORTION, turns or Turns())
         self._under_way = 0
         self._failed: list[Parcel] = []
         self._again: list[Parcel] = []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from ots_tunnel.client.table import TableClient
@@ -19,7 +18,7 @@ from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.table.requests import WriteCounts
-from ots_tunnel.sinks.table.row_change import Omissions, changes_of, expired_before_ms
+from ots_tunnel.sinks.table.row_change import Change, Omissions, changes_of, expired_before_ms
 from ots_tunnel.sinks.table.waves import plan_requests
 from ots_tunnel.sinks.table.writer import TableWriter
 from ots_tunnel.sinks.tally import Tally
@@ -197,8 +196,11 @@ class TablestoreSink(Immediate):
             for wave in waves:
                 await self._writer.repeat(wave, guard, on_refused)
             return
-        changes = chain.from_iterable(changes_of(record, self._limits, self.omissions, limit_ms) for record in records)
-        await self._writer.write(changes, guard, on_refused)
+
+        def changes(record: Record) -> Iterator[Change]:
+            return changes_of(record, self._limits, self.omissions, limit_ms)
+
+        await self._writer.write(records, guard, on_refused, changes)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import OnRefused
 from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
@@ -17,8 +18,12 @@ from ots_tunnel.sinks.lanes import Request, fill_lanes
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.table.refusals import Refusals
 from ots_tunnel.sinks.table.requests import TableRequests, WriteCounts, WritesRows
-from ots_tunnel.sinks.table.row_change import Change
+from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 from ots_tunnel.sinks.table.waves import Wave
+
+
+def _as_it_is(record: Record) -> tuple[Change]:
+    return (unaltered_change(record),)
 
 
 class TableWriter:
@@ -59,20 +64,27 @@ class TableWriter:
         """Rows, requests and retries so far."""
         return self._requests.counts
 
-    async def write(self, changes: Iterable[Change], guard: Guard, on_refused: OnRefused | None = None) -> None:
-        """Write all changes, in order per key; return when every one is stored. They are made as requests need them.
+    async def write(
+        self,
+        records: Iterable[Record],
+        guard: Guard,
+        on_refused: OnRefused | None = None,
+        changes_of: Callable[[Record], Iterable[Change]] = _as_it_is,
+    ) -> None:
+        """Write the changes of all records, in order per key; return when every one is stored.
 
         A refusal that fails the write waits for the requests in flight, so that nothing is under way afterwards.
 
         Args:
             on_refused: called with the records of rows that are refused for good, while the others are written.
+            changes_of: makes the changes of a record when requests need them.
 
         Raises:
             SinkRejected: changes are refused for good, and `on_refused` is None or they are not about single rows.
             OwnershipLost: the guard forbids to send.
         """
         grouping: Grouping[Change] = Grouping(self._limits)
-        feed = Feed(changes, grouping, self._limits, self._turns)
+        feed = Feed(records, changes_of, grouping, self._limits, self._turns)
         refusals = Refusals(on_refused)
 
         def next_request() -> Request | None:
