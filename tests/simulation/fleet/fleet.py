@@ -332,9 +332,12 @@ class Fleet:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self.claims.look()
-            now = self.api.call(Request("GET", f"{CONFIG_MAPS}/{NAME}-snapshot"))
-            if now != self._foreign:
-                self.violate("foreign", "a ConfigMap of somebody else was changed or deleted")
+            self.judge_foreign()
+
+    def judge_foreign(self) -> None:
+        """Judge whether the ConfigMap of somebody else is as it was."""
+        if self.store.read(("ConfigMap", NAMESPACE, f"{NAME}-snapshot")) != self._foreign:
+            self.violate("foreign", "a ConfigMap of somebody else was changed or deleted")
 
     # The end
 

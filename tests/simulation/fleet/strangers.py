@@ -216,6 +216,7 @@ class Strangers:
         await asyncio.sleep(20)
         fleet.user("DELETE", OBJECT)
         await self._gone()
+        fleet.judge_foreign()
         for before in found:
             key = (before["kind"], "shop", before["metadata"]["name"])
             if fleet.store.read(key) != before:
@@ -246,5 +247,7 @@ def _with_deadline(seconds: int | None) -> Manifest:
 
 
 def _foreign(version: str, kind: str, name: str, **values: Any) -> Manifest:
-    metadata = {"name": name, "labels": {"app": "else"}}
+    # with the labels of the object's own children, as a copy has them: only the owner tells them apart
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "else", "uid": "else"}
+    metadata = {"name": name, "labels": names.labels("orders", names.ROLE_WORKER), "ownerReferences": [owner]}
     return copied({"apiVersion": version, "kind": kind, "metadata": metadata, **values})
