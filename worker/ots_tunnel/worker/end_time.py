@@ -29,14 +29,19 @@ class CutPage:
     whole: bool
 
 
-def cut_page(page: Page, end_us: int) -> CutPage:
+def cut_page(page: Page, end_us: int, known_time: float | None) -> CutPage:
     """Leave out records committed after `end_us` (Unix microseconds).
+
+    Args:
+        page: as it was read.
+        end_us: the end time.
+        known_time: the service's clock in an answer that arrived before this read was sent, Unix seconds; None without.
 
     Raises:
         CodecError: a record of a stream channel has no position.
     """
     if not page.records:
-        return CutPage(page, page.service_time is not None and page.service_time * 1e6 > end_us, True)
+        return CutPage(page, known_time is not None and known_time * 1e6 > end_us, True)
     if _commit_time_us(page.records[-1]) <= end_us:
         return CutPage(page, False, True)
     kept = bisect_right(page.records, end_us, key=_commit_time_us)

@@ -72,6 +72,8 @@ class ReadAhead:
         self._on_read = on_read
         self._sleep = sleep
         self._entropy = entropy
+        # of the last answer
+        self._service_time: float | None = None
         self._pages: asyncio.Queue[ReadPage | TunnelError | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(READ_AHEAD_PAGES)
 
@@ -160,7 +162,8 @@ class ReadAhead:
         following, position, is_last = page.next_token, None, False
         if self.start.channel_type is ChannelType.STREAM:
             if self._context.end_us is not None:
-                cut = cut_page(page, self._context.end_us)
+                cut = cut_page(page, self._context.end_us, self._service_time)
+                self._service_time = page.service_time
                 page, is_last = cut.page, cut.done
                 following = following if cut.whole else token
             if page.records:
