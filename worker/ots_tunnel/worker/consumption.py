@@ -59,6 +59,9 @@ from ots_tunnel.worker.read_page import ReadPage
 
 logger = logging.getLogger(__name__)
 
+#: Shortest wait for the end of a doubt, seconds: a shorter one may be less than the resolution of the loop's clock.
+TICK = 0.001
+
 
 class Consumption:
     """Reads a channel's checkpoint, moves its records and stores its checkpoints.
@@ -157,7 +160,8 @@ class Consumption:
             doubt = self._fence.in_doubt
             if not doubt:
                 return
-            await asyncio.sleep(doubt)  # and again, where a write of the channel's last time had not even ended
+            # and again, where a write of the channel's last time had not even ended
+            await asyncio.sleep(max(doubt, TICK))
 
     async def _read_checkpoint(self) -> Checkpoint | None:
         """The checkpoint, or None when the order to stop came first."""

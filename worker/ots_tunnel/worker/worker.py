@@ -195,9 +195,13 @@ class TunnelWorker:
             try:
                 async with asyncio.timeout(None) as limit:
                     self._connecting = limit
-                    client_id = await self._client.connect(
-                        settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
-                    )
+                    try:
+                        client_id = await self._client.connect(
+                            settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
+                        )
+                    finally:
+                        # before the pause after an error: a limit that has ended cannot be changed
+                        self._connecting = None
             except TimeoutError:
                 if not limit.expired():
                     raise
@@ -215,8 +219,6 @@ class TunnelWorker:
                     "connected", extra={**self._extra(LogAction.CONNECTED), "client_id": client_id, "codec": CODEC}
                 )
                 return client_id
-            finally:
-                self._connecting = None
         return None
 
     async def _run_session(self, client_id: ClientId, context: WorkerContext) -> bool:
