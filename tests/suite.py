@@ -117,8 +117,22 @@ LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600, is_re
 
 SIMULATION = Stage(
     "simulation",
-    "the region on virtual time: new seeds for a minute",
-    ((sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "60"),),
+    "the region on virtual time: seeds from a recorded start, for a minute at most",
+    # the long run takes new seeds; these have kept every promise, so that a failure is news
+    (
+        (
+            sys.executable,
+            "-m",
+            "tests.simulation",
+            "campaign",
+            "--seconds",
+            "60",
+            "--start",
+            "29922156000",
+            "--seeds",
+            "70",
+        ),
+    ),
 )
 LONG_SIMULATION = Stage(
     "simulation-long",
