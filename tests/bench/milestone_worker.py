@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ots_tunnel import cli
 from ots_tunnel.model import ChannelType
-from ots_tunnel.worker import metrics
+from ots_tunnel.worker.status import metrics
 
 
 class Point(NamedTuple):

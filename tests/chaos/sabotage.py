@@ -12,8 +12,8 @@ from typing import Any
 
 from ots_tunnel import cli, fence
 from ots_tunnel.sinks.table.sink import TablestoreSink
-from ots_tunnel.worker import pipeline
-from ots_tunnel.worker.checkpointer import Checkpointer
+from ots_tunnel.worker.channel import pipeline
+from ots_tunnel.worker.progress.checkpointer import Checkpointer
 
 
 def without_fence() -> None:

@@ -11,7 +11,7 @@ from ots_tunnel.errors import ConnectionLost, ServerUnavailable, ServiceError, T
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.sinks.python.sink import ManualProcessorSink
-from ots_tunnel.worker.checkpointer import Checkpointer
+from ots_tunnel.worker.progress.checkpointer import Checkpointer
 from tests.support.channel_scene import ChannelScene, CursorOf, EventSink, ScriptedService, at, page
 from tests.support.waiting import until
 

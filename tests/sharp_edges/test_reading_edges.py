@@ -15,8 +15,8 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import TUNNEL_OPERATIONS
 from ots_tunnel.protocol.idle_read import IDLE_READ, TICK
 from ots_tunnel.transport.inprocess import InProcessTransport
-from ots_tunnel.worker.pipeline import Pipeline
-from ots_tunnel.worker.read_ahead import READ_AHEAD_PAGES, ChannelStart, ReadAhead
+from ots_tunnel.worker.channel.pipeline import Pipeline
+from ots_tunnel.worker.channel.read_ahead import READ_AHEAD_PAGES, ChannelStart, ReadAhead
 from tests.support.channel_scene import CHANNEL, ChannelScene, CursorOf, EventSink, ScriptedService, at, name_of, page
 from tests.support.emulator.emulator_scene import CREDENTIALS
 from tests.support.guards import open_fence

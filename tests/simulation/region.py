@@ -17,7 +17,7 @@ from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
-from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from tests.simulation.determinism import CURRENT, wall_seconds
 from tests.simulation.faults import happen
 from tests.simulation.loop import Deadlock, Livelock, VirtualLoop

@@ -13,8 +13,8 @@ from ots_tunnel.config import WorkerConfig
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.sinks.choice import open_sink
-from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.process import Process, State

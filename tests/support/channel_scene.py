@@ -29,13 +29,13 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
-from ots_tunnel.worker.budget import ByteBudget, Share
-from ots_tunnel.worker.channel import ChannelTask
+from ots_tunnel.worker.channel.task import ChannelTask
 from ots_tunnel.worker.context import ClientContext, WorkerContext
-from ots_tunnel.worker.metrics import WorkerMetrics
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.pages.budget import ByteBudget, Share
+from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.settings import WorkerSettings
-from ots_tunnel.worker.status import WorkerStatus
+from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 from tests.support.waiting import until
 
 CHANNEL = ChannelId("4873ae54_1")

@@ -20,8 +20,8 @@ from ots_tunnel.console.explanations import Place, explanation
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.sinks.choice import open_sink
-from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.worker import TunnelWorker
 from ots_tunnel_operator import names
 from tests.simulation.apiserver.store import Manifest, Store

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from ots_tunnel.model import ChannelStatus, ChannelType
-from ots_tunnel.worker.progress import LOOK_LASTS
+from ots_tunnel.worker.progress.channel_progress import LOOK_LASTS
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.simulation.oracles.delivery import Delivery, Violate
 from tests.simulation.oracles.history import History

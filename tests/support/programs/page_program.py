@@ -20,12 +20,12 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks.choice import open_sink
-from ots_tunnel.worker.budget import LEAST_PAGE_BYTES, ByteBudget
+from ots_tunnel.worker.channel.pipeline import Pipeline
+from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.metrics import WorkerMetrics
-from ots_tunnel.worker.pipeline import Pipeline
-from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.pages.budget import LEAST_PAGE_BYTES, ByteBudget
+from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.status.metrics import WorkerMetrics
 from tests.support.guards import open_fence
 from tests.support.sink_kit import document_of
 

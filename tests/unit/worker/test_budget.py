@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ots_tunnel.errors import ConnectionLost
-from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, ByteBudget
+from ots_tunnel.worker.pages.budget import LEAST_SHARE_BYTES, ByteBudget
 
 ONE = LEAST_SHARE_BYTES
 

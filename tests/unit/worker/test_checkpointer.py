@@ -8,7 +8,7 @@ import pytest
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Checkpoint, Token
-from ots_tunnel.worker.checkpointer import Checkpointer, belongs_to_us
+from ots_tunnel.worker.progress.checkpointer import Checkpointer, belongs_to_us
 from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService, page
 
 START = Checkpoint(Token("t0"), 7)
@@ -177,7 +177,7 @@ async def test_a_log_line_about_a_checkpoint_names_every_key_of_its_action(
     service = ScriptedService(pages, errors={"put": [trouble]})
     scene = ChannelScene(service, EventSink(service.events), checkpoint_interval=5)
 
-    with caplog.at_level(logging.INFO, "ots_tunnel.worker.checkpointer"):
+    with caplog.at_level(logging.INFO, "ots_tunnel.worker.progress.checkpointer"):
         scene.open()
         await asyncio.sleep(12)
 

@@ -21,7 +21,7 @@ from ots_tunnel.model import (
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.worker.completion import Completion, CompletionWatch, completion
+from ots_tunnel.worker.session.completion import Completion, CompletionWatch, completion
 from tests.support.waiting import until
 
 

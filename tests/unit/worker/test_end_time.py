@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel.worker.end_time import cut_page
+from ots_tunnel.worker.pages.end_time import cut_page
 from tests.support.records import page_of_times
 
 END_US = 1_000_000_000

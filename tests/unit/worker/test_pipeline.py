@@ -15,13 +15,13 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Guard, Immediate
-from ots_tunnel.worker.budget import LEAST_SHARE_BYTES, PATIENCE, ByteBudget
+from ots_tunnel.worker.channel.pipeline import Pipeline, PipelineEnd
+from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.metrics import WorkerMetrics
-from ots_tunnel.worker.pipeline import Pipeline, PipelineEnd
-from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.pages.budget import LEAST_SHARE_BYTES, PATIENCE, ByteBudget
+from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.status.metrics import WorkerMetrics
 from tests.support.guards import open_fence
 from tests.support.records import PAGE_SECONDS, page
 from tests.support.waiting import until

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
-from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from tests.support import records
 from tests.support.channel_scene import read_page
 

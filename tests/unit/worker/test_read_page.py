@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.model import FINISHED, Action, Token
-from ots_tunnel.worker.budget import ByteBudget
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.pages.budget import ByteBudget
+from ots_tunnel.worker.pages.read_page import ReadPage
 from tests.support.records import page
 
 

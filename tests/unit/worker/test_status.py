@@ -10,9 +10,9 @@ from ots_tunnel.fence import boottime
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.sinks.tally import Tally, TallyCollector
-from ots_tunnel.worker.metrics import BusyClock, WorkerMetrics
-from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.status import ChannelView, Rate, StatusCollector, WorkerStatus
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.status.metrics import BusyClock, WorkerMetrics
+from ots_tunnel.worker.status.worker_status import ChannelView, Rate, StatusCollector, WorkerStatus
 
 
 def status(age: float = 0.0) -> WorkerStatus:

@@ -8,9 +8,9 @@ import pytest
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import TunnelId
-from ots_tunnel.worker.metrics import WorkerMetrics
-from ots_tunnel.worker.status import WorkerStatus
-from ots_tunnel.worker.status_server import REQUEST_LIMIT, Page, StatusServer, page_of
+from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.server import REQUEST_LIMIT, Page, StatusServer, page_of
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 PAGES = {"/healthz": lambda: Page(b"ok\n"), "/broken": lambda: Page(b"no\n", status=503)}
 

@@ -8,8 +8,8 @@ from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import Token
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks import confirmed as stored_at_once
-from ots_tunnel.worker.read_page import ReadPage
-from ots_tunnel.worker.unconfirmed import UnconfirmedPages
+from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.progress.unconfirmed import UnconfirmedPages
 from tests.support.channel_scene import read_page
 from tests.support.records import page
 

@@ -85,9 +85,9 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     from ots_tunnel.credentials import FileCredentials
     from ots_tunnel.sinks.choice import open_sink
     from ots_tunnel.worker.allocator import keep_freed_memory
-    from ots_tunnel.worker.metrics import WorkerMetrics
     from ots_tunnel.worker.settings import WorkerSettings
-    from ots_tunnel.worker.status_server import StatusServer
+    from ots_tunnel.worker.status.metrics import WorkerMetrics
+    from ots_tunnel.worker.status.server import StatusServer
     from ots_tunnel.worker.worker import TunnelWorker
 
     source = config.source

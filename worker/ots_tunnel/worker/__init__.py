@@ -1,10 +1,13 @@
 """The worker: one process that consumes one tunnel into one sink.
 
     worker     the process: connects, runs one session after another, drains
-    session    one connected client: heartbeats, and the channels they bring and take away
-    channel    one channel: carries out the decisions of the state machine in `protocol.channel`
-    consumption, pipeline, read_ahead, unconfirmed, checkpointer    the way of a channel's records
-    status, status_server, metrics    the worker as probes, scrapers and the operator see it
+    session/   one connected client: heartbeats, the channels they bring and take away, whether the tunnel is complete
+    channel/   one channel: the decisions of its state machine carried out, the way of its records
+    gaps/      changes that may be missing because nobody read them in time
+    status/    the worker as probes, scrapers and the operator see it
+    progress/  how far a channel is, and its checkpoint
+    pages/     one page of records in memory, and the budget of bytes for all of them
 
-`docs/worker.md` describes it from outside.
+`settings` and `context` are what these rooms share. Imports go downwards only, in this order. `docs/worker.md`
+describes the worker from outside.
 """

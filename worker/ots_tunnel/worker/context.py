@@ -14,11 +14,11 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ClientId
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
-from ots_tunnel.worker.budget import ByteBudget
-from ots_tunnel.worker.gaps import GapGuard
-from ots_tunnel.worker.metrics import WorkerMetrics
+from ots_tunnel.worker.gaps.guard import GapGuard
+from ots_tunnel.worker.pages.budget import ByteBudget
 from ots_tunnel.worker.settings import WorkerSettings
-from ots_tunnel.worker.status import WorkerStatus
+from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 
 @dataclass(frozen=True, slots=True)

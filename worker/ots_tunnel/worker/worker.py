@@ -26,14 +26,14 @@ from ots_tunnel.protocol.plainbuffer.compiled import CODEC
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.tally import TallyCollector
-from ots_tunnel.worker.budget import LEAST_PAGE_BYTES, ByteBudget
 from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.gaps import GapGuard
-from ots_tunnel.worker.metrics import WorkerMetrics
-from ots_tunnel.worker.session import PASSING, TERMINAL, Session, SessionEnd
+from ots_tunnel.worker.gaps.guard import GapGuard
+from ots_tunnel.worker.pages.budget import LEAST_PAGE_BYTES, ByteBudget
+from ots_tunnel.worker.session.session import PASSING, TERMINAL, Session, SessionEnd
 from ots_tunnel.worker.settings import WorkerSettings
-from ots_tunnel.worker.status import WorkerStatus
+from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 logger = logging.getLogger(__name__)
 

@@ -25,9 +25,9 @@ from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from ots_tunnel.sinks.middleware.rate_limit import Paced
 from ots_tunnel.sinks.middleware.transform import Transform, Transformed
-from ots_tunnel.worker.checkpointer import Checkpointer
-from ots_tunnel.worker.read_page import ReadPage
-from ots_tunnel.worker.unconfirmed import UnconfirmedPages
+from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.progress.checkpointer import Checkpointer
+from ots_tunnel.worker.progress.unconfirmed import UnconfirmedPages
 from tests.support.channel_scene import CursorOf, ScriptedService, at, read_page
 from tests.support.guards import OpenGuard
 from tests.support.records import page

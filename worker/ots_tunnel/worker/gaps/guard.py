@@ -43,9 +43,9 @@ from ots_tunnel.protocol.possible_gap import (
     read_until,
     within_stream,
 )
-from ots_tunnel.worker.metrics import WorkerMetrics
 from ots_tunnel.worker.settings import WorkerSettings
-from ots_tunnel.worker.status import WorkerStatus
+from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 logger = logging.getLogger(__name__)
 

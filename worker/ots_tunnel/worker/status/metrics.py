@@ -1,7 +1,7 @@
 """The worker's Prometheus metrics (docs/operations.md).
 
 Counters and histograms are fed where things happen. Gauges are computed from the worker's status at a scrape, so that
-a closed channel leaves none behind (`status.StatusCollector`).
+a closed channel leaves none behind (`gauges.StatusCollector`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ A pipeline ends in one of these ways, the first that applies:
    still holds are dropped unconfirmed.
 2. `stop` was called: the page being written is finished, pages behind it are dropped unconfirmed.
 3. The page with the token `finished` was written: FINISHED.
-4. The page with the end time was written (`read_page.cut_page`): END_TIME.
+4. The page with the end time was written (`end_time.cut_page`): END_TIME.
 
 In the cases 2 to 4 the sink stores the records that it holds (`Channels.end`), and every page that it took is confirmed
 when `run` returns. In case 1, and when `run` is cancelled, the sink drops them, and the write that it began is in
@@ -41,10 +41,10 @@ from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import FINISHED
 from ots_tunnel.sinks import Batch, Confirmation, confirmed
 from ots_tunnel.sinks.middleware.base import deferred
+from ots_tunnel.worker.channel.read_ahead import ReadAhead
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.read_ahead import ReadAhead
-from ots_tunnel.worker.read_page import ReadPage
-from ots_tunnel.worker.unconfirmed import UnconfirmedPages
+from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.progress.unconfirmed import UnconfirmedPages
 
 
 class PipelineEnd(enum.Enum):

@@ -63,12 +63,12 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.assignment import merge
-from ots_tunnel.worker.channel import ChannelTask
-from ots_tunnel.worker.completion import CompletionWatch
+from ots_tunnel.worker.channel.task import ChannelTask
 from ots_tunnel.worker.context import ClientContext, WorkerContext
-from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.session.completion import CompletionWatch
 from ots_tunnel.worker.settings import WorkerSettings
-from ots_tunnel.worker.status import WorkerStatus
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from ots_tunnel.client.tunnel import Page
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import SequenceInfo, Token
 from ots_tunnel.protocol.page import count_actions, reached_log_end
-from ots_tunnel.worker.budget import Share
+from ots_tunnel.worker.pages.budget import Share
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import ChannelId, ChannelType
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.pages.read_page import ReadPage
 
 #: Seconds for which a read that reached the log's end counts as caught up. An idle channel is read at least every
 #: 6.75 s (5 s, a jitter of a quarter and a tick, see `protocol.idle_read`), so two reads fit in.

@@ -18,11 +18,11 @@ from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
-from ots_tunnel.worker.budget import PATIENCE, Reservation
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.end_time import cut_page
-from ots_tunnel.worker.gaps import GapWatch
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.gaps.guard import GapWatch
+from ots_tunnel.worker.pages.budget import PATIENCE, Reservation
+from ots_tunnel.worker.pages.end_time import cut_page
+from ots_tunnel.worker.pages.read_page import ReadPage
 
 #: Pages read ahead of the one being written; the byte budget is the real limit, this one keeps it fair.
 READ_AHEAD_PAGES = 2

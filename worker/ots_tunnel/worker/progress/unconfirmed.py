@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ots_tunnel.sinks import Confirmation
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.pages.read_page import ReadPage
 
 #: Seconds that confirmations may take to pass through the middleware once the sink has ended the channel; it needs no
 #: more than a few rounds of the loop.

@@ -48,14 +48,14 @@ from ots_tunnel.model import FINISHED, ChannelType, Checkpoint, Token
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
 from ots_tunnel.worker.cancellation import is_cancelled
-from ots_tunnel.worker.checkpointer import Checkpointer
+from ots_tunnel.worker.channel.pipeline import Pipeline, PipelineEnd
+from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import ClientContext
-from ots_tunnel.worker.cursor import ChannelCursor
-from ots_tunnel.worker.gaps import GapWatch
-from ots_tunnel.worker.pipeline import Pipeline, PipelineEnd
-from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.read_ahead import ChannelStart, ReadAhead
-from ots_tunnel.worker.read_page import ReadPage
+from ots_tunnel.worker.gaps.guard import GapWatch
+from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.progress.checkpointer import Checkpointer
+from ots_tunnel.worker.progress.cursor import ChannelCursor
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from prometheus_client.registry import Collector
 from ots_tunnel.model import ChannelId, ChannelStatus
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState, after
 from ots_tunnel.protocol.possible_gap import Gap
-from ots_tunnel.worker.budget import ByteBudget
-from ots_tunnel.worker.metrics import WorkerMetrics
-from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.pages.budget import ByteBudget
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.status.metrics import WorkerMetrics
 
 #: Seconds over which a rate is the mean: long enough for a heartbeat interval of 10 s, at which it is sampled.
 WINDOW = 15.0

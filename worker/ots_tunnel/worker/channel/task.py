@@ -34,10 +34,10 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Channel
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
-from ots_tunnel.worker.consumption import Consumption
+from ots_tunnel.worker.channel.consumption import Consumption
 from ots_tunnel.worker.context import ClientContext
-from ots_tunnel.worker.progress import ChannelProgress
-from ots_tunnel.worker.status import ChannelView
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.status.worker_status import ChannelView
 
 logger = logging.getLogger(__name__)
 

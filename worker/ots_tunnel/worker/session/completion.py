@@ -16,7 +16,7 @@ from ots_tunnel.errors import CodecError, ServiceError, TransportError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelStatus, ClientId, Stage, TunnelDescription
 from ots_tunnel.worker.context import ClientContext
-from ots_tunnel.worker.progress import ChannelProgress
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""How far one channel is: pages that wait for their confirmation, figures, and the checkpoint."""

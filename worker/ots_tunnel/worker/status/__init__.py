@@ -1,0 +1,1 @@
+"""The worker as probes, scrapers and the operator see it: `/channels`, `/metrics`, `/healthz`, `/readyz`."""
