@@ -17,6 +17,7 @@ import click
 from ots_emulator.durable.datadir import DataError
 from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
+from ots_emulator.server.descriptors import raise_limit, warning_of
 from ots_emulator.settings import Settings
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
 
@@ -106,6 +107,9 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     pairs = _pairs(keys or ("test-id:test-secret",))
     if fsync and data is None:
         raise click.BadParameter("needs --data", param_hint="--fsync")
+    warning = warning_of(raise_limit())
+    if warning is not None:
+        click.echo(warning, err=True)
     try:
         emulator = Emulator(
             {name: pairs for name in names or ("demo",)},

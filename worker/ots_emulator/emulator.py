@@ -13,6 +13,7 @@ from aiohttp import web
 from ots_emulator.admin.application import admin_application
 from ots_emulator.admin.state import state_of
 from ots_emulator.clock import Clock, SystemClock
+from ots_emulator.server.descriptors import LastDescriptor
 from ots_emulator.server.ports import Listener, listen, serve_data
 from ots_emulator.service import Service
 from ots_emulator.settings import Settings
@@ -80,9 +81,12 @@ class Emulator:
         Raises:
             OSError: an address cannot be used.
         """
+        descriptors = LastDescriptor()
+        application = self.service.application
         try:
-            self._data = await serve_data(self.service.application, *self._address, self.settings.body_limit)
-            self._admin = await listen(web.AppRunner(admin_application(self.service)), *self._admin_address)
+            self._data = await serve_data(application, *self._address, self.settings.body_limit, descriptors)
+            admin = web.AppRunner(admin_application(self.service, descriptors))
+            self._admin = await listen(admin, *self._admin_address)
         except OSError:
             await self.stop()
             raise

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ots_emulator.admin.state import Document, state_of
 from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.server.descriptors import LastDescriptor
 from ots_emulator.server.faults import FaultRule
 from ots_emulator.service import Service
 
@@ -28,7 +29,7 @@ _RULE = TypeAdapter(FaultRule)
 _RULE_FIELDS = frozenset(field.name for field in fields(FaultRule))
 
 
-def admin_application(service: Service) -> web.Application:
+def admin_application(service: Service, descriptors: LastDescriptor) -> web.Application:
     """Return the application behind the admin port; every control is a method of the service."""
 
     async def healthz(request: web.Request) -> web.Response:
@@ -46,7 +47,14 @@ def admin_application(service: Service) -> web.Application:
     async def faults(request: web.Request) -> web.Response:
         return web.json_response({"rules": [asdict(rule) for rule in service.faults.rules]})
 
-    application = web.Application(middlewares=[_refusals])
+    @web.middleware
+    async def connected(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        descriptors.connected(request.transport)
+        return await handler(request)
+
+    application = web.Application(middlewares=[connected, _refusals])
     application.router.add_get("/healthz", healthz)
     application.router.add_get("/", page)
     application.router.add_get("/state", state)

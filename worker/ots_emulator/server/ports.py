@@ -14,6 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.server.application import AnswerCut, Application
 from ots_emulator.server.auth import body_too_large
+from ots_emulator.server.descriptors import LastDescriptor
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
@@ -63,19 +64,27 @@ async def listen(runner: web.ServerRunner | web.AppRunner, host: str, port: int)
     return Listener(runner, shown, runner.addresses[0][1])
 
 
-async def serve_data(application: Application, host: str, port: int, body_limit: int) -> Listener:
+async def serve_data(
+    application: Application, host: str, port: int, body_limit: int, descriptors: LastDescriptor
+) -> Listener:
     """Serve the data port."""
-    server = _DataServer(application, body_limit)
+    server = _DataServer(application, body_limit, descriptors)
     return await listen(web.ServerRunner(server, shutdown_timeout=_STOP_SECONDS), host, port)
 
 
 class _DataServer(web.Server):
-    def __init__(self, application: Application, body_limit: int) -> None:
+    def __init__(self, application: Application, body_limit: int, descriptors: LastDescriptor) -> None:
         super().__init__(data_handler(application, body_limit), keepalive_timeout=KEEPALIVE)
         self.application = application
+        self._descriptors = descriptors
 
     def __call__(self) -> web.RequestHandler:
         return _Connection(self, self.application, keepalive_timeout=KEEPALIVE)
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Register a connection."""
+        super().connection_made(handler, transport)
+        self._descriptors.connected(transport)
 
 
 class _Connection(web.RequestHandler):
