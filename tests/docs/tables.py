@@ -22,8 +22,9 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
 from ots_tunnel.protocol.idle_read import IDLE_READ, TRICKLE_READ
 from ots_tunnel.sinks.tally import Tally, TallyCollector
+from ots_tunnel.worker.status.gauges import StatusCollector
 from ots_tunnel.worker.status.metrics import WorkerMetrics
-from ots_tunnel.worker.status.worker_status import StatusCollector, WorkerStatus
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 from ots_tunnel_operator.log_actions import LogAction as OperatorAction
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.reasons import Reason

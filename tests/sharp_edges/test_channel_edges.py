@@ -29,8 +29,10 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.token import channel_type
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.status.channel_view import ChannelView, channel_document
+from ots_tunnel.worker.status.gauges import StatusCollector
 from ots_tunnel.worker.status.metrics import WorkerMetrics
-from ots_tunnel.worker.status.worker_status import ChannelView, StatusCollector, WorkerStatus, channel_document
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 from tests.support.channel_scene import CHANNEL, ChannelScene, EventSink, ScriptedService, at, page, read_page
 from tests.support.emulator.emulator_scene import CREDENTIALS
 from tests.support.emulator.virtual_scene import VirtualScene

@@ -11,8 +11,11 @@ from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.sinks.tally import Tally, TallyCollector
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
-from ots_tunnel.worker.status.metrics import BusyClock, WorkerMetrics
-from ots_tunnel.worker.status.worker_status import ChannelView, Rate, StatusCollector, WorkerStatus
+from ots_tunnel.worker.status.channel_view import ChannelView
+from ots_tunnel.worker.status.gauges import StatusCollector
+from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.rates import BusyClock, Rate
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 
 def status(age: float = 0.0) -> WorkerStatus:

@@ -8,7 +8,7 @@ from ots_tunnel.model import Action, CellOp, ChannelId
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.json_record import json_form
-from ots_tunnel.worker.status.worker_status import iso_time
+from ots_tunnel.worker.status.iso_time import iso_time
 
 #: Characters of a value that a line of text shows.
 VALUE_CHARACTERS = 40

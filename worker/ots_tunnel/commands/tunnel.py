@@ -10,7 +10,7 @@ import click
 from ots_tunnel.commands.preflight import delete_tunnel, find_tunnel
 from ots_tunnel.commands.service import service_options, show, with_client
 from ots_tunnel.model import ChannelInfo, StreamConfig, TunnelInfo, TunnelType
-from ots_tunnel.worker.status.worker_status import iso_time
+from ots_tunnel.worker.status.iso_time import iso_time
 
 
 @click.group()

@@ -26,7 +26,7 @@ class WorkerSettings:
             Shutdown call, or the timeout, has freed the old client's channels by then, so waiting only adds lag.
         exit_when_complete: end when every channel of the tunnel is terminated or has reached the end time.
         end_us: Unix microseconds after which nothing of the stream is written; None follows without end.
-        on_possible_gap: what to do where changes may be missing, see `gaps`.
+        on_possible_gap: what to do where changes may be missing, see `gaps.guard`.
         read_mark: Unix seconds at which every channel of the tunnel had been read to its end; None is unknown.
     """
 

@@ -51,7 +51,7 @@ from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.channel.pipeline import Pipeline, PipelineEnd
 from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import ClientContext
-from ots_tunnel.worker.gaps.guard import GapWatch
+from ots_tunnel.worker.gaps.watch import GapWatch
 from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from ots_tunnel.worker.progress.checkpointer import Checkpointer

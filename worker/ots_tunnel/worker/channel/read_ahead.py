@@ -19,7 +19,7 @@ from ots_tunnel.fence import boottime
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
 from ots_tunnel.worker.context import WorkerContext
-from ots_tunnel.worker.gaps.guard import GapWatch
+from ots_tunnel.worker.gaps.watch import GapWatch
 from ots_tunnel.worker.pages.budget import PATIENCE, Reservation
 from ots_tunnel.worker.pages.end_time import cut_page
 from ots_tunnel.worker.pages.read_page import ReadPage

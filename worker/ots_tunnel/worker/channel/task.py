@@ -37,7 +37,7 @@ from ots_tunnel.protocol.token import channel_type
 from ots_tunnel.worker.channel.consumption import Consumption
 from ots_tunnel.worker.context import ClientContext
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
-from ots_tunnel.worker.status.worker_status import ChannelView
+from ots_tunnel.worker.status.channel_view import ChannelView
 
 logger = logging.getLogger(__name__)
 

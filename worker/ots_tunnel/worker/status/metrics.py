@@ -7,7 +7,7 @@ a closed channel leaves none behind (`gauges.StatusCollector`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, ChannelType
+from ots_tunnel.worker.status.rates import BusyClock
 
 #: Seconds; calls take milliseconds, a write to a busy destination up to a minute.
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -22,33 +23,6 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SHORT_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1)
 
 _ACTION_LABELS = {int(action): action.name.lower() for action in Action}
-
-
-class BusyClock:
-    """Measures the time in which at least one activity is under way."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._activities = 0
-        self._since = 0.0
-        self._busy = 0.0
-
-    @contextmanager
-    def busy(self) -> Iterator[None]:
-        """Count the block as an activity."""
-        if self._activities == 0:
-            self._since = self._clock()
-        self._activities += 1
-        try:
-            yield
-        finally:
-            self._activities -= 1
-            if self._activities == 0:
-                self._busy += self._clock() - self._since
-
-    def seconds(self) -> float:
-        """Busy seconds so far, the present activity included."""
-        return self._busy + (self._clock() - self._since if self._activities else 0.0)
 
 
 class WorkerMetrics:

@@ -18,7 +18,8 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.worker.status.worker_status import StatusCollector, WorkerStatus
+from ots_tunnel.worker.status.gauges import StatusCollector
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 #: Seconds that a client may take to send its request and to receive the answer; own choice, probes give up earlier.
 PATIENCE = 10.0
