@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.simulation.apart import Child, finished, start
 from tests.simulation.determinism import wall_seconds
-from tests.simulation.region import Outcome
-from tests.simulation.stories import load, name_of, tell_here
+from tests.simulation.stories import load, tell_here
+from tests.simulation.telling import Outcome
 
 ROOT = Path(__file__).parents[2]
 #: Where scenarios of failing seeds are written; a file that moves to `regressions` is run by every test.
@@ -52,8 +52,8 @@ class Tally:
         yield f"{self.hours_per_minute:.1f} simulated hours a minute"
         yield ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items()))
         for outcome in self.failures:
-            yield f"seed {name_of(outcome.scenario)}: {outcome.violation}"
-            yield f"    make simulate SEED={name_of(outcome.scenario)}"
+            yield f"seed {outcome.scenario.name}: {outcome.violation}"
+            yield f"    make simulate SEED={outcome.scenario.name}"
 
 
 #: Kind of stories to the prefixes of their seeds, which come up in turn.
@@ -97,5 +97,5 @@ def run_campaign(
     tally.wall = wall_seconds() - began
     for outcome in tally.failures:
         FAILURES.mkdir(parents=True, exist_ok=True)
-        (FAILURES / f"seed-{name_of(outcome.scenario).replace(':', '-')}.json").write_text(outcome.scenario.text())
+        (FAILURES / f"seed-{outcome.scenario.name.replace(':', '-')}.json").write_text(outcome.scenario.text())
     return tally

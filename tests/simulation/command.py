@@ -9,11 +9,11 @@ import time
 from dataclasses import replace
 
 from tests.simulation.campaign import ENOUGH, FAILURES, KINDS, run_campaign
-from tests.simulation.region import Outcome
 from tests.simulation.seams import install_seams
 from tests.simulation.service import install_ledger
 from tests.simulation.shrink import shrink
-from tests.simulation.stories import AnyScenario, load, name_of, tell
+from tests.simulation.stories import AnyScenario, load, tell
+from tests.simulation.telling import Outcome
 
 #: Events that are printed of a long story.
 LAST_EVENTS = 400
@@ -76,7 +76,7 @@ def _shrunk(outcome: Outcome, seconds: float) -> Outcome:
     print(f"{outcome.violation}\nshrinking for at most {seconds:.0f} s", flush=True)
     smaller = shrink(outcome.scenario, fails, seconds=seconds)
     FAILURES.mkdir(parents=True, exist_ok=True)
-    path = FAILURES / f"shrunk-{name_of(smaller).replace(':', '-')}.json"
+    path = FAILURES / f"shrunk-{smaller.name.replace(':', '-')}.json"
     path.write_text(json.dumps({"why": str(outcome.violation), "scenario": smaller.to_json()}, indent=1) + "\n")
     print(f"the shrunk scenario is {path}; in tests/simulation/regressions every test runs it", flush=True)
     return tell(smaller, keep_story=True)

@@ -1,42 +1,30 @@
-"""One region: service, network, workers, writers, faults and oracles on one virtual clock; `tell_story` runs it."""
+"""One region: service, network, workers, writers, faults and oracles on one virtual clock."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import hashlib
-import logging
 import random
-import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
-from tests.simulation.determinism import CURRENT, wall_seconds
 from tests.simulation.faults import happen
-from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
-from tests.simulation.network import Network
-from tests.simulation.oracles.delivery import Delivery
 from tests.simulation.oracles.figures import Figures
-from tests.simulation.oracles.history import History
 from tests.simulation.oracles.ledger import Entry, Written
 from tests.simulation.process import Process
 from tests.simulation.processors import UserCode
 from tests.simulation.scenario import Scenario
-from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, SimulatedService
-from tests.simulation.story import Story
+from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
+from tests.simulation.telling import Telling
 from tests.simulation.worker import GRACE, Pod
 from tests.support.emulator.emulator_scene import create_table_request
 from tests.support.row_changes import VERSIONS
-
-if TYPE_CHECKING:
-    from tests.simulation.fleet.scenario import FleetScenario
 
 #: Seconds between two looks at the workers' figures.
 LOOK_INTERVAL = 5.0
@@ -46,72 +34,30 @@ SETTLING = 300.0
 QUIET = 40.0
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A broken promise: the rule, the region's time, and what happened."""
-
-    rule: str
-    at: float
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.rule} at {self.at:.3f} s: {self.text}"
-
-
-@dataclass
-class Outcome:
-    """How a story ended."""
-
-    scenario: Scenario | FleetScenario
-    violation: Violation | None
-    seconds: float
-    wall: float
-    counts: dict[str, int] = field(default_factory=dict)
-    digest: str = ""
-    story: list[str] = field(default_factory=list)
-
-
-class Region:
+class Region(Telling):
     """Everything of one story."""
 
     def __init__(self, scenario: Scenario, folder: Path) -> None:
-        seed = f"{scenario.seed}"
+        seed = str(scenario.seed)
+        super().__init__(seed, page_rows=scenario.page_rows, is_fenced=scenario.sink == "tablestore")
         self.scenario = scenario
-        self.loop = VirtualLoop(random.Random(f"loop:{seed}"))
-        self.loop.on_failure = self._unhandled
-        self.story = Story(self.loop)
-        self.network = Network(self.loop, random.Random(f"network:{seed}"))
-        self.service = SimulatedService(self.loop, self.story, self._witness, page_rows=scenario.page_rows)
-        self.history = History(self.service)
         self.chance = random.Random(f"writers:{seed}")
-        self.violation: Violation | None = None
-        self.over = asyncio.Event()
-        is_fenced = scenario.sink == "tablestore"
-        self.delivery = Delivery(self.history, self.violate, is_fenced=is_fenced)
         patience = scenario.timeout + 2 * scenario.interval
         self.figures = Figures(self.history, self.delivery, self.violate, patience=patience)
         self._folder = folder
         self.pods: list[Pod] = []
         self._last_written = 0.0
-        UserCode.witness = self._witness
+        UserCode.witness = self.witness
+        (folder / "accessKeyId").write_text(KEY.access_key_id)
+        (folder / "accessKeySecret").write_text(KEY.access_key_secret)
 
-    # Findings
-
-    def violate(self, rule: str, text: str) -> None:
-        """Note a broken promise; the first one ends the story."""
-        if self.violation is None:
-            self.violation = Violation(rule, self.loop.now, text)
-            self.story.tell("ORACLE", "%s: %s", rule, text)
-            self.over.set()
-
-    def _unhandled(self, process: Process, failure: dict[str, Any]) -> None:
-        error = failure.get("exception")
-        self.violate("unhandled", f"{process.name}: {failure['message']}: {error!r}")
-
-    def _witness(self, entry: Entry) -> None:
+    def witness(self, entry: Entry) -> None:
         if isinstance(entry, Written) and entry.rows:
             self._last_written = self.loop.now
-        self.delivery.take(entry)
+        super().witness(entry)
+
+    def counts(self) -> dict[str, int]:
+        return {"looks": self.figures.looks}
 
     # For faults
 
@@ -135,17 +81,7 @@ class Region:
 
     # The story
 
-    async def run(self) -> None:
-        """Live until everything is over, or a promise is broken."""
-        telling = asyncio.create_task(self._tell())
-        watching = asyncio.create_task(self.over.wait())
-        await asyncio.wait((telling, watching), return_when=asyncio.FIRST_COMPLETED)
-        if telling.done():
-            telling.result()
-        for task in (telling, watching):
-            task.cancel()
-
-    async def _tell(self) -> None:
+    async def tell(self) -> None:
         scenario = self.scenario
         await self._prepare()
         for number in range(scenario.workers):
@@ -292,48 +228,3 @@ class Region:
 
 def _is_caught_up(progress: ChannelProgress) -> bool:
     return progress.caught_up
-
-
-class LogLines(logging.Handler):
-    """Puts the log of simulated processes into the story; an error of ours is a finding."""
-
-    def __init__(self, story: Story, violate: Callable[[str, str], None]) -> None:
-        super().__init__(logging.INFO)
-        self._story = story
-        self._violate = violate
-
-    def emit(self, record: logging.LogRecord) -> None:
-        process = CURRENT.get()
-        name = process.name if process is not None else "region"
-        extra = getattr(record, "error", "")
-        self._story.tell(name, "%s", f"{record.getMessage()}{f': {extra}' if extra else ''}")
-        if record.exc_info and record.levelno >= logging.ERROR:
-            self._violate("bug", f"{name} logs {record.getMessage()}: {record.exc_info[1]!r}")
-
-
-def tell_story_here(scenario: Scenario, keep_story: bool = False) -> Outcome:
-    """Run a scenario in this process, which has to end without a clean-up afterwards (see `apart`)."""
-    began = wall_seconds()
-    gc.disable()
-    log = logging.getLogger("ots_tunnel")
-    with tempfile.TemporaryDirectory(prefix="simulation-") as name:
-        folder = Path(name)
-        (folder / "accessKeyId").write_text(KEY.access_key_id)
-        (folder / "accessKeySecret").write_text(KEY.access_key_secret)
-        region = Region(scenario, folder)
-        log.handlers, log.propagate = [LogLines(region.story, region.violate)], False
-        log.setLevel(logging.INFO)
-        try:
-            region.loop.run_until_complete(region.loop.region.start(region.run()))
-        except (Deadlock, Livelock) as error:
-            region.violate(type(error).__name__.lower(), str(error))
-    counts = {
-        **region.delivery.counts,
-        "calls": region.service.calls,
-        "callbacks": region.loop.callbacks,
-        "looks": region.figures.looks,
-    }
-    lines = list(region.story.lines())
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    wall = wall_seconds() - began
-    return Outcome(scenario, region.violation, region.loop.now, wall, counts, digest, lines if keep_story else [])

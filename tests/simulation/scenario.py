@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from tests.simulation.faults import Fault, draw_faults
+from tests.simulation.replayable import Replayable
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Replayable):
     """One story's setting.
 
     Args:
@@ -22,7 +22,10 @@ class Scenario:
         pause: longest time between two bursts of a writer.
     """
 
-    seed: int
+    happenings: ClassVar[str] = "faults"
+    happening: ClassVar[type] = Fault
+    prefix: ClassVar[str] = ""
+
     sink: str = "tablestore"
     tunnel: str = "Stream"
     workers: int = 2
@@ -41,11 +44,6 @@ class Scenario:
     pause: float = 4.0
     burst: int = 12
     faults: tuple[Fault, ...] = ()
-
-    @property
-    def happenings(self) -> str:
-        """Name of the field with what happens in the story."""
-        return "faults"
 
     @classmethod
     def of(cls, seed: int) -> Self:
@@ -78,22 +76,3 @@ class Scenario:
         )
         count = chance.choice((3, 6, 12, 20))
         return replace(settled, faults=draw_faults(chance, 0.75 * length, timeout, count))
-
-    def __str__(self) -> str:
-        quiet = ("seed", "faults")
-        parts = [f"{name}={value}" for name, value in asdict(self).items() if name not in quiet]
-        return f"seed {self.seed}: {' '.join(parts)}, {len(self.faults)} faults"
-
-    def to_json(self) -> dict[str, Any]:
-        """As values of JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Self:
-        """The reverse of `to_json`."""
-        faults = tuple(Fault(**fault) for fault in document["faults"])
-        return cls(**{**document, "faults": faults})
-
-    def text(self) -> str:
-        """As a file's content."""
-        return json.dumps(self.to_json(), indent=1)

@@ -11,35 +11,32 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulation.apart import start
-from tests.simulation.fleet.fleet import tell_fleet_here
+from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.fleet.scenario import FleetScenario
-from tests.simulation.region import Outcome, tell_story_here
+from tests.simulation.region import Region
 from tests.simulation.scenario import Scenario
+from tests.simulation.telling import Outcome, tell_out
 
-FLEET = "fleet"
+KINDS = (Scenario, FleetScenario)
 AnyScenario = Scenario | FleetScenario
 
 
 def load(what: str) -> AnyScenario:
     """A scenario by its seed (`17`, `fleet:17`), or by its file."""
-    kind, _, seed = what.rpartition(":")
-    if seed.isdigit() and kind in ("", FLEET):
-        return FleetScenario.of(int(seed)) if kind else Scenario.of(int(seed))
+    kind, colon, seed = what.rpartition(":")
+    for known in KINDS:
+        if seed.isdigit() and f"{kind}{colon}" == known.prefix:
+            return known.of(int(seed))
     document = json.loads(Path(what).read_text())
     found: dict[str, Any] = document.get("scenario", document)
-    return FleetScenario.from_json(found) if "acts" in found else Scenario.from_json(found)
-
-
-def name_of(scenario: AnyScenario) -> str:
-    """How the scenario of a seed is written."""
-    return f"{FLEET}:{scenario.seed}" if isinstance(scenario, FleetScenario) else str(scenario.seed)
+    return next(known.from_json(found) for known in KINDS if known.happenings in found)
 
 
 def tell_here(scenario: AnyScenario, keep_story: bool = False) -> Outcome:
-    """Run a scenario in this process, which has to end without a clean-up afterwards (see `apart`)."""
+    """Run a scenario in this process; see `tell_out`."""
     if isinstance(scenario, FleetScenario):
-        return tell_fleet_here(scenario, keep_story)
-    return tell_story_here(scenario, keep_story)
+        return tell_out(Fleet, scenario, keep_story)
+    return tell_out(Region, scenario, keep_story)
 
 
 def tell(scenario: AnyScenario, *, keep_story: bool = False) -> Outcome:

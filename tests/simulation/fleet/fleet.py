@@ -1,14 +1,10 @@
-"""One region with Kubernetes: API server, controllers, kubelet, operator, workers, service, users; `tell` runs it."""
+"""One region with Kubernetes: API server, controllers, kubelet, operator, workers, service, users."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import gc
-import hashlib
-import logging
 import random
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +19,6 @@ from tests.simulation.apiserver.watches import Watches
 from tests.simulation.cluster.controllers import Controllers
 from tests.simulation.cluster.deployments import Deployments
 from tests.simulation.cluster.kubelet import Kubelet
-from tests.simulation.determinism import wall_seconds
 from tests.simulation.fleet import tables
 from tests.simulation.fleet.acts import happen
 from tests.simulation.fleet.claims import Claims, condition
@@ -33,15 +28,9 @@ from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.strangers import Strangers
 from tests.simulation.fleet.worker_program import WorkerProgram
-from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
-from tests.simulation.network import Network
-from tests.simulation.oracles.delivery import Delivery
-from tests.simulation.oracles.history import History
-from tests.simulation.oracles.ledger import Entry
 from tests.simulation.process import EPOCH, Process
-from tests.simulation.region import LogLines, Outcome, Violation
-from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL, SimulatedService
-from tests.simulation.story import Story
+from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
+from tests.simulation.telling import Telling
 from tests.support.emulator.emulator_scene import create_table_request
 from tests.support.row_changes import VERSIONS
 
@@ -60,22 +49,14 @@ QUIET = 120.0
 DELETING = 720.0
 
 
-class Fleet:
+class Fleet(Telling):
     """Everything of one story."""
 
     def __init__(self, scenario: FleetScenario, folder: Path) -> None:
         seed = str(scenario.seed)
+        super().__init__(seed, page_rows=20)
         self.scenario = scenario
-        self.loop = VirtualLoop(random.Random(f"loop:{seed}"))
-        self.loop.on_failure = self._unhandled
-        self.story = Story(self.loop)
-        self.network = Network(self.loop, random.Random(f"network:{seed}"))
-        self.service = SimulatedService(self.loop, self.story, self._witness, page_rows=20)
-        self.history = History(self.service)
         self.chance = random.Random(f"fleet:{seed}:life")
-        self.violation: Violation | None = None
-        self.over = asyncio.Event()
-        self.delivery = Delivery(self.history, self.violate)
         self._folder = folder
         self._build_cluster(seed)
         self.claims = Claims(self, self.violate)
@@ -84,15 +65,15 @@ class Fleet:
         self._foreign: Manifest = {}
         self.strangers = Strangers(self)
         self.is_applied_again = False
+        tables.install(self.service)
 
     def _build_cluster(self, seed: str) -> None:
-        chance = random.Random(f"cluster:{seed}")
+        self._chance = chance = random.Random(f"cluster:{seed}")
         self.store = Store()
         self.api = Api(self.store, self._clock, lambda: f"{chance.getrandbits(64):016x}-uid")
         self.watches = Watches(self.store, self._event_delay, lambda: chance.uniform(20, 300))
         self.kubelet = Kubelet(self.api, self._clock, self._start_worker, lambda: chance.uniform(0.5, 4))
-        suffix = lambda: f"{chance.getrandbits(24):06x}"  # noqa: E731
-        deployments = Deployments(self.api, self._clock, suffix)
+        deployments = Deployments(self.api, self._clock, self._suffix)
         self.controllers = Controllers(self.api, deployments, lambda: chance.uniform(0.02, 0.5))
         self.fates = Fates(
             self.loop,
@@ -110,23 +91,9 @@ class Fleet:
             self.violate,
         )
         self._started: list[WorkerProgram] = []
-        self._chance = chance
 
-    # Findings
-
-    def violate(self, rule: str, text: str) -> None:
-        """Note a broken promise; the first one ends the story."""
-        if self.violation is None:
-            self.violation = Violation(rule, self.loop.now, text)
-            self.story.tell("ORACLE", "%s: %s", rule, text)
-            self.over.set()
-
-    def _unhandled(self, process: Process, failure: dict[str, Any]) -> None:
-        error = failure.get("exception")
-        self.violate("unhandled", f"{process.name}: {failure['message']}: {error!r}")
-
-    def _witness(self, entry: Entry) -> None:
-        self.delivery.take(entry)
+    def counts(self) -> dict[str, int]:
+        return {"looks": self.claims.looks, "writes to the API server": len(self.fates.writes)}
 
     # What is
 
@@ -243,17 +210,7 @@ class Fleet:
 
     # The story
 
-    async def run(self) -> None:
-        """Live until everything is over, or a promise is broken."""
-        telling = asyncio.create_task(self._tell())
-        watching = asyncio.create_task(self.over.wait())
-        await asyncio.wait((telling, watching), return_when=asyncio.FIRST_COMPLETED)
-        if telling.done():
-            telling.result()
-        for task in (telling, watching):
-            task.cancel()
-
-    async def _tell(self) -> None:
+    async def tell(self) -> None:
         scenario = self.scenario
         self._prepare()
         self._controlling = asyncio.create_task(self.controllers.run())
@@ -434,6 +391,10 @@ class Fleet:
     def _clock(self) -> float:
         return EPOCH + self.loop.now
 
+    def _suffix(self) -> str:
+        """The random end of a pod's name."""
+        return f"{self._chance.getrandbits(24):06x}"
+
     def _event_delay(self) -> float:
         slow = self.loop.now < self.late_events_until
         return self._chance.uniform(0.5, 5.0) if slow else self._chance.uniform(0.0, 0.05)
@@ -456,30 +417,3 @@ class Fleet:
 
 def _message(status: Mapping[str, Any], kind: str) -> str:
     return next((f"{c['reason']}: {c['message']}" for c in status.get("conditions") or () if c["type"] == kind), "")
-
-
-def tell_fleet_here(scenario: FleetScenario, keep_story: bool = False) -> Outcome:
-    """Run a scenario in this process, which has to end without a clean-up afterwards (see `apart`)."""
-    began = wall_seconds()
-    gc.disable()
-    with tempfile.TemporaryDirectory(prefix="fleet-") as name:
-        fleet = Fleet(scenario, Path(name))
-        tables.install(fleet.service)
-        for log in (logging.getLogger("ots_tunnel"), logging.getLogger("ots_tunnel_operator")):
-            log.handlers, log.propagate = [LogLines(fleet.story, fleet.violate)], False
-            log.setLevel(logging.INFO)
-        try:
-            fleet.loop.run_until_complete(fleet.loop.region.start(fleet.run()))
-        except (Deadlock, Livelock) as error:
-            fleet.violate(type(error).__name__.lower(), str(error))
-    counts = {
-        **fleet.delivery.counts,
-        "calls": fleet.service.calls,
-        "callbacks": fleet.loop.callbacks,
-        "looks": fleet.claims.looks,
-        "writes to the API server": len(fleet.fates.writes),
-    }
-    lines = list(fleet.story.lines())
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    wall = wall_seconds() - began
-    return Outcome(scenario, fleet.violation, fleet.loop.now, wall, counts, digest, lines if keep_story else [])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 from tests.simulation.fleet.acts import Act, draw_acts
+from tests.simulation.replayable import Replayable
 
 
 @dataclass(frozen=True, slots=True)
-class FleetScenario:
+class FleetScenario(Replayable):
     """One story's setting.
 
     Args:
@@ -20,7 +20,10 @@ class FleetScenario:
         length: seconds in which writers write, users act and faults happen.
     """
 
-    seed: int
+    happenings: ClassVar[str] = "acts"
+    happening: ClassVar[type] = Act
+    prefix: ClassVar[str] = "fleet:"
+
     tunnel: str = "Stream"
     replicas: int = 2
     partitions: int = 2
@@ -33,11 +36,6 @@ class FleetScenario:
     burst: int = 8
     deletion_policy: str = "Retain"
     acts: tuple[Act, ...] = ()
-
-    @property
-    def happenings(self) -> str:
-        """Name of the field with what happens in the story."""
-        return "acts"
 
     @classmethod
     def of(cls, seed: int) -> Self:
@@ -61,20 +59,3 @@ class FleetScenario:
             deletion_policy=chance.choice(("Retain", "Delete")),
             acts=draw_acts(chance, 0.8 * length, chance.choice((3, 8, 16)), end_after),
         )
-
-    def __str__(self) -> str:
-        parts = [f"{name}={value}" for name, value in asdict(self).items() if name not in ("seed", "acts")]
-        return f"fleet seed {self.seed}: {' '.join(parts)}, {len(self.acts)} acts"
-
-    def to_json(self) -> dict[str, Any]:
-        """As values of JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Self:
-        """The reverse of `to_json`."""
-        return cls(**{**document, "acts": tuple(Act(**act) for act in document["acts"])})
-
-    def text(self) -> str:
-        """As a file's content."""
-        return json.dumps(self.to_json(), indent=1)
