@@ -73,13 +73,20 @@ def _shrunk(outcome: Outcome, seconds: float) -> Outcome:
         found = tell(candidate).violation
         return found is not None and found.rule == rule
 
+    scenario = _until(outcome.scenario, outcome.violation.at)
     print(f"{outcome.violation}\nshrinking for at most {seconds:.0f} s", flush=True)
-    smaller = shrink(outcome.scenario, fails, seconds=seconds)
+    smaller = shrink(scenario if fails(scenario) else outcome.scenario, fails, seconds=seconds)
     FAILURES.mkdir(parents=True, exist_ok=True)
     path = FAILURES / f"shrunk-{smaller.name.replace(':', '-')}.json"
     path.write_text(json.dumps({"why": str(outcome.violation), "scenario": smaller.to_json()}, indent=1) + "\n")
     print(f"the shrunk scenario is {path}; in tests/simulation/regressions every test runs it", flush=True)
     return tell(smaller, keep_story=True)
+
+
+def _until(scenario: AnyScenario, seconds: float) -> AnyScenario:
+    """The same story without what would happen after a time."""
+    name = scenario.happenings
+    return replace(scenario, **{name: tuple(event for event in getattr(scenario, name) if event.at <= seconds)})
 
 
 def _print(outcome: Outcome, *, whole: bool) -> None:
