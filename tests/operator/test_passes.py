@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ots_emulator import Emulator
+from ots_emulator.settings import AfterRetention
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelId, TunnelType
@@ -415,21 +416,23 @@ async def test_changes_that_may_be_missing_are_reported_and_accepted(scene: Pass
     (channel,) = (await client.describe_tunnel("flights", "flights-copy")).channels
     reader, tunnel_id = ClientId("somebody"), TunnelId(scene.status()["tunnel"]["id"])
     stored = await client.get_checkpoint(tunnel_id, reader, channel.channel_id)
-    month = time.time() - 30 * 86400
-    token = build_token(replace(parse_token(stored.token), timestamp=int(month * 1e9)))
+    consumed = int(scene.emulator.clock.now()) + 1
+    token = build_token(replace(parse_token(stored.token), timestamp=consumed * 1_000_000_000))
     await client.checkpoint(tunnel_id, reader, channel.channel_id, Checkpoint(token, stored.sequence_number + 1))
     await client.close()
+    scene.emulator.change_settings(after_retention=AfterRetention.OLDEST, date_skew=None)
+    scene.emulator.advance_clock(30 * 86400.0)
 
     await scene.step()
 
     assert scene.condition("Stalled")[:2] == ("True", "PossibleGap")
     (gap,) = scene.status()["possibleGaps"]
-    assert (gap["channel"], gap["from"]) == (channel.channel_id, timestamp(int(month)))
+    assert (gap["channel"], gap["from"]) == (channel.channel_id, timestamp(consumed))
     assert (gap["foundBy"], gap["accepted"]) == ("Operator", False)
     assert scene.read("deployment", "flights-copy")["spec"]["replicas"] == 1
 
     (pod,) = scene.names("pods")
-    said = f"PossibleGap: {PossibleGap(channel.channel_id, int(month), time.time())}; start over"
+    said = f"PossibleGap: {PossibleGap(channel.channel_id, consumed, scene.emulator.clock.now())}; start over"
     await scene.kube.patch(POD, scene.namespace, pod, terminated(said), "status")
     await scene.step()
 

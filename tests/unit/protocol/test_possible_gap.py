@@ -168,3 +168,13 @@ def test_what_a_stream_never_had_is_not_missing(
     description: TunnelDescription | None, enabled: float | None, expected: float
 ) -> None:
     assert within_stream(40.0, description, enabled) == expected
+
+
+@given(created_us=st.integers(1_500_000_000_000_000, 2_500_000_000_000_000))
+def test_a_stream_enabled_by_the_creation_of_the_tunnel_is_as_old_as_the_tunnel(created_us: int) -> None:
+    description = tunnel()
+    info = replace(description.tunnel, create_time_ns=created_us * 1000)
+    enabled = created_us / 1e6
+
+    assert within_stream(0.0, replace(description, tunnel=info), enabled) == enabled
+    assert within_stream(0.0, replace(description, tunnel=info), (created_us + 1) / 1e6) == 0.0

@@ -117,7 +117,8 @@ def within_stream(until: float, tunnel: TunnelDescription | None, enabled: float
         tunnel: None is unknown.
         enabled: when the table's stream was enabled last, Unix seconds; None is unknown.
     """
-    if tunnel is None or enabled is None or enabled * 1e9 > tunnel.tunnel.create_time_ns:
+    # in whole microseconds, as the service has it: creating a tunnel may enable the stream at the very same moment
+    if tunnel is None or enabled is None or round(enabled * 1e6) * 1000 > tunnel.tunnel.create_time_ns:
         return until
     return max(until, enabled)
 
