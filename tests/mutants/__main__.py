@@ -1,4 +1,9 @@
-"""Measures the net: `python -m tests.mutants [NAME ...]`; 1 when a mutant was found by nobody."""
+"""Measures the net: `python -m tests.mutants [NAME ...]`.
+
+The tree is measured without a mutant first: when that fails, the table would say nothing, and it ends with status 2.
+A run that was interrupted goes on where it was, as long as the tree and the options are the same. Status 1 means
+that nobody found a mutant.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from tests.mutants.findings import Finding, Record
 from tests.mutants.planted import ROOT, Mutant, planted
 
 #: Parts of the tree that are neither needed nor mutated.
@@ -25,52 +32,76 @@ LIMIT = 900.0
 PATIENCE = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Who found a mutant; empty for nobody."""
-
-    mutant: Mutant | None
-    simulation: str
-    tests: str
-    seconds: float
-
-    def row(self) -> str:
-        """A line of the table."""
-        name = self.mutant.name if self.mutant else "(none planted)"
-        return f"{name:<34} {self.simulation or 'MISSED':<34} {self.tests or 'MISSED':<10} {self.seconds:5.0f} s"
-
-
 def main() -> int:
-    """Apply each mutant alone, and print the table."""
+    """Measure the tree as it is, then with each mutant alone, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="mutants; all without a name")
+    parser.add_argument("--area", help="mutants of one file")
     parser.add_argument("--seeds", type=int, default=60, help="for each")
     parser.add_argument("--without-tests", action="store_true", help="the simulation alone")
     parser.add_argument("--start", type=int, default=1, help="the first seed")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="stories at a time")
+    parser.add_argument("--fresh", action="store_true", help="measure again what an interrupted run has measured")
     options = parser.parse_args()
-    known = {mutant.name: mutant for mutant in planted()}
+    known = {mutant.name: mutant for mutant in planted() if options.area in (None, mutant.area)}
     if unknown := sorted(set(options.names) - known.keys()):
         parser.error(f"no such mutant: {', '.join(unknown)}; there are {', '.join(known)}")
     chosen = [mutant for name, mutant in known.items() if not options.names or name in options.names]
+    record = Record.of_tree(options)
+    if options.fresh:
+        record.forget()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
-        findings = [_measure(tree, mutant, options) for mutant in chosen]
-    return _print_summary(findings)
+        clean = [_finding(record, tree, mutant, options) for mutant in _baselines(chosen)]
+        if any(finding.simulation or finding.tests for finding in clean):
+            print("the tree itself fails: what a mutant breaks cannot be told from it")
+            return 2
+        findings = [_finding(record, tree, mutant, options) for mutant in chosen]
+    return _print_summary(findings, {mutant.name: mutant.breaks for mutant in chosen})
+
+
+def _baselines(chosen: list[Mutant]) -> list[Mutant]:
+    """The tree without a mutant, for every area of the chosen ones: its stories, and all of their tests."""
+    tests: dict[str, dict[str, None]] = {}
+    for mutant in chosen:
+        tests.setdefault(mutant.area, {}).update(dict.fromkeys(mutant.tests))
+    return [Mutant(f"(none in {area})", "", "", "", "", tuple(paths), area) for area, paths in tests.items()]
+
+
+def _finding(record: Record, tree: Path, mutant: Mutant, options: argparse.Namespace) -> Finding:
+    """What the record says of a mutant, or a measurement that it keeps."""
+    finding = record.known.get(mutant.name)
+    if finding is None:
+        finding = _measure(tree, mutant, options)
+        record.keep(finding)
+    print(finding.row(), flush=True)
+    return finding
 
 
 def _measure(tree: Path, mutant: Mutant, options: argparse.Namespace) -> Finding:
-    began, path = time.monotonic(), tree / mutant.file
+    began = time.monotonic()
+    with _planted(tree, mutant):
+        found = _simulate(tree, mutant, options)
+        tests = "(not run)" if options.without_tests else _test(tree, mutant)
+    if not mutant.file and options.without_tests:
+        tests = ""
+    return Finding(mutant.name, found, tests, time.monotonic() - began)
+
+
+@contextmanager
+def _planted(tree: Path, mutant: Mutant) -> Iterator[None]:
+    """The copy of the tree with a mutant; as it is when the mutant names no file."""
+    if not mutant.file:
+        yield
+        return
+    path = tree / mutant.file
     text = path.read_text()
     path.write_text(mutant.mutated(text))
     try:
-        found = _simulate(tree, mutant, options)
-        tests = "(not run)" if options.without_tests else _test(tree, mutant)
-        finding = Finding(mutant, found, tests, time.monotonic() - began)
+        yield
     finally:
         path.write_text(text)
-    print(finding.row(), flush=True)
-    return finding
 
 
 def _simulate(tree: Path, mutant: Mutant, options: argparse.Namespace) -> str:
@@ -79,6 +110,7 @@ def _simulate(tree: Path, mutant: Mutant, options: argparse.Namespace) -> str:
     command = (
         *("-m", "tests.simulation", "campaign", "--kind", kind, "--enough", "1"),
         *("--seconds", str(LIMIT), "--seeds", str(options.seeds), "--start", str(options.start)),
+        *("--workers", str(options.workers)),
     )
     status, text = _run(tree, command, LIMIT + PATIENCE)
     if status is None:
@@ -90,9 +122,9 @@ def _simulate(tree: Path, mutant: Mutant, options: argparse.Namespace) -> str:
 
 
 def _test(tree: Path, mutant: Mutant) -> str:
-    """Whether the tests of the area fail; empty when they pass."""
+    """Whether the tests that it names fail; empty when they pass."""
     command = ("-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *mutant.tests)
-    status, _ = _run(tree, command, PATIENCE)
+    status, _ = _run(tree, command, PATIENCE if mutant.file else LIMIT)
     return "hang" if status is None else "fail" if status else ""
 
 
@@ -116,14 +148,15 @@ def _run(tree: Path, command: tuple[str, ...], seconds: float) -> tuple[int | No
     return done.returncode, done.stdout
 
 
-def _print_summary(findings: list[Finding]) -> int:
+def _print_summary(findings: list[Finding], breaks: dict[str, str]) -> int:
     total = len(findings)
     simulated = sum(bool(finding.simulation) for finding in findings)
-    missed = [finding for finding in findings if not (finding.simulation or finding.tests)]
+    missed = [finding for finding in findings if not finding.simulation and finding.tests in ("", "(not run)")]
     print(f"\n{total} mutants: the simulation alone finds {simulated}, together with the tests {total - len(missed)}")
     for finding in findings:
-        if finding.mutant is not None and not finding.simulation:
-            print(f"    not by the simulation: {finding.mutant.name}: {finding.mutant.breaks}")
+        if not finding.simulation:
+            by = "not by the simulation" if finding not in missed else "by nobody"
+            print(f"    {by}: {finding.name}: {breaks[finding.name]}")
     return int(bool(missed))
 
 

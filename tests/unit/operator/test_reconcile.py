@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,8 +13,8 @@ import pytest
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.client import KubeError
-from ots_tunnel_operator.kube.cluster import Cluster
-from ots_tunnel_operator.kube.kinds import TUNNEL
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
@@ -209,6 +210,34 @@ async def test_after_a_change_by_somebody_else_the_object_is_read_again() -> Non
 
     assert observed.passes == 2
     assert outcome.delay >= SETTINGS.poll_seconds
+    assert model.objects[TUNNEL, "default", NAME]["status"]["phase"] == "Streaming"
+
+
+async def test_a_decision_that_was_refused_as_outdated_is_not_repeated_from_the_copy_of_a_watch() -> None:
+    model, cache = ClusterModel(), LoopCache()
+    body = tunnel_object()
+    body["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1}
+    model.put(TUNNEL, body | {"status": recorded()})
+    copied = copy.deepcopy(model.objects[TUNNEL, "default", NAME])
+    model.put(TUNNEL, model.objects[TUNNEL, "default", NAME])
+
+    class LateWatch:
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            return copy.deepcopy(copied) if kind is TUNNEL else await model.get(kind, namespace, name)
+
+    observed = Observed(world)
+    reconciler = Reconciler(
+        model,
+        cast(Observer, observed),
+        SETTINGS,
+        OperatorMetrics(),
+        lambda resource: None,
+        clock=lambda: NOW,
+        reader=cast(Reader, LateWatch()),
+    )
+    await reconciler.step("default", NAME, cache)
+
+    assert observed.passes == 2
     assert model.objects[TUNNEL, "default", NAME]["status"]["phase"] == "Streaming"
 
 
