@@ -26,6 +26,7 @@ from tests.docs.tables import (
     operator_metrics,
     operator_settings,
     other_reasons,
+    programs,
     schedules,
     settings,
     worker_actions,
@@ -48,7 +49,7 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/worker.md": {"settings": settings, "channel machine": picture, "client machine": client_picture},
     "docs/protocol.md": {"schedules": schedules, "sharp edges go": go_edges, "sharp edges java": java_edges},
     "docs/architecture.md": {"operator settings": operator_settings},
-    "docs/emulator.md": {"settings": emulator_settings, "ledger": ledger},
+    "docs/emulator.md": {"settings": emulator_settings, "ledger": ledger, "programs": programs},
     "docs/performance.md": {"speed": speed},
 }
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from prometheus_client import CollectorRegistry
 
 from ots_emulator.api.unsupported import HANDLERS as MISSING
-from ots_emulator.ledger import EVERY
+from ots_emulator.ledger import EVERY, PROGRAMS
 from ots_emulator.server.application import LEDGER
 from ots_emulator.settings import Settings as EmulatorSettings
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
@@ -77,6 +77,14 @@ def ledger() -> str:
         shown = "the calls that are missing" if set(entry.operations) == set(MISSING) else names
         rows.append((shown.replace(f"`{EVERY}`", EVERY), entry.what, entry.evidence.value, entry.source))
     return table(("operation", "behaviour", "how it is known", "source"), rows)
+
+
+def programs() -> str:
+    """The programs whose tests and recordings the ledger names."""
+    return table(
+        ("program", "version", "repository"),
+        ((each.name, each.version, f"https://github.com/{each.repository}") for each in PROGRAMS),
+    )
 
 
 def operator_settings() -> str:

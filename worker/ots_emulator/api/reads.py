@@ -12,7 +12,7 @@ from ots_emulator.api.rows.projection import Projection, projection_of
 from ots_emulator.api.rows.range_page import Span, read_page
 from ots_emulator.api.rows.wide_rows import Cut, cut_row
 from ots_emulator.api.table_messages import key_schema_message
-from ots_emulator.ledger import GO, JAVA, PYTHON, guessed, tested
+from ots_emulator.ledger import GO, JAVA, PYTHON, documented, guessed, tested
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
 from ots_emulator.tables.table import Table
@@ -191,12 +191,26 @@ LEDGER: Final = (
     tested(
         "GetRow, BatchGetRow, GetRange",
         "filters: at most 32 parts, names and values of columns, numbers of parts",
-        JAVA,
+        JAVA(
+            "UnifiedFilterRestrictionAndParamCheckingTest.testCompositeColumnValueFilter_ExceedMaxDepth_GetRow",
+            "UnifiedFilterRestrictionAndParamCheckingTest.testLogicOperatorRestriction",
+            "UnifiedFilterRestrictionAndParamCheckingTest.testValueExceedMaxLength",
+            "UnifiedFilterRestrictionAndParamCheckingTest.testColumnNameMaxLength",
+        ),
     ),
     tested(
         "GetRow, BatchGetRow, GetRange",
-        "table name, then filter, then versions are checked",
-        "tests of public programs",
+        "the table's name and the filter are checked before the versions",
+        JAVA(
+            "ParameterLegalityTest.testInvalidTableName",
+            "UnifiedFilterRestrictionAndParamCheckingTest.testCompositeColumnValueFilter_ExceedMaxDepth_GetRange",
+            "UnifiedFilterRestrictionAndParamCheckingTest.testCompositeColumnValueFilter_ExceedMaxDepth_BatchGetRow",
+        ),
+    ),
+    guessed(
+        "GetRow, BatchGetRow, GetRange",
+        "the table's name is checked before the filter",
+        "no test makes both mistakes",
     ),
     guessed(
         "GetRow, BatchGetRow, GetRange", "the names of columns are checked before the filter", "the order was not seen"
@@ -206,21 +220,50 @@ LEDGER: Final = (
         "a filter's part that cannot be converted counts as missing",
         "no source says so",
     ),
-    tested("GetRow", "a missing row is empty and costs one unit", PYTHON),
-    tested("BatchGetRow", "100 rows; a table without keys", PYTHON),
-    tested("BatchGetRow", "a key may come twice; contested: the table of errors has a refusal of it", PYTHON),
-    tested("GetRange", "keys: size, then name, then type", JAVA),
+    tested("GetRow", "a missing row is empty", PYTHON("row_op_test.test_get_row_miss")),
+    documented("GetRow", "a missing row costs one unit"),
+    tested(
+        "BatchGetRow",
+        "100 rows; a table without keys",
+        JAVA("RestrictedItemTest.testCase29"),
+        PYTHON("row_op_test.test_no_item_in_batch_ops"),
+    ),
+    tested(
+        "BatchGetRow",
+        "a key may come twice; contested: the table of errors has a refusal of it",
+        PYTHON("row_op_test.test_batch_get_on_the_same_row"),
+    ),
+    tested(
+        "GetRange",
+        "keys: name, then type, before the order of the ends",
+        JAVA("ParameterLegalityTest.testInvalidPkOrder"),
+    ),
     guessed(
         "GetRange", "types of both ends are compared when only the second is wrong", "the text is known, not its place"
     ),
-    tested("GetRange", "direction and limit, 5,000 rows or 4 MiB", JAVA),
+    tested(
+        "GetRange",
+        "direction and limit, 5,000 rows or 4 MiB",
+        PYTHON(
+            "row_op_test.test_get_range_when_direction_is_wrong_for_1_PK", "row_op_test.test_get_range_limit_invalid"
+        ),
+        JAVA("RestrictedItemTest.testCase33", "RestrictedItemTest.testCase34", "RestrictedItemTest.testCase35"),
+    ),
     guessed("GetRange", "a limit counts the rows that are returned", "no source says whether it counts others"),
-    tested("GetRange", "a range that selects nothing of many rows costs one unit", "tests of public programs"),
+    guessed(
+        "GetRange",
+        "a range that selects nothing of many rows costs one unit",
+        "tests that select nothing have a few rows only",
+    ),
     guessed(
         "GetRange", "the cost of more than 4 KiB is estimated from the first row", "counting every row would cost more"
     ),
-    tested("GetRange", "rows as a matrix, each with its newest values", GO),
+    tested("GetRange", "rows as a matrix, each with its newest values", GO("TableStoreSuite.TestFuzzyGetRangeMatrix")),
     guessed("GetRange", "a matrix without named columns is refused as by BulkExport", "its test knows BulkExport only"),
-    tested("ComputeSplitPointsBySize", "units, their limits and texts; a small table has no point", JAVA),
+    tested(
+        "ComputeSplitPointsBySize",
+        "units, their limits and texts; a small table has no point and costs one unit",
+        JAVA("TestComputeSplitPointsBySize.testInvalidParam", "TestComputeSplitPointsBySize.testEmptyTable"),
+    ),
     guessed("ComputeSplitPointsBySize", "points are existing partition keys", "the service's point just behind one"),
 )

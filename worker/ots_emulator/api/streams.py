@@ -143,12 +143,16 @@ LEDGER: Final = (
     documented("DescribeStream", "shards with their parents, a hundred for each answer"),
     documented("GetShardIterator", "the oldest record, or the first at or after a time"),
     guessed("GetShardIterator", "the answer is final at once", "the service may give a token to ask again"),
-    tested(
+    documented(
         "GetStreamRecord",
         "an equal iterator means caught up, none means closed and read to the end",
-        "the Java Stream Client",
+        "the code of the Java Stream Client 1.0.0",
     ),
-    tested("GetStreamRecord", "more records may come after the page with the last one", "tests of public programs"),
+    tested(
+        "GetStreamRecord",
+        "more records may come after the page with the last one",
+        JAVA("APITest.testStreamWithMayMoreRecord"),
+    ),
     guessed("GetStreamRecord", "1,000 records without a limit", "the Java Stream Client asks for so many"),
     guessed(
         "GetStreamRecord",
@@ -158,7 +162,7 @@ LEDGER: Final = (
     tested(
         "GetStreamRecord, ReadRecords",
         "the first put has no former values, an update has those of the origin columns",
-        JAVA,
+        JAVA("TestTunnelConsumer.testConsumeOriginColumn"),
     ),
     guessed(
         "GetStreamRecord, ReadRecords",

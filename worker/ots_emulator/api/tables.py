@@ -15,7 +15,7 @@ from ots_emulator.api.table_messages import (
     throughput_message,
 )
 from ots_emulator.api.table_update import merged_options, merged_throughput, stream_hours
-from ots_emulator.ledger import GO, JAVA, documented, guessed, tested
+from ots_emulator.ledger import ERRORS, GO, JAVA, PYTHON, documented, guessed, tested
 from ots_emulator.refusal import check_table_name, parameter_invalid, unavailable
 from ots_emulator.tables.keys import KeySchema
 from ots_emulator.tables.options import Partitioning, TableOptions
@@ -152,18 +152,35 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
 }
 
 LEDGER: Final = (
-    tested("CreateTable", "time to live and versions are required, in the service's words", JAVA),
-    tested("CreateTable", "1 to 4 key columns, their names once, split points within the key's values", JAVA),
+    documented("CreateTable", "time to live and versions are required, in the service's words", ERRORS),
+    tested(
+        "CreateTable",
+        "1 to 4 key columns, their names once, split points within the key's values",
+        JAVA(
+            "RestrictedItemTest.testCase16",
+            "SplitPointTest.testPartitionIntegerPrimaryKey",
+            "SplitPointTest.testPartitionStringPrimaryKey",
+            "SplitPointTest.testPartitionBinaryPrimaryKey",
+        ),
+        PYTHON("table_operation_test.test_duplicate_PK_name_in_table_meta"),
+    ),
     documented("CreateTable", "64 tables for each instance, ten table calls a second (off at first)"),
     guessed("CreateTable", "a table is ready at once (`table_ready_delay`)", "the service needs up to a minute"),
-    tested("CreateTable, UpdateTable", "origin columns of a stream, which DescribeTable names in their order", GO),
+    tested(
+        "CreateTable, UpdateTable",
+        "origin columns of a stream, which DescribeTable names in their order",
+        GO("TableStoreSuite.TestCreateTableWithOriginColumn", "TableStoreSuite.TestUpdateAndDescribeTable"),
+    ),
     guessed(
         "UpdateTable", "a stream that is on takes other origin columns", "a test of the vendor's does so, but is off"
     ),
     guessed("UpdateTable", "switching a stream on or off twice is refused", "no source says what happens"),
-    tested("UpdateTable", "`updateFullRow` is refused with that word; options that are not named stay", GO),
+    tested(
+        "UpdateTable", "`updateFullRow` is refused with that word", GO("TableStoreSuite.TestUpdateAndDescribeTable")
+    ),
+    documented("UpdateTable", "options that are not named stay"),
     guessed("UpdateTable", "the rest of that sentence", "the test compares a part of it"),
-    tested("DescribeTable", "stream details also for a table without a stream", "the Java Stream Client"),
+    tested("DescribeTable", "stream details also for a table without a stream", GO("TableStoreSuite.TestListStream")),
     documented("ListTable", "names in order"),
     documented("DeleteTable", "the table goes with its rows and tunnels, at once"),
 )

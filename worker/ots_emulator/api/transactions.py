@@ -45,15 +45,27 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
 }
 
 LEDGER: Final = (
-    tested("StartLocalTransaction", "one key column; the table must have transactions", JAVA),
+    tested(
+        "StartLocalTransaction",
+        "one key column; the table must have transactions",
+        JAVA("LocalTxnTest.TestStartCommitTxnWithTwoPK", "LocalTxnTest.TestCreateTableLocalTxnDisabled"),
+    ),
     documented(
         "StartLocalTransaction", "other writers of the partition key are refused until it ends, after 60 s at most"
     ),
-    tested("CommitTransaction, AbortTransaction", "an ended transaction does not exist, an empty id is invalid", JAVA),
-    tested("CommitTransaction, AbortTransaction", "a malformed id is invalid", "tests of public programs"),
+    tested(
+        "CommitTransaction, AbortTransaction",
+        "an ended transaction does not exist, an empty id is invalid",
+        JAVA(
+            "LocalTxnTest.TestStartTxnTwice",
+            "LocalTxnTest.TestStartAbortTxn",
+            "LocalTxnTest.TestCommitFailed",
+            "LocalTxnTest.TestAbortFailed",
+        ),
+    ),
     guessed(
         "CommitTransaction, AbortTransaction",
-        "an id is malformed if it is no UUID",
+        "a malformed id is invalid, as in PutRow; an id is malformed if it is no UUID",
         "the form of the service's ids is not known",
     ),
     guessed(

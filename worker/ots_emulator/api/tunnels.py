@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.ledger import ELIXIR, EMR, JAVA, TERRAFORM, documented, guessed, live, tested
+from ots_emulator.ledger import BROADWAY, ELIXIR, EMR, JAVA, TERRAFORM, documented, guessed, live, tested
 from ots_emulator.pages import Body
 from ots_emulator.refusal import client_gone
 from ots_emulator.tables.table import Table
@@ -232,21 +232,53 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes | Body]]] = {
 }
 
 LEDGER: Final = (
-    tested("CreateTunnel", "start and end times are echoed, an end before the start is refused", JAVA),
+    tested(
+        "CreateTunnel",
+        "start and end times are echoed, an end before the start is refused",
+        JAVA(
+            "TestBackFillTunnel.testCreateTunnelWithRangeBackFill",
+            "TestBackFillTunnel.testCreateTunnelWithInvalidBackFill",
+        ),
+    ),
     documented("CreateTunnel", "it switches the stream on, with 168 hours; a taken name is 409"),
     documented("DeleteTunnel", "the tunnel is gone at once"),
-    live("DeleteTunnel, DescribeTunnel", "a missing tunnel is OTSParameterInvalid", TERRAFORM),
+    tested("DeleteTunnel", "a missing tunnel is OTSParameterInvalid", JAVA("TestTunnelConsumer.setUp")),
+    guessed("DescribeTunnel", "a missing tunnel is OTSParameterInvalid", "as in DeleteTunnel"),
     documented("ListTunnel", "the tunnels of a table"),
-    live("DescribeTunnel", "forms of ids; no channels in the first stage, then base and stream channels", TERRAFORM),
+    live("DescribeTunnel", "forms of ids of channels and streams", ELIXIR("test/tunnel/utils_test.exs stream token")),
+    tested(
+        "DescribeTunnel",
+        "no channels in the first stage, then base and stream channels",
+        ELIXIR("test/tunnel/client_test.exs describe tunnel"),
+        TERRAFORM("alicloud/resource_alicloud_ots_tunnel_test.go TestAccAlicloudOtsTunnel_basic"),
+    ),
     guessed("DescribeTunnel", "the first stage lasts 50 ms (`init_delay`)", "the service's takes seconds"),
-    live("Connect", "the client id contains the tag", ELIXIR),
+    guessed("Connect", "the client id contains the tag", "no public source shows one"),
     guessed("Connect", "without a timeout a client has 300 s", "the SDKs' default"),
-    live("Heartbeat", "a client without heartbeats is gone, with 410; its channels go to others", ELIXIR),
+    live(
+        "Heartbeat",
+        "a client without heartbeats is OTSResourceGone, `[tunnelservice] client not exist`",
+        BROADWAY("lib/broadway_ots/worker.ex err_client_not_exist"),
+    ),
+    documented("Heartbeat", "the channels of a client that is gone go to others"),
     guessed("Heartbeat", "channels are shared out evenly, in few moves", "the service's algorithm is not published"),
     documented("Shutdown", "the client's channels go to others at once"),
-    live("GetCheckpoint", "a fresh channel has a token and the sequence number 0", ELIXIR),
-    tested("ReadRecords", "without more to come the next page is empty; ownership is not required", JAVA),
-    live("ReadRecords", "the base phase delivers what the scan finds, not a snapshot", EMR),
+    tested(
+        "GetCheckpoint, Checkpoint",
+        "a fresh channel has a token; a stored token and number come back, also `finished`",
+        ELIXIR("test/tunnel/client_test.exs connect and heartbeat tunnel"),
+    ),
+    guessed("GetCheckpoint", "a fresh channel has the sequence number 0", "clients go on from whatever it is"),
+    tested(
+        "ReadRecords",
+        "without more to come the next page is empty; ownership is not required",
+        JAVA("TestTableGroup.testTableGroup"),
+    ),
+    tested(
+        "ReadRecords",
+        "the base phase delivers what the scan finds, not a snapshot",
+        ELIXIR("test/tunnel/client_test.exs connect and heartbeat tunnel"),
+    ),
     guessed(
         "ReadRecords",
         "1,000 records or 1 MiB for each answer (`page_rows`, `page_bytes`)",
@@ -262,7 +294,7 @@ LEDGER: Final = (
     ),
     documented("Checkpoint", "a number that is not greater than the stored one is OTSSequenceNumberNotMatch"),
     guessed("Checkpoint", "a number that leaves some out is accepted and stored", "no source says so"),
-    live("Checkpoint", "the number 0 is accepted whatever the next one is", EMR),
+    live("Checkpoint", "the number 0 is accepted whatever the next one is", EMR("TableStoreSource.commit")),
     guessed("Checkpoint", "the number 0 leaves the stored number as it is", "no recording reads it afterwards"),
     documented("GetRpo, Schedule", "form of the answer", "the Go SDK's code"),
     guessed("GetRpo, Schedule", "what is in it", "no program that uses it is public"),

@@ -31,7 +31,7 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import version_bytes
 from ots_emulator.api.rows.row_write import execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
-from ots_emulator.ledger import GO, JAVA, documented, guessed, tested
+from ots_emulator.ledger import DOTNET, ERRORS, GO, JAVA, PHP, PYTHON, documented, guessed, tested
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
 
@@ -79,25 +79,50 @@ LEDGER: Final = (
     tested(
         "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
         "limits of names, values, columns and sizes, and their texts",
-        JAVA,
+        JAVA(
+            "ParameterLegalityTest.testInvalidColumnName",
+            "RestrictedItemTest.testCase12",
+            "RestrictedItemTest.testCase23",
+            "RestrictedItemTest.testCase26",
+            "RestrictedItemTest.testCase41",
+            "RestrictedItemTest.testCase48_string_put",
+        ),
     ),
     tested(
         "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
         "keys: number of columns before the table, then size, name, type",
-        JAVA,
+        JAVA(
+            "RestrictedItemTest.testCase16",
+            "DataOperationTest.testCase3",
+            "DataOperationTest.testCase2",
+            "ParameterLegalityTest.testInvalidPkOrder",
+        ),
     ),
     documented(
         "PutRow, UpdateRow", "zero bytes behind a row are accepted", "the code of the Node SDK, which sends them"
     ),
-    tested("PutRow, UpdateRow", "versions, their order, their number and their distance to the server's time", JAVA),
+    tested(
+        "PutRow, UpdateRow",
+        "versions, their order, their number and their limits",
+        JAVA("RestrictedItemTest.testCase3", "RestrictedItemTest.testCase45", "RestrictedItemTest.testCase46"),
+    ),
+    documented("PutRow, UpdateRow", "the distance of a version to the server's time is limited", ERRORS),
     documented("PutRow", "an auto-increment key grows within its partition key"),
     guessed("PutRow", "its values are microseconds of the clock", "no source has its numbers"),
-    tested("UpdateRow", "a change that only deletes does not create a row", "tests of public programs"),
+    tested(
+        "UpdateRow",
+        "a change that only deletes does not create a row",
+        PYTHON("row_op_test.test_all_delete_in_update", "row_op_test.test_all_delete_in_update_of_batch_write"),
+    ),
     guessed("UpdateRow", "a row stays when its last column is deleted", "a put without columns leaves a row as well"),
     guessed("UpdateRow", "a change that only deletes is recorded in the stream", "as the deletion of a missing row"),
-    tested("UpdateRow", "increments: a missing column is 0, the new value can be returned", JAVA),
+    tested(
+        "UpdateRow",
+        "increments: a missing column is 0, the new value can be returned",
+        JAVA("IncrementRequest.testDefaultLongValue", "IncrementRequest.testReturnColumnNames"),
+    ),
     guessed("UpdateRow", "an increment beyond 64 bits wraps around", "no source says what happens"),
-    tested("UpdateRow", "`Update operation is not allowed in this table`", "tests of public programs"),
+    tested("UpdateRow", "`Update operation is not allowed in this table`", PHP("CreateTableTest.testAllowUpdateFalse")),
     guessed(
         "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
         "a malformed column condition refuses the request, before the table is looked up",
@@ -105,16 +130,44 @@ LEDGER: Final = (
     ),
     documented("DeleteRow", "a missing row is a success, and is recorded in the stream"),
     tested(
-        "PutRow, UpdateRow, DeleteRow",
-        "costs, without versions in tables of one version",
-        "tests of public programs",
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "a unit for every 4 KiB that are written, and one read unit for a condition",
+        DOTNET("CapacityUnitTest.Test3WriteCUConsumed"),
+        PHP("PutRowTest.testWrite10CUConsumed"),
+        PYTHON("filter_and_condition_update_unitttest.test_batch_write_row"),
     ),
-    tested("BatchWriteRow", "200 rows; a key may come twice without conditions; which mistakes fail the request", JAVA),
-    tested("BatchWriteRow", "rows that increment one row twice are row errors", JAVA),
+    documented(
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "versions count 8 bytes each, but nothing in tables of one version without a time to live",
+        "the page on storage usage of the product's documentation",
+    ),
+    tested(
+        "BatchWriteRow",
+        "200 rows; a key may come twice; which mistakes fail the request",
+        JAVA(
+            "RestrictedItemTest.testCase31",
+            "OTSAPIBehaviorTest.testBatchWriteRowToPutIdenticalRowPk",
+            "OTSAPIBehaviorTest.testBatchWriteRowToUpdateIdenticalRowPk",
+            "ParameterLegalityTest.testInvalidPrimaryKey",
+        ),
+    ),
+    documented("BatchWriteRow", "a key that comes twice must come without conditions", ERRORS),
+    tested(
+        "BatchWriteRow",
+        "rows that increment one row twice do not fail the request",
+        JAVA("IncrementRequest.testBatchWriteError"),
+    ),
     guessed(
         "BatchWriteRow",
-        "each of these increments fails, the other changes of the row are executed",
-        "the test prints the errors",
+        "each of these increments is an error of its row, the other changes of the row are executed",
+        "the test prints the errors and compares nothing",
     ),
-    tested("BatchWriteRow", "an atomic batch has one table and one partition key", GO),
+    tested(
+        "BatchWriteRow",
+        "an atomic batch has one partition key",
+        GO("TableStoreSuite.TestAtomicBatchWriteRowWithDiffPartitionKey"),
+        JAVA("OTSAPIBehaviorTest.testAtomicBatchWriteRowWithDiffPartKey"),
+    ),
+    documented("BatchWriteRow", "an atomic batch has one table"),
+    tested("PutRow", "a malformed transaction id is invalid", PYTHON("transaction_test.test_invalid_transaction_id")),
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ots_emulator.instance import Instance
-from ots_emulator.ledger import EVERY, documented, guessed
+from ots_emulator.ledger import ERRORS, EVERY, documented, guessed
 from ots_emulator.pages import Body
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_tunnel.errors import CodecError
@@ -198,9 +198,7 @@ def answer_headers(
 
 LEDGER: Final = (
     documented(EVERY, "signatures V2 and V4, digest, date within 15 minutes, compression", "the SDKs' code"),
-    documented(
-        EVERY, "codes, statuses and texts of these refusals", "the table of errors of the product's documentation"
-    ),
+    documented(EVERY, "codes, statuses and texts of these refusals", ERRORS),
     guessed(EVERY, "the order of these checks", "no source has it"),
     documented(
         EVERY,
