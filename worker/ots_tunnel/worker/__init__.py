@@ -1,6 +1,7 @@
 """The worker: one process that consumes one tunnel into one sink.
 
     worker     the process: connects, runs one session after another, drains
+    start      the steps before a session: preflight, opening the sink, Connect
     session/   one connected client: heartbeats, the channels they bring and take away, whether the tunnel is complete
     channel/   one channel: the decisions of its state machine carried out, the way of its records
     gaps/      changes that may be missing because nobody read them in time
@@ -8,6 +9,6 @@
     progress/  how far a channel is, and its checkpoint
     pages/     one page of records in memory, and the budget of bytes for all of them
 
-`settings` and `context` are what these rooms share. Imports go downwards only, in this order. `docs/worker.md`
-describes the worker from outside.
+`settings`, `context` and `stop_order` are what these rooms share. Imports go downwards only, in this order.
+`docs/worker.md` describes the worker from outside.
 """

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import random
 from collections.abc import Awaitable, Callable
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import AuthFailed, InvalidTransition, TunnelError
+from ots_tunnel.errors import InvalidTransition, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ClientId
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
-from ots_tunnel.protocol.plainbuffer.compiled import CODEC
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.tally import TallyCollector
@@ -30,10 +28,13 @@ from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.gaps.guard import GapGuard
 from ots_tunnel.worker.pages.budget import LEAST_PAGE_BYTES, ByteBudget
-from ots_tunnel.worker.session.session import PASSING, TERMINAL, Session, SessionEnd
+from ots_tunnel.worker.session.heartbeats import PASSING
+from ots_tunnel.worker.session.session import Session, SessionEnd
 from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.start import Start
 from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.status.worker_status import WorkerStatus
+from ots_tunnel.worker.stop_order import StopOrder
 
 logger = logging.getLogger(__name__)
 
@@ -66,21 +67,16 @@ class TunnelWorker:
         self._sink = sink
         self._settings = settings
         self._clock = clock
-        self._entropy = entropy
         self._preflight = preflight
         self._metrics = metrics or WorkerMetrics(settings.tunnel_name)
         self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
         self._begun = False
-        self._stop = asyncio.Event()
+        self._order = StopOrder(settings.reconnect, entropy)
+        self._start = Start(settings, self.status, self._order)
         #: When the drain has to be over, by `clock`.
         self._drain_until = float("inf")
         self._session: Session | None = None
         self._running: asyncio.Task[SessionEnd] | None = None
-        #: Limit of the preflight and of opening the sink; `drain` ends them at once.
-        self._opening: asyncio.Timeout | None = None
-        #: Limit of Connect; `close` ends it at once. A drain waits for it, so that the new client is shut down, but not
-        #: longer than for a write.
-        self._connecting: asyncio.Timeout | None = None
         client.listen_to_retries(self._metrics.call_repeated)
         self._metrics.registry.register(TallyCollector(self._metrics.tunnel, sink.tally))
 
@@ -111,11 +107,11 @@ class TunnelWorker:
             GapGuard(self._client, settings, self.status, self._metrics, clock=self._clock),
         )
         try:
-            await self._run_preflight()
-            await self._open_sink()
-            while not self._stop.is_set():
+            await self._start.run_preflight(self._preflight)
+            await self._start.open_sink(self._sink)
+            while not self._order.is_given:
                 self.status.error = None
-                client_id = await self._connect()
+                client_id = await self._start.connect(self._client)
                 if client_id is not None and not await self._run_session(client_id, context):
                     return
         except TunnelError as error:
@@ -130,22 +126,20 @@ class TunnelWorker:
     def drain(self) -> None:
         """Stop reading, finish the pages being written, store checkpoints, hand the channels back, end `run`."""
         now = self._clock()
-        if not self._stop.is_set():
+        if not self._order.is_given:
             logger.info("draining", extra=self._extra(LogAction.DRAINING))
             self._drain_until = now + self._settings.drain
         self.status.draining = True
-        self._stop.set()
-        _end_now(self._opening)
-        _end_in(self._connecting, self._drain_until - self._settings.drain + self._settings.abandon_after - now)
+        self._order.give()
+        self._start.drain(self._drain_until - self._settings.drain + self._settings.abandon_after - now)
         if self._session is not None:
             self._session.drain(self._drain_until - now)
 
     def close(self) -> None:
         """End `run` at once: writes are abandoned, no checkpoint is stored any more."""
         logger.warning("closing at once", extra=self._extra(LogAction.CLOSING_AT_ONCE))
-        self._stop.set()
-        _end_now(self._opening)
-        _end_now(self._connecting)
+        self._order.give()
+        self._start.close()
         if self._running is not None:
             self._running.cancel()
 
@@ -156,76 +150,11 @@ class TunnelWorker:
         else:
             self.drain()
 
-    async def _run_preflight(self) -> None:
-        if self._preflight is None or self._stop.is_set():
-            return
-        try:
-            async with asyncio.timeout(None) as limit:
-                self._opening = limit
-                await self._preflight()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            # Drained or closed meanwhile.
-        finally:
-            self._opening = None
-
-    async def _open_sink(self) -> None:
-        """Open the sink; repeats while its destination cannot be reached."""
-        while not self._stop.is_set():
-            try:
-                async with asyncio.timeout(None) as limit:
-                    self._opening = limit
-                    return await self._sink.open()
-            except (TunnelError, TimeoutError) as error:
-                if isinstance(error, TimeoutError) and limit.expired():
-                    return  # drained or closed meanwhile
-                if isinstance(error, TunnelError) and not error.retryable:
-                    raise
-                self.status.error = f"{type(error).__name__}: {error}"
-                logger.warning("sink not ready", extra={**self._extra(LogAction.SINK_NOT_READY), "error": str(error)})
-            finally:
-                self._opening = None
-            await self._wait(self._reconnect_pause())
-
-    async def _connect(self) -> ClientId | None:
-        """A new client, or None when the worker was drained or closed meanwhile."""
-        settings = self._settings
-        while not self._stop.is_set():
-            try:
-                async with asyncio.timeout(None) as limit:
-                    self._connecting = limit
-                    try:
-                        client_id = await self._client.connect(
-                            settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
-                        )
-                    finally:
-                        # before the pause after an error: a limit that has ended cannot be changed
-                        self._connecting = None
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                return None  # closed meanwhile
-            except (*TERMINAL, AuthFailed):
-                raise
-            except PASSING as error:
-                self.status.error = f"{type(error).__name__}: {error}"  # visible while Connect is repeated
-                logger.warning("connect failed", extra={**self._extra(LogAction.CONNECT_FAILED), "error": str(error)})
-                await self._wait(self._reconnect_pause())
-            else:
-                self.status.error = None
-                self.status.happened(ClientEvent.CONNECTED)
-                logger.info(
-                    "connected", extra={**self._extra(LogAction.CONNECTED), "client_id": client_id, "codec": CODEC}
-                )
-                return client_id
-        return None
-
     async def _run_session(self, client_id: ClientId, context: WorkerContext) -> bool:
         """Run one session; True when another one is to follow."""
         session = Session(self._client, client_id, self._settings, context, self.status, self._clock)
         self._session = session
-        if self._stop.is_set():
+        if self._order.is_given:
             session.drain(self._drain_until - self._clock())
         end: SessionEnd | None = None
         self._running = asyncio.create_task(session.run(), name=f"session {client_id}")
@@ -246,14 +175,14 @@ class TunnelWorker:
                 "client lost: %s", end.value, extra={**self._extra(LogAction.CLIENT_GONE), "client_id": client_id}
             )
             self.status.happened(ClientEvent.LOST)
-            await self._wait(self._reconnect_pause())
+            await self._order.pause_before_retry()
             return True
         return False
 
     async def _shut_down_client(self, client_id: ClientId, session: Session, end: SessionEnd | None) -> None:
         """Shut the client down, but not while a write of it may still take effect."""
         if end is SessionEnd.GONE:
-            await self._wait(session.in_doubt)  # the next client of this worker must not read beside the write
+            await self._order.wait(session.in_doubt)  # the next client of this worker must not read beside the write
             return
         if doubt := session.in_doubt:
             if end is None or end is SessionEnd.OVERDUE:
@@ -265,29 +194,5 @@ class TunnelWorker:
         except PASSING as error:
             logger.info("shutdown call failed", extra={**self._extra(LogAction.SHUTDOWN_FAILED), "error": str(error)})
 
-    def _reconnect_pause(self) -> float:
-        shortest, longest = self._settings.reconnect
-        return shortest + (longest - shortest) * self._entropy()
-
-    async def _wait(self, seconds: float) -> None:
-        """Sleep; ends early when the worker is drained or closed."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stop.wait()
-        except TimeoutError:
-            pass  # the pause is over
-
     def _extra(self, action: LogAction) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id}
-
-
-def _end_now(limit: asyncio.Timeout | None) -> None:
-    """Let a limit expire."""
-    _end_in(limit, 0)
-
-
-def _end_in(limit: asyncio.Timeout | None, seconds: float) -> None:
-    """Let a limit expire after some seconds, or earlier if it does so anyway."""
-    if limit is not None and not limit.expired():
-        earlier, when = limit.when(), asyncio.get_running_loop().time() + seconds
-        limit.reschedule(when if earlier is None else min(earlier, when))

@@ -4,7 +4,7 @@ Theory of operation. `Consumption.run` is the task that the channel's state mach
 that the machine takes next. The steps:
 
 1. Wait until no earlier write of this client to the channel can take effect any more.
-2. Read the checkpoint, find out what was consumed before, and report `Connected`.
+2. Read the checkpoint, find out what was consumed before (`Opening`), and report `Connected`.
 3. Run the pipeline; beside it the checkpointer stores confirmed progress, once per checkpoint interval. A channel that
    has reached the end time is held without reading until the order to stop.
 4. Store the last checkpoint: within D after the order to stop, because the service waits for the channel, and within
@@ -35,23 +35,21 @@ from collections.abc import Callable
 
 from ots_tunnel.errors import (
     OwnershipLost,
-    PossibleGap,
     ResourceGone,
-    SinkRejected,
     TunnelError,
-    TunnelExpired,
     first_error,
 )
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import FINISHED, ChannelType, Checkpoint, Token
+from ots_tunnel.model import Checkpoint
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
 from ots_tunnel.worker.cancellation import is_cancelled
+from ots_tunnel.worker.channel.failure import report_failure
+from ots_tunnel.worker.channel.opening import Opening
 from ots_tunnel.worker.channel.pipeline import Pipeline, PipelineEnd
 from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import ClientContext
-from ots_tunnel.worker.gaps.watch import GapWatch
 from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from ots_tunnel.worker.progress.checkpointer import Checkpointer
@@ -82,12 +80,11 @@ class Consumption:
         settings = context.settings
         ids = (settings.tunnel_id, context.client_id, progress.channel_id)
         self._cursor = ChannelCursor(context.client, ids, timeout=settings.write_deadline, guard=fence)
+        self._opening = Opening(context, progress.channel_id, self._cursor)
         self._checkpointer: Checkpointer | None = None
         self._pipeline: Pipeline | None = None
-        self._gaps: GapWatch | None = None
         self._stop = asyncio.Event()
-        #: Limits of steps 2 and 3: the order to stop ends the first at once, the second after `abandon_after`.
-        self._connecting: asyncio.Timeout | None = None
+        #: Limit of step 3, which ends `abandon_after` the order to stop.
         self._moving: asyncio.Timeout | None = None
 
     def __repr__(self) -> str:
@@ -101,8 +98,7 @@ class Consumption:
         """Finish the page being written, store the checkpoint, end."""
         self._stop.set()
         now = asyncio.get_running_loop().time()
-        if self._connecting is not None:
-            self._connecting.reschedule(now)
+        self._opening.stop()
         if self._pipeline is not None:
             self._pipeline.stop()
         if self._moving is not None:
@@ -117,7 +113,7 @@ class Consumption:
         try:
             outcome = await self._consume()
         except TunnelError as error:
-            self._log_failure(error)
+            report_failure(self._context, self._progress.channel_id, error)
             await self._keep_progress(error)
             outcome = self._failure(error)
         except (Exception, asyncio.CancelledError) as error:
@@ -132,14 +128,15 @@ class Consumption:
 
     async def _consume(self) -> machine.Event:
         await self._until_no_doubt()
-        start = None if self._stop.is_set() else await self._read_checkpoint()
-        if start is None or self._stop.is_set():  # the order may come in the round of the loop that brings the answer
+        opened = None if self._stop.is_set() else await self._opening.run()
+        if opened is None or self._stop.is_set():  # the order may come in the round of the loop that brings the answer
             return machine.PipelineStopped()
+        start = opened.checkpoint
         kind = channel_type(self._progress.channel_id, start.token)
         self._progress.channel_type = kind
         self._checkpointer = checkpointer = self._checkpointer_from(start)
         ahead = ReadAhead(
-            ChannelStart(self._progress.channel_id, kind, start.token, self._gaps),
+            ChannelStart(self._progress.channel_id, kind, start.token, opened.gaps),
             self._cursor,
             self._context.worker,
             on_read=self._progress.page_read,
@@ -162,32 +159,6 @@ class Consumption:
                 return
             # and again, where a write of the channel's last time had not even ended
             await asyncio.sleep(max(doubt, TICK))
-
-    async def _read_checkpoint(self) -> Checkpoint | None:
-        """The checkpoint, or None when the order to stop came first."""
-        try:
-            async with asyncio.timeout(None) as limit:
-                self._connecting = limit
-                start = await self._cursor.get()
-                self._gaps = await self._watch_gaps(start.token)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return None
-        finally:
-            self._connecting = None
-        if start.sequence_number > 0:
-            self._context.status.hand_overs += 1
-            self._context.worker.metrics.handed_over("taken")
-        sequence = start.sequence_number
-        logger.info("channel: at sequence number %d", sequence, extra=self._fields(LogAction.CHANNEL_OPENED))
-        return start
-
-    async def _watch_gaps(self, token: Token) -> GapWatch | None:
-        channel_id, guard = self._progress.channel_id, self._context.worker.gaps
-        if guard is None or token == FINISHED or channel_type(channel_id, token) is not ChannelType.STREAM:
-            return None
-        return await guard.watch(channel_id, token)
 
     def _checkpointer_from(self, start: Checkpoint) -> Checkpointer:
         metrics, sink = self._context.worker.metrics, self._context.worker.sink
@@ -236,18 +207,6 @@ class Consumption:
     def _failure(self, error: BaseException) -> machine.Event:
         self._progress.error = f"{type(error).__name__}: {error}"
         return machine.PipelineFailed() if self._pipeline is not None else machine.ConnectFailed()
-
-    def _log_failure(self, error: TunnelError) -> None:
-        fields = {**self._fields(LogAction.CHANNEL_FAILED), "error": f"{type(error).__name__}: {error}"}
-        match error:
-            case SinkRejected() | TunnelExpired() | PossibleGap():
-                logger.error("channel failed for good", extra=fields)
-                self._context.end_worker(error)
-            case OwnershipLost() | ResourceGone():
-                logger.warning("channel is no longer ours", extra=fields)
-                self._context.beat_soon()
-            case _:
-                logger.error("channel failed", extra=fields)
 
     async def _keep_progress(self, error: TunnelError) -> None:
         """Store the progress confirmed before the failure, so that its records are not repeated."""

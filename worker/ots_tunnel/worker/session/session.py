@@ -2,7 +2,7 @@
 
 Theory of operation. A session runs beside each other:
 
-    the beat             sends heartbeats and applies their answers
+    the beat             sends heartbeats (`Heartbeats`) and applies their answers (`HeldChannels`)
     ChannelTask.run      one task per channel that the client holds
     CompletionWatch.run  finds out whether the tunnel is complete
 
@@ -43,42 +43,18 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import logging
 from collections.abc import Callable
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import (
-    CodecError,
-    ParameterInvalid,
-    PermissionDenied,
-    ResourceGone,
-    ServiceError,
-    TransportError,
-    TunnelError,
-    TunnelExpired,
-    first_error,
-)
+from ots_tunnel.errors import ResourceGone, TunnelError, first_error
 from ots_tunnel.fence import Fence, boottime
-from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import Channel, ChannelId, ChannelStatus, ClientId
-from ots_tunnel.protocol import channel as machine
-from ots_tunnel.protocol.assignment import merge
-from ots_tunnel.worker.channel.task import ChannelTask
+from ots_tunnel.model import ClientId
 from ots_tunnel.worker.context import ClientContext, WorkerContext
-from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from ots_tunnel.worker.session.completion import CompletionWatch
+from ots_tunnel.worker.session.heartbeats import Heartbeats
+from ots_tunnel.worker.session.held_channels import HeldChannels
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status.worker_status import WorkerStatus
-
-logger = logging.getLogger(__name__)
-
-#: Seconds after which the pause between two heartbeats looks at the clock: a machine that wakes up sends one at once.
-CLOCK_LOOK = 5.0
-
-#: Errors that a new client cannot fix (docs/protocol.md 5.3).
-TERMINAL = (ParameterInvalid, TunnelExpired, PermissionDenied)
-#: Errors after which a call is repeated. CodecError: a load balancer answered with a page of its own.
-PASSING = (TransportError, ServiceError, CodecError)
 
 
 class SessionEnd(enum.Enum):
@@ -108,32 +84,31 @@ class Session:
     ) -> None:
         self._clock = clock
         self._settings = settings
-        self._client = client
         self._client_id = client_id
         self._status = status
         self._fence = Fence(settings.timeout, settings.interval, clock, asyncio.get_running_loop().time)
-        self._beat_due = asyncio.Event()
-        self._channels: dict[ChannelId, ChannelTask] = {}
+        self._beats = Heartbeats(client, client_id, settings, clock=clock, show=self._show)
         self._draining = False
         self._drain_until = float("inf")
         #: Limit of everything that the beat waits for; it expires when the drain has to be over.
         self._limit: asyncio.Timeout | None = None
         #: The error of a channel that ends the worker; the session is drained first.
         self.fatal: TunnelError | None = None
-        self._context = ClientContext(
+        context = ClientContext(
             client,
             client_id,
             settings,
             self._fence,
             worker,
             status,
-            beat_soon=self._beat_due.set,
+            beat_soon=self._beats.due.set,
             end_worker=self._drain_after,
         )
-        self._watch = CompletionWatch(self._context, self._progress, self._drain_if_complete)
+        self._channels = HeldChannels(context)
+        self._watch = CompletionWatch(context, self._channels.progress, self._drain_if_complete)
 
     def __repr__(self) -> str:
-        return f"Session({self._client_id}, {len(self._channels)} channels)"
+        return f"Session({self._client_id}, {self._channels})"
 
     @property
     def in_doubt(self) -> float:
@@ -154,7 +129,8 @@ class Session:
                     return await self._beat_until_end(tasks)
                 finally:
                     watching.cancel()
-                    self._leave()
+                    self._fence.revoke()
+                    self._channels.leave()
         except BaseExceptionGroup as group:
             raise first_error(group) from group
         finally:
@@ -172,9 +148,8 @@ class Session:
         seconds = self._settings.drain if seconds is None else seconds
         self._drain_until = self._clock() + seconds
         self._limit_drain(seconds)
-        for task in self._channels.values():
-            task.feed(machine.Drain())
-        self._beat_due.set()
+        self._channels.drain()
+        self._beats.due.set()
 
     async def _beat_until_end(self, tasks: asyncio.TaskGroup) -> SessionEnd:
         self._limit = limit = asyncio.timeout(None)
@@ -195,10 +170,10 @@ class Session:
         began = self._clock()
         while True:
             sent_at = self._clock()
-            self._beat_due.clear()
-            all_over = all(task.is_over for task in self._channels.values())
+            self._beats.due.clear()
+            all_over = self._channels.all_over
             try:
-                answer = await self._beat()
+                answer = await self._beats.send(self._channels.report())
             except ResourceGone:
                 return SessionEnd.GONE
             if answer is not None:
@@ -206,7 +181,8 @@ class Session:
                 self._status.last_heartbeat = self._status.wall()
                 if self._draining and all_over:
                     return SessionEnd.DRAINED
-                self._apply(answer, tasks)
+                if self._channels.apply(answer, tasks):
+                    self._watch.channel_gained()
             self._status.sample()
             if self._clock() - max(began, self._fence.answered) > self._settings.timeout:
                 return SessionEnd.TIMED_OUT
@@ -214,64 +190,7 @@ class Session:
                 return SessionEnd.OVERDUE
             spacing, interval = self._settings.early_spacing, self._settings.interval
             pause = interval if answer is not None else min(interval, spacing)
-            await self._wait_for_turn(max(spacing, pause - (self._clock() - sent_at)))
-
-    async def _beat(self) -> tuple[Channel, ...] | None:
-        """Send one heartbeat; None when it failed and is to be repeated."""
-        settings = self._settings
-        timeout = max(settings.interval, settings.early_spacing)
-        try:
-            answer = await self._client.heartbeat(settings.tunnel_id, self._client_id, self._report(), timeout=timeout)
-        except (ResourceGone, *TERMINAL):
-            raise
-        except PASSING as error:
-            fields = {"tunnel_id": settings.tunnel_id, "client_id": self._client_id, "error": str(error)}
-            logger.warning("heartbeat failed", extra={"action": LogAction.HEARTBEAT_FAILED, **fields})
-            self._show(error)
-            return None
-        self._show(None)
-        return answer
-
-    async def _wait_for_turn(self, seconds: float) -> None:
-        """Wait until a heartbeat is due, `early_spacing` at least and `seconds` at most."""
-        due = self._clock() + seconds
-        await asyncio.sleep(min(seconds, self._settings.early_spacing))
-        # The loop's timers stop while the machine is suspended, and the service's timeout does not.
-        while (left := min(due, self._drain_until) - self._clock()) > 0 and not self._beat_due.is_set():
-            try:
-                async with asyncio.timeout(min(left, CLOCK_LOOK)):
-                    await self._beat_due.wait()
-            except TimeoutError:
-                pass  # the regular beat, or time to look at the clock
-
-    def _report(self) -> list[Channel]:
-        return [task.channel for task in self._channels.values() if task.channel.status is not ChannelStatus.WAIT]
-
-    def _apply(self, answer: tuple[Channel, ...], tasks: asyncio.TaskGroup) -> None:
-        """Start, stop and notify the channels of an answer."""
-        assignment = merge({key: task.channel for key, task in self._channels.items()}, answer)
-        for channel_id in assignment.vanished:
-            self._channels.pop(channel_id).feed(machine.Vanished())
-        for channel_id in assignment.fresh:
-            last = self._channels.pop(channel_id, None)
-            if last is not None:
-                last.feed(machine.Vanished())
-            if not self._draining:
-                error = last.progress.error if last is not None else None
-                task = ChannelTask(self._context, assignment.channels[channel_id], error)
-                self._channels[channel_id] = task
-                self._watch.channel_gained()
-                tasks.create_task(task.run(), name=f"events {channel_id}")
-        for channel_id, task in self._channels.items():
-            task.feed(machine.Notified(assignment.channels[channel_id]))
-
-    def _leave(self) -> None:
-        self._fence.revoke()
-        for task in self._channels.values():
-            task.feed(machine.Vanished())
-
-    def _progress(self) -> dict[ChannelId, ChannelProgress]:
-        return {key: task.progress for key, task in self._channels.items()}
+            await self._beats.wait_for_turn(max(spacing, pause - (self._clock() - sent_at)), lambda: self._drain_until)
 
     def _drain_if_complete(self) -> None:
         if self._settings.exit_when_complete:

@@ -1,0 +1,77 @@
+"""Opens a channel: reads its checkpoint, and finds out what was consumed before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from ots_tunnel.log_actions import LogAction
+from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Checkpoint, Token
+from ots_tunnel.protocol.token import channel_type
+from ots_tunnel.worker.context import ClientContext
+from ots_tunnel.worker.gaps.watch import GapWatch
+from ots_tunnel.worker.progress.cursor import ChannelCursor
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A channel at its checkpoint.
+
+    Args:
+        gaps: asked about every page; None where no changes can be missing.
+    """
+
+    checkpoint: Checkpoint
+    gaps: GapWatch | None
+
+
+class Opening:
+    """The calls that open one channel; `stop` cancels them."""
+
+    def __init__(self, context: ClientContext, channel_id: ChannelId, cursor: ChannelCursor) -> None:
+        self._context = context
+        self._channel_id = channel_id
+        self._cursor = cursor
+        self._limit: asyncio.Timeout | None = None
+
+    def __repr__(self) -> str:
+        return f"Opening({self._channel_id})"
+
+    def stop(self) -> None:
+        """Cancel the call under way."""
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
+
+    async def run(self) -> Opened | None:
+        """The channel at its checkpoint, or None when the order to stop came first.
+
+        Raises:
+            TransportError, ServiceError, CodecError: the service does not say where the channel is.
+        """
+        try:
+            async with asyncio.timeout(None) as limit:
+                self._limit = limit
+                checkpoint = await self._cursor.get()
+                opened = Opened(checkpoint, await self._watch_gaps(checkpoint.token))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return None
+        finally:
+            self._limit = None
+        sequence = checkpoint.sequence_number
+        if sequence > 0:
+            self._context.status.hand_overs += 1
+            self._context.worker.metrics.handed_over("taken")
+        fields = self._context.log_fields(LogAction.CHANNEL_OPENED, self._channel_id)
+        logger.info("channel: at sequence number %d", sequence, extra=fields)
+        return opened
+
+    async def _watch_gaps(self, token: Token) -> GapWatch | None:
+        guard = self._context.worker.gaps
+        if guard is None or token == FINISHED or channel_type(self._channel_id, token) is not ChannelType.STREAM:
+            return None
+        return await guard.watch(self._channel_id, token)
