@@ -14,7 +14,7 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.instance import Instance, InstancePool
-from ots_tunnel_operator.world import Table, Tunnel
+from ots_tunnel_operator.world import KeptReport, Table, Tunnel
 
 
 @dataclass(slots=True)
@@ -77,6 +77,8 @@ class LoopCache:
     """The object as last validated, with the parts of its body that this depends on, and what was rendered from it."""
     silent_since: dict[str, float] = field(default_factory=dict)
     """Ready pods that did not answer: name -> time of the first of the asks in a row."""
+    reports: dict[str, KeptReport] = field(default_factory=dict)
+    """The last report of each ready pod, by name."""
     marks: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
     """Channels: id -> figures that change when it moves, and the time since which they are these."""
     consumed_until: dict[str, float] = field(default_factory=dict)

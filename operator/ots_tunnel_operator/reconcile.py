@@ -50,6 +50,7 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
+from ots_tunnel_operator.assess.kept_reports import observed_time
 from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened, spec_unreadable
 from ots_tunnel_operator.kube.claims import Claim, Claims
@@ -253,7 +254,7 @@ class Reconciler:
         await self._reporter.report(await self._refreshed(world, changed), assessment, decided, cache)
         cache.failing_since = None
         if find_unobserved(world) is None:
-            cache.observed_time = world.now
+            cache.observed_time = observed_time(world)
         return self._outcome(decided, cache)
 
     async def _apply_actions(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:

@@ -211,6 +211,15 @@ class WorkerReport:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptReport:
+    """The last report of a worker that did not answer this time."""
+
+    report: WorkerReport
+    time: float
+    """Time of the look that brought it, by the operator's clock, Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A worker pod; `report` is None where the worker did not answer."""
 
@@ -227,6 +236,8 @@ class Pod:
     """Time of its creation, seconds since 1970; 0 where the API server gives none."""
     gaps: tuple[ReportedGap, ...] = ()
     """What its worker ended with, where that was a possible gap."""
+    kept: KeptReport | None = None
+    """The last report of a ready worker that did not answer for a moment; it is shown and proves nothing."""
 
     @property
     def is_alive(self) -> bool:

@@ -244,7 +244,8 @@ class TunnelObjectStatus(ApiModel):
     """Generation of the spec that this status describes."""
     observed_time: Time | None = None
     """Time of the observation that the figures come from. While Ready is True or False they still hold, although this
-    time is not written alone; while Ready is Unknown they are as old as this."""
+    time is not written alone; where the answer of a worker was lost, they are at most as old as this, and while Ready
+    is Unknown exactly as old."""
     phase: Phase | None = None
     """Summary for human readers; programs use the conditions."""
     replicas: Count | None = None

@@ -8,6 +8,7 @@ from ots_tunnel_operator.assess.completion import is_completed, was_completed
 from ots_tunnel_operator.assess.degradation import find_degradation
 from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, retention_used
 from ots_tunnel_operator.assess.gaps import Gap, find_gaps
+from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
@@ -24,7 +25,9 @@ class Assessment:
     """The first thing that prevents progress; None where nothing does."""
     snapshot: Snapshot
     lag: Lag | None
-    """None before the stream phase, or while the tunnel is unknown."""
+    """As shown, also from kept reports; None before the stream phase, or while the tunnel is unknown."""
+    answered_lag: Lag | None
+    """From the answers of this look alone: what is recorded for good relies on it."""
     was_completed: bool
     """Whether the status already records that everything is delivered."""
     is_completed: bool
@@ -53,18 +56,20 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     snapshot = assess_snapshot(world, missing_seconds=spark_missing_seconds)
     description = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
     deployment = world.deployment
-    lag = None if description is None else measure(description, world.pods, world.now)
+    seen = shown(world)
+    lag = None if description is None else measure(description, seen.pods, world.now)
     eta = base_eta(world, snapshot)
     return Assessment(
         problem=find_problem(world, snapshot),
         snapshot=snapshot,
         lag=lag,
+        answered_lag=None if description is None else measure(description, world.pods, world.now),
         was_completed=was_completed(world),
         is_completed=is_completed(world),
         deployed_replicas=0 if deployment is None else int(deployment["spec"].get("replicas", 1)),
         base_eta=eta,
         retention_used=retention_used(world, lag),
-        degradation=find_degradation(world, lag, retention_ahead(world, lag, snapshot, eta)),
+        degradation=find_degradation(seen, lag, retention_ahead(world, lag, snapshot, eta)),
         gaps=find_gaps(world),
         read_mark=read_mark(world),
     )

@@ -123,7 +123,7 @@ def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> 
     if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
         return None
     reports = reported_channels(pods)
-    silent = tuple(pod.name for pod in pods if pod.is_alive and pod.report is None)
+    silent = tuple(pod.name for pod in pods if pod.is_alive and (pod.report is None or pod.kept is not None))
     hidden = frozenset(
         channel.channel_id for channel in consumable(description) if _is_held_by(channel, silent, reports)
     )

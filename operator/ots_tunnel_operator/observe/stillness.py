@@ -10,10 +10,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus
+from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import reported_channels
+from ots_tunnel_operator.assess.progress import SILENT_SECONDS
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Tunnel, WorkerChannel, World
+from ots_tunnel_operator.world import KeptReport, Pod, Tunnel, WorkerChannel, World
+
+#: Seconds after which a report is no longer kept, however few passes asked in between.
+OLDEST_SECONDS = 60.0
+#: Figures of a channel that the service tells; the worker tells the others.
+_TOLD = 4
 
 
 def observe_silence(world: World, cache: LoopCache) -> World:
@@ -23,7 +30,24 @@ def observe_silence(world: World, cache: LoopCache) -> World:
     is_first_look = cache.observed_time is None
     first = 0.0 if is_first_look and _reports(world, Reason.WORKERS_UNREACHABLE) else world.now
     cache.silent_since = {name: cache.silent_since.get(name, first) for name in silent}
-    return replace(world, silent_since=dict(cache.silent_since))
+    return replace(world, pods=_with_kept(world, cache), silent_since=dict(cache.silent_since))
+
+
+def _with_kept(world: World, cache: LoopCache) -> tuple[Pod, ...]:
+    """The pods; one that has not answered for less than SILENT_SECONDS with its last report."""
+    ready = {pod.name: pod for pod in world.pods if pod.ready}
+    for name, pod in ready.items():
+        if pod.report is not None:
+            cache.reports[name] = KeptReport(pod.report, world.now)
+    since = cache.silent_since
+    cache.reports = {
+        name: kept
+        for name, kept in cache.reports.items()
+        if name in ready
+        and world.now - since.get(name, world.now) < SILENT_SECONDS
+        and world.now - kept.time < OLDEST_SECONDS
+    }
+    return tuple(replace(pod, kept=cache.reports.get(pod.name)) if pod.name in since else pod for pod in world.pods)
 
 
 def observe_movement(world: World, cache: LoopCache) -> World:
@@ -32,13 +56,16 @@ def observe_movement(world: World, cache: LoopCache) -> World:
         return world
     first = 0.0 if not cache.marks and _reports(world, Reason.NOT_PROGRESSING) else world.now
     can_move = any(pod.ready for pod in world.pods)
-    reports = reported_channels(world.pods)
+    reports = reported_channels(shown(world).pods)
     marks: dict[str, tuple[tuple[object, ...], float]] = {}
     for channel in world.tunnel.description.channels:
         if channel.status is not ChannelStatus.TERMINATED:
             _, report = reports.get(channel.channel_id, ("", None))
             figures = _figures(channel, report)
             before = cache.marks.get(channel.channel_id)
+            if report is None and before is not None:
+                # that a worker says nothing is no movement
+                figures = *figures[:_TOLD], *before[0][_TOLD:]
             if not can_move:
                 marks[channel.channel_id] = figures, world.now
             elif before is None:

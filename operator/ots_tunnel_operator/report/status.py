@@ -9,6 +9,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.gaps import gap_documents
+from ots_tunnel_operator.assess.kept_reports import observed_time, shown
 from ots_tunnel_operator.assess.lag import (
     HELD,
     base_progress,
@@ -37,10 +38,11 @@ OBSERVED = (*MARKS, "channels", "base", "lag", "throughput")
 
 def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
     """The whole status in camelCase; unknown fields are absent."""
+    world = shown(world)
     pods = tuple(pod for pod in world.pods if pod.is_alive)
     status: Status = {
         "observedGeneration": world.resource.generation,
-        "observedTime": timestamp(world.now),
+        "observedTime": timestamp(observed_time(world)),
         "phase": phase(world, assessment, plan),
         "replicas": len(pods),
         "readyReplicas": sum(pod.ready for pod in pods),
@@ -147,7 +149,7 @@ def _lag(world: World, assessment: Assessment) -> Status | None:
     lag, used = assessment.lag, assessment.retention_used
     retention: Status = {} if used is None else {"retentionUsedPercent": used}
     if lag is None:
-        return {"observedTime": timestamp(world.now)} | retention if retention else None
+        return {"observedTime": timestamp(observed_time(world))} | retention if retention else None
     known = [channel for channel in lag.channels if channel.seconds is not None]
     known.sort(key=lambda channel: (-(channel.seconds or 0), channel.channel.channel_id))
     slowest = [
@@ -160,7 +162,7 @@ def _lag(world: World, assessment: Assessment) -> Status | None:
         for channel in known[:MAX_SLOWEST]
         if channel.seconds
     ]
-    status: Status = {"slowest": slowest, "observedTime": timestamp(world.now)} | retention
+    status: Status = {"slowest": slowest, "observedTime": timestamp(observed_time(world))} | retention
     if lag.seconds is not None:
         status["seconds"] = round_lag(lag.seconds)
     if lag.consumed_up_to is not None:
@@ -208,7 +210,7 @@ def _worker(pod: Pod) -> Status:
 
 
 def _snapshot(world: World, assessment: Assessment) -> Status | None:
-    recorded, lag = dict(world.resource.recorded_snapshot), assessment.lag
+    recorded, lag = dict(world.resource.recorded_snapshot), assessment.answered_lag
     if not recorded:
         return None
     if recorded.get("state") != COMPLETED:

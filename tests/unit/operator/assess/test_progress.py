@@ -28,6 +28,8 @@ from tests.support.operator.worlds import (
 
 LONG = NOW - PROGRESS_SECONDS
 BEHIND = report_channel("c1", caught_up=False)
+ANSWER = pod("pod-1").report
+assert ANSWER is not None
 SILENT = replace(pod("pod-1"), report=None)
 
 
@@ -117,13 +119,23 @@ def test_movement_is_any_change_of_rows_points_state_or_owner() -> None:
     cache = LoopCache()
     first = looked(cache, NOW)
     again = looked(cache, NOW + 60)
-    moved = looked(cache, NOW + 90, report=None)
+    moved = looked(cache, NOW + 90, report=replace(ANSWER, channels=(replace(BEHIND, rows=9),)))
 
     assert (first.unmoved_since, again.unmoved_since, moved.unmoved_since) == (
         {"c1": NOW},
         {"c1": NOW},
         {"c1": NOW + 90},
     )
+
+
+@pytest.mark.parametrize("silent", [NOW + 60, NOW + 100], ids=["for a moment", "for long"])
+def test_a_lost_answer_is_no_movement(silent: float) -> None:
+    cache = LoopCache()
+    looked(cache, NOW)
+    looked(cache, NOW + 60, report=None)
+
+    assert looked(cache, silent, report=None).unmoved_since == {"c1": NOW}
+    assert looked(cache, silent + 15).unmoved_since == {"c1": NOW}
 
 
 def test_silence_lasts_from_the_first_ask_without_an_answer() -> None:
