@@ -191,12 +191,12 @@ class HttpSink(Immediate):
                 guarded.answered()
                 return answer.status, _retry_after(answer.headers.get("retry-after", ""), self._clock())
         except (aiohttp.ClientError, TimeoutError, OSError):
-            guarded.give_up()
+            await guarded.give_up()
             if guarded.refusal is not None:
                 raise guarded.refusal from None
             return 0, 0.0
         except BaseException:
-            guarded.give_up()
+            await guarded.give_up()
             raise
 
     def _secret(self) -> bytes | None:

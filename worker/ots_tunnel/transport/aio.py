@@ -20,7 +20,7 @@ One call, in this order, all within its timeout:
 Errors. Before step 4 every failure is a `ConnectError`: the request was not executed. From step 4 on a timeout is a
 `ReadTimeout` and any other failure a `ConnectionLost`: the request may have been executed. Nothing is repeated here;
 `client.retry` decides. A timeout or a cancellation resets the connection, so unsent bytes never leave later, neither
-those of this process nor those that the kernel holds (`sending_limit`).
+those of this process nor those that the kernel holds (`sending_limit`). The socket is closed when the error is raised.
 
 Example: a read is cancelled while its answer arrives. Step 4 ends with CancelledError, step 5 finds a connection that
 is not usable and aborts it, and the next call opens a new one.
@@ -125,6 +125,7 @@ class AioTransport:
         finally:
             self._busy.discard(connection)
             self._give_back(connection)
+            await connection.closed()
 
     def _kept(self) -> Connection | None:
         oldest = asyncio.get_running_loop().time() - KEEP_ALIVE

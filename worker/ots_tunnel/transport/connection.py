@@ -6,10 +6,11 @@ therefore sent so that permission is asked right before its last byte leaves, ho
     a small body    fits into the kernel's empty buffer: permission, then head and body in one go
     a larger body   in parts. Behind a part that the kernel does not take whole, the rest waits until it has room, and
                     permission is asked again, because the process may have been suspended meanwhile. The last byte
-                    waits until all bytes before it are in the kernel's buffer and one more fits in, so that it cannot
-                    wait in a buffer of this process, from where it would leave without permission.
+                    waits until the kernel has sent all bytes before it, so that it cannot wait behind them, in a buffer
+                    of this process or of the kernel, from where it would leave without permission.
 
-Giving a request up resets the connection, which discards what the kernel has not sent (`sending_limit`).
+Giving a request up resets the connection, which discards what the kernel has not sent (`sending_limit`). The loop
+closes the socket in its next round; `closed` waits for that, before the error is raised.
 
 Over TLS, bytes wait in two buffers, that of the TLS layer and that of the transport below; a `DrainTap` between them
 tells when the lower one is empty.
@@ -21,20 +22,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import select
 from collections.abc import Callable
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.protocol.http.wire import AnswerReader
-from ots_tunnel.transport.sending_limit import discard_unsent, lift_limit, limit_sending
+from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending, pauses
 
 #: Bytes of a body that the kernel takes at once on an idle connection: its first send buffer is larger on any Linux.
 SMALL_BODY = 32_768
 #: Bytes of one part of a larger body.
 PART_BYTES = 65_536
-#: Seconds between two looks whether the kernel has room for the last byte.
-ROOM_POLL = 0.01
 
 
 class Connection(asyncio.Protocol):
@@ -103,6 +101,11 @@ class Connection(asyncio.Protocol):
                 discard_unsent(self._lower.get_extra_info("socket"))
         self._transport.abort()
 
+    async def closed(self) -> None:
+        """Wait until the socket of an aborted connection is closed: from then on nothing leaves it."""
+        if not self.is_usable:
+            await asyncio.sleep(0)
+
     def secured_by(self, transport: asyncio.Transport) -> None:
         """From now on bytes go through the TLS layer `transport`."""
         assert self._lower is not None, "not connected"
@@ -162,7 +165,7 @@ class Connection(asyncio.Protocol):
                 if answer.done():
                     return  # lost, or answered early
                 ask()
-        await self._until_room(answer)
+        await self._until_sent(answer)
         if answer.done():
             return
         ask()
@@ -181,13 +184,12 @@ class Connection(asyncio.Protocol):
             self._room = asyncio.get_running_loop().create_future()
             await asyncio.wait((self._room, answer), return_when=asyncio.FIRST_COMPLETED)
 
-    async def _until_room(self, answer: asyncio.Future[HttpResponse]) -> None:
-        """Wait until the kernel takes one more byte at once."""
+    async def _until_sent(self, answer: asyncio.Future[HttpResponse]) -> None:
         assert self._lower is not None
-        poll = select.poll()
-        poll.register(self._lower.get_extra_info("socket").fileno(), select.POLLOUT)
-        while not answer.done() and not poll.poll(0):
-            await asyncio.wait((answer,), timeout=ROOM_POLL)
+        for pause in pauses():
+            if answer.done() or is_sent(self._lower.get_extra_info("socket")):
+                return
+            await asyncio.sleep(pause)
 
     def _succeed(self, answer: HttpResponse, *, reuse: bool) -> None:
         # An answer before the whole request is sent leaves the connection in an unknown state.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import select
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
-from ots_tunnel.transport.connection import PART_BYTES, ROOM_POLL, SMALL_BODY
-from ots_tunnel.transport.sending_limit import discard_unsent, lift_limit, limit_sending
+from ots_tunnel.transport.connection import PART_BYTES, SMALL_BODY
+from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending, pauses
 
 
 class GuardedBody(Payload):
@@ -73,7 +72,7 @@ class GuardedBody(Payload):
         for start in range(0, last, PART_BYTES):
             await writer.write(view[start : min(start + PART_BYTES, last)])
             await writer.drain()
-        await _until_room(transport)
+        await _until_sent(transport)
         self._ask()
         self._limit(transport)
         await writer.write(view[last:])
@@ -83,12 +82,13 @@ class GuardedBody(Payload):
         if self._transport is not None and not self._transport.is_closing():
             lift_limit(self._transport.get_extra_info("socket"))
 
-    def give_up(self) -> None:
+    async def give_up(self) -> None:
         """Reset the connection: what was not sent does not leave any more."""
         if self._transport is not None:
             with contextlib.suppress(OSError):  # it is closed already
                 discard_unsent(self._transport.get_extra_info("socket"))
             self._transport.abort()
+            await asyncio.sleep(0)  # the loop closes the socket in its next round
 
     def _ask(self) -> None:
         if self._before_send is not None:
@@ -103,11 +103,8 @@ class GuardedBody(Payload):
         limit_sending(transport.get_extra_info("socket"), self._deadline - time.monotonic())
 
 
-async def _until_room(transport: asyncio.Transport) -> None:
-    """Wait until the kernel takes one more byte at once."""
-    poll = select.poll()
-    poll.register(transport.get_extra_info("socket").fileno(), select.POLLOUT)
-    while True:
-        if poll.poll(0) or transport.is_closing():
+async def _until_sent(transport: asyncio.Transport) -> None:
+    for pause in pauses():
+        if transport.is_closing() or is_sent(transport.get_extra_info("socket")):
             return
-        await asyncio.sleep(ROOM_POLL)
+        await asyncio.sleep(pause)

@@ -8,7 +8,6 @@ Source: docs/protocol.md 1.1; docs/architecture.md rule 4.
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 import threading
@@ -22,7 +21,7 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.wire import AnswerReader, encode_head
 from ots_tunnel.transport.attempt import Attempt, translate
 from ots_tunnel.transport.connecting import open_socket_blocking
-from ots_tunnel.transport.sending_limit import discard_unsent, lift_limit, limit_sending
+from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending
 
 #: Seconds. Connections idle for longer are replaced, see `transport.aio.KEEP_ALIVE`.
 KEEP_ALIVE = 15.0
@@ -139,7 +138,9 @@ class _BlockingConnection:
         limit_sending(self._sock, _left(deadline))
         whole = memoryview(head + body)
         self._send(whole[:-1], deadline)
-        self._wait_for_room(deadline)
+        # The last byte must not wait behind others, where its permission would get old.
+        if not is_sent(self._sock, _left(deadline)):
+            raise TimeoutError
         attempt.ask()
         limit_sending(self._sock, _left(deadline))
         self._send(whole[-1:], deadline)
@@ -157,13 +158,6 @@ class _BlockingConnection:
     def _send(self, data: bytes | memoryview, deadline: float) -> None:
         self._sock.settimeout(_left(deadline))
         self._sock.sendall(data)
-
-    def _wait_for_room(self, deadline: float) -> None:
-        """Wait until the kernel takes one more byte at once, so that no permission gets old while it waits."""
-        poll = select.poll()
-        poll.register(self._sock.fileno(), select.POLLOUT)
-        if not poll.poll(_left(deadline) * 1000):
-            raise TimeoutError
 
     def _read(self, deadline: float) -> tuple[HttpResponse, bool]:
         reader = AnswerReader()

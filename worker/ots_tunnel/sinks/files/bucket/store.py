@@ -28,6 +28,7 @@ from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
 from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
 from ots_tunnel.threads import DaemonThreads
 from ots_tunnel.transport.foreign_sockets import limited_sockets
+from ots_tunnel.transport.sending_limit import KERNEL_SHARE
 
 #: Bytes of one part: the minimum of S3. An object has at most 10,000 parts, so a file at most 52 GB.
 PART_BYTES = 5_242_880
@@ -60,6 +61,8 @@ class BucketStore:
         self._threads = DaemonThreads("spool", THREADS)
         self._url = config.url
         self._deadline = deadline
+        #: Seconds after which a call is given up; the library closes its connection a little later, in its own thread.
+        self._patience = deadline * KERNEL_SHARE
         self._spool_directory = spool_directory
         parts = urlsplit(config.url)
         endpoint = config.endpoint and config.endpoint.rstrip("/")
@@ -112,7 +115,7 @@ class BucketStore:
         for name in names:
             before()
             # Bounded as the upload is: a delete that arrives later could remove the file of the channel's next owner.
-            call = asyncio.wait_for(obstore.delete_async(self._store, f"{folder}/{name}"), self._deadline)
+            call = asyncio.wait_for(obstore.delete_async(self._store, f"{folder}/{name}"), self._patience)
             async with limited_sockets((self._port,), self._deadline):
                 try:
                     await self._translated(call)
@@ -149,7 +152,7 @@ class BucketStore:
             sent += len(part)
         async with limited_sockets((self._port,), self._deadline):
             before()
-            await asyncio.wait_for(writer.close(), self._deadline)
+            await asyncio.wait_for(writer.close(), self._patience)
 
     async def _translated(self, call: Awaitable[_T]) -> _T:
         try:
