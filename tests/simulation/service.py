@@ -16,12 +16,24 @@ from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.http.rpc import build_request, parse_response
+from ots_tunnel.protocol.messages import description_from_wire
 from ots_tunnel.protocol.page import read_page
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import parse_token
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import ClientConnection, Host
-from tests.simulation.oracles.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
+from tests.simulation.oracles.ledger import (
+    Change,
+    Connected,
+    Described,
+    Entry,
+    Listed,
+    Opened,
+    Read,
+    Reported,
+    Stored,
+    Written,
+)
 from tests.simulation.process import EPOCH
 from tests.simulation.story import Story
 from tests.support.row_changes import NUMBER
@@ -216,6 +228,15 @@ def _connected(header: Header, call: Call, request: Any, answer: bytes) -> Entry
     return Connected(*header, tunnel_pb2.ConnectResponse.FromString(answer).client_id)
 
 
+def _described(header: Header, call: Call, request: Any, answer: bytes) -> Entry:
+    found = description_from_wire(tunnel_pb2.DescribeTunnelResponse.FromString(answer), None)
+    channels = tuple(
+        Listed(str(channel.channel_id), channel.channel_type, channel.status, str(channel.client_id or ""))
+        for channel in found.channels
+    )
+    return Described(*header, str(found.tunnel.stage), channels)
+
+
 def _written(header: Header, call: Call, request: table_pb2.BatchWriteRowRequest, answer: bytes) -> Entry:
     rows: list[Change] = []
     (outcomes,) = table_pb2.BatchWriteRowResponse.FromString(answer).tables
@@ -233,6 +254,7 @@ _ENTRIES: dict[str, Callable[[Header, Call, Any, Any], Entry]] = {
     "Checkpoint": _stored,
     "Heartbeat": _reported,
     "Connect": _connected,
+    "DescribeTunnel": _described,
     "BatchWriteRow": _written,
 }
 

@@ -41,13 +41,22 @@ class Kubelet:
     Args:
         start: starts the process of a pod; the text is the pod's address.
         delay: seconds from the creation of a pod to the start of its process.
+        stop_delay: seconds from the deletion of a pod to the signal to its process.
     """
 
-    def __init__(self, api: Api, clock: Callable[[], float], start: Start, delay: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        clock: Callable[[], float],
+        start: Start,
+        delay: Callable[[], float],
+        stop_delay: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._api = api
         self._clock = clock
         self._start = start
         self._delay = delay
+        self._stop_delay = stop_delay
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._leaving: dict[str, asyncio.Event] = {}
         self._addresses = 0
@@ -147,6 +156,8 @@ class Kubelet:
         )
 
     async def _end(self, key: Key, process: Process, ended: asyncio.Future[int], pod: Manifest) -> None:
+        if (pause := self._stop_delay()) > 0:
+            await asyncio.wait([ended], timeout=pause)
         process.terminate()
         grace = float(pod["spec"].get("terminationGracePeriodSeconds", 30))
         await asyncio.wait([ended], timeout=grace)

@@ -97,10 +97,12 @@ def _stale_reads(fleet: Fleet, act: Act) -> None:
 
 
 def _break_watches(fleet: Fleet, act: Act) -> None:
+    fleet.evidence.disturb(fleet.loop.now)
     fleet.watches.break_all()
 
 
 def _compact(fleet: Fleet, act: Act) -> None:
+    fleet.evidence.disturb(fleet.loop.now)
     fleet.store.compact()
     fleet.watches.break_all()
 
@@ -119,6 +121,7 @@ def _claim_elsewhere(fleet: Fleet, act: Act) -> None:
 
 def _late_events(fleet: Fleet, act: Act) -> None:
     fleet.late_events_until = fleet.loop.now + act.seconds
+    fleet.evidence.disturb(fleet.late_events_until)
 
 
 # Workers
@@ -146,6 +149,16 @@ def _delete_pod(fleet: Fleet, act: Act) -> None:
 
 def _unreachable(fleet: Fleet, act: Act) -> None:
     fleet.unreachable_until = fleet.loop.now + act.seconds
+
+
+def _hide_one(fleet: Fleet, act: Act) -> None:
+    program = _program(fleet, act)
+    if program is not None:
+        program.hidden_until = fleet.loop.now + act.seconds
+
+
+def _slow_cluster(fleet: Fleet, act: Act) -> None:
+    fleet.slow_cluster_until = fleet.loop.now + act.seconds
 
 
 # The network and the service
@@ -247,6 +260,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "pause a worker": Kind(_pause_worker, 2, (5, 120)),
     "delete a pod": Kind(_delete_pod, 3),
     "pages are unreachable": Kind(_unreachable, 2, (5, 240)),
+    "one page is unreachable": Kind(_hide_one, 3, (20, 200)),
+    "the cluster is slow": Kind(_slow_cluster, 2, (20, 120)),
     "dark": Kind(_dark, 3, (5, 90)),
     "dark for the operator": Kind(_operator_dark, 3, (5, 260)),
     "errors": Kind(_errors, 3, (1, 60), tuple(f"{name} {code}" for name in _OPERATIONS for code in _CODES)),
@@ -262,36 +277,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "spoil the secret": Kind(_spoil_secret, 1, (5, 120)),
     "remove the secret": Kind(_remove_secret, 1, (5, 120)),
 }
-
-
-#: What makes a completion wrong when it happens shortly before it.
-AT_THE_END = ("kill a worker", "kill a worker", "delete a pod", "pause a worker", "split", "scale", "kill the operator")
-
-
-def draw_acts(chance: random.Random, length: float, count: int, hot: float = 0.0) -> tuple[Act, ...]:
-    """Events in order of time, half of them in bursts: two events close to each other find the most.
-
-    Args:
-        length: seconds in which they happen.
-        hot: a time around which half of the others happen, such as the tunnel's end; 0 means none.
-    """
-    names = list(KINDS)
-    weights = [KINDS[name].weight for name in names]
-    acts: list[Act] = []
-    # most calls that create something are made in the first seconds
-    if chance.random() < 0.4:
-        acts.append(KINDS["crash at a write"].draw(chance, "crash at a write", 0.0))
-    at = 0.0
-    for _ in range(count):
-        name = chance.choices(names, weights)[0]
-        if acts and chance.random() < 0.5:
-            at += chance.uniform(0, 15)
-        elif hot and chance.random() < 0.5:
-            at, name = max(0.0, hot + chance.uniform(-50, 25)), chance.choice(AT_THE_END)
-        else:
-            at = chance.uniform(0, length)
-        acts.append(KINDS[name].draw(chance, name, min(at, length)))
-    return tuple(sorted(acts, key=lambda act: act.at))
 
 
 def happen(fleet: Fleet, act: Act) -> None:

@@ -3,14 +3,15 @@
     ready       with Ready=True a worker runs, and no channel has been without an owner for long
     caught up   with `caughtUp`, everything older than PATIENCE has taken effect
     figures     replicas and channels are those of the cluster and the service
-    suspended   in phase Suspended no worker runs, and with spec.suspend none runs for long
+    suspended   in phase Suspended no worker runs, with spec.suspend none runs for long, and then the status says so
     unobserved  while the operator cannot look, but can write, no condition claims what it would have to see
     unasked     while no worker can be asked, neither a lag of 0 nor `caughtUp` is claimed
     rivals      of two objects on one tunnel, one has workers
     completed   with Completed=True everything up to the end time has taken effect, at once
 
-A status is always a little late. A claim counts as wrong when it was made and untrue in every look for PATIENCE
-seconds; a time in which the operator is dead, or cannot reach the API server, is not counted.
+A status is always a little late; what needs no patience is judged by `evidence`. A claim counts as wrong when it was
+made and untrue in every look for PATIENCE seconds; a time in which the operator is dead, or cannot reach the API
+server, is not counted.
 """
 
 from __future__ import annotations
@@ -83,32 +84,56 @@ class Claims:
 
     def _claims(self, status: Mapping[str, Any]) -> dict[str, str]:
         """Claim to what is wrong about it; empty where it is true or not made."""
-        fleet = self._fleet
-        live = [program for program in fleet.programs() if program.is_ready]
-        completed = condition(status, "Completed") == "True"
-        wrong = dict.fromkeys(("ready", "caught up", "replicas", "channels", "suspended", "rivals"), "")
-        if condition(status, "Ready") == "True" and not completed:
-            if not live:
-                wrong["ready"] = "Ready=True, and no worker is ready"
-            elif unowned := fleet.unowned():
-                wrong["ready"] = f"Ready=True, and without an owner are {', '.join(unowned)}"
-        lag = status.get("lag") or {}
-        if lag.get("caughtUp") and not completed and (late := fleet.missing_before(fleet.loop.now - PATIENCE)):
-            wrong["caught up"] = f"caughtUp, and not copied: {', '.join(late[:5])}"
-        pods = fleet.ready_pods()
-        if status.get("readyReplicas", 0) != pods:
-            wrong["replicas"] = f"readyReplicas {status.get('readyReplicas')}, and {pods} pods are ready"
-        channels, tunnel = status.get("channels") or {}, fleet.tunnel()
-        if channels.get("total") is not None and tunnel is not None and not completed:
-            open_ones = sum(channel.status is ChannelStatus.OPEN for channel in tunnel.channels.values())
-            if (channels["total"], channels.get("open")) != (len(tunnel.channels), open_ones):
-                wrong["channels"] = f"{channels}, and the service has {len(tunnel.channels)}, {open_ones} of them open"
-        if status.get("phase") == "Suspended" and fleet.programs():
-            wrong["suspended"] = f"Suspended, and {len(fleet.programs())} workers run"
-        elif fleet.is_suspended and fleet.programs():
-            wrong["suspended"] = f"spec.suspend, and {len(fleet.programs())} workers run"
-        wrong["rivals"] = fleet.strangers.rivalry()
-        return wrong
+        is_over = condition(status, "Completed") == "True"
+        return {
+            "ready": "" if is_over else self._ready(status),
+            "caught up": "" if is_over else self._caught_up(status),
+            "replicas": self._replicas(status),
+            "channels": "" if is_over else self._channels(status),
+            "suspended": self._suspended(status),
+            "rivals": self._fleet.strangers.rivalry(),
+        }
+
+    def _ready(self, status: Mapping[str, Any]) -> str:
+        if condition(status, "Ready") != "True":
+            return ""
+        if not any(program.is_ready for program in self._fleet.programs()):
+            return "Ready=True, and no worker is ready"
+        unowned = self._fleet.unowned()
+        return f"Ready=True, and without an owner are {', '.join(unowned)}" if unowned else ""
+
+    def _caught_up(self, status: Mapping[str, Any]) -> str:
+        if not (status.get("lag") or {}).get("caughtUp"):
+            return ""
+        late = self._fleet.missing_before(self._fleet.loop.now - PATIENCE)
+        return f"caughtUp, and not copied: {', '.join(late[:5])}" if late else ""
+
+    def _replicas(self, status: Mapping[str, Any]) -> str:
+        ready, pods = self._fleet.ready_pods(), len(self._fleet.pods())
+        if status.get("readyReplicas", 0) != ready:
+            return f"readyReplicas {status.get('readyReplicas')}, and {ready} pods are ready"
+        if status.get("replicas", 0) != pods:
+            return f"replicas {status.get('replicas')}, and there are {pods} pods"
+        return ""
+
+    def _channels(self, status: Mapping[str, Any]) -> str:
+        shown, tunnel = status.get("channels") or {}, self._fleet.tunnel()
+        if shown.get("total") is None or tunnel is None:
+            return ""
+        open_ones = sum(channel.status is ChannelStatus.OPEN for channel in tunnel.channels.values())
+        if (shown["total"], shown.get("open")) == (len(tunnel.channels), open_ones):
+            return ""
+        return f"{shown}, and the service has {len(tunnel.channels)}, {open_ones} of them open"
+
+    def _suspended(self, status: Mapping[str, Any]) -> str:
+        fleet, running = self._fleet, len(self._fleet.programs())
+        if status.get("phase") == "Suspended" and running:
+            return f"Suspended, and {running} workers run"
+        if fleet.is_suspended and running:
+            return f"spec.suspend, and {running} workers run"
+        if fleet.is_suspended and not fleet.pods() and condition(status, "Suspended") != "True":
+            return "spec.suspend, and no pod exists, but Suspended is not True"
+        return ""
 
     def _check(self, name: str, wrong: str) -> None:
         now = self._fleet.loop.now

@@ -22,12 +22,14 @@ from tests.simulation.cluster.kubelet import Kubelet
 from tests.simulation.fleet import tables
 from tests.simulation.fleet.acts import happen
 from tests.simulation.fleet.claims import Claims, condition
+from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fates import Fates
 from tests.simulation.fleet.operator_process import OperatorProcess
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.strangers import Strangers
 from tests.simulation.fleet.worker_program import WorkerProgram
+from tests.simulation.oracles.ledger import Described, Entry
 from tests.simulation.process import EPOCH, Process
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.simulation.telling import Telling
@@ -45,6 +47,8 @@ LOOK_SECONDS = 5.0
 SETTLING = 900.0
 #: Seconds in which the operator may write nothing once everything is right.
 QUIET = 120.0
+#: Seconds before and after the end time in which more is written.
+NEAR_THE_END = 40.0
 #: Seconds after which a deletion has to be over.
 DELETING = 720.0
 
@@ -58,10 +62,12 @@ class Fleet(Telling):
         self.scenario = scenario
         self.chance = random.Random(f"fleet:{seed}:life")
         self._folder = folder
+        self.evidence = Evidence(self)
         self._build_cluster(seed)
         self.claims = Claims(self, self.violate)
         self.late_events_until = 0.0
         self.unreachable_until = 0.0
+        self.slow_cluster_until = 0.0
         self._foreign: Manifest = {}
         self.strangers = Strangers(self)
         self.is_applied_again = False
@@ -72,14 +78,14 @@ class Fleet(Telling):
         self.store = Store()
         self.api = Api(self.store, self._clock, lambda: f"{chance.getrandbits(64):016x}-uid")
         self.watches = Watches(self.store, self._event_delay, lambda: chance.uniform(20, 300))
-        self.kubelet = Kubelet(self.api, self._clock, self._start_worker, lambda: chance.uniform(0.5, 4))
+        self.kubelet = Kubelet(self.api, self._clock, self._start_worker, self._pod_delay, self._stop_delay)
         deployments = Deployments(self.api, self._clock, self._suffix)
-        self.controllers = Controllers(self.api, deployments, lambda: chance.uniform(0.02, 0.5))
+        self.controllers = Controllers(self.api, deployments, self._controller_delay)
         self.fates = Fates(
             self.loop,
             random.Random(f"fates:{seed}"),
             lambda away: self.operator.kill(away),
-            lambda request: self.strangers.judge(request),
+            self._judge,
         )
         reports = Reports(self._page, self._page_seconds)
         self.operator = OperatorProcess(
@@ -93,7 +99,21 @@ class Fleet(Telling):
         self._started: list[WorkerProgram] = []
 
     def counts(self) -> dict[str, int]:
-        return {"looks": self.claims.looks, "writes to the API server": len(self.fates.writes)}
+        return {
+            "looks": self.claims.looks,
+            "writes to the API server": len(self.fates.writes),
+            "claims": self.evidence.judged,
+        }
+
+    def witness(self, entry: Entry) -> None:
+        if isinstance(entry, Described):
+            self.evidence.described(entry)
+        super().witness(entry)
+
+    def _judge(self, request: Request) -> None:
+        """Judge a write that the operator sends."""
+        self.strangers.judge(request)
+        self.evidence.judge(request, OBJECT)
 
     # What is
 
@@ -106,12 +126,25 @@ class Fleet(Telling):
         found = [program for program in self.kubelet.processes.values() if isinstance(program, WorkerProgram)]
         return [program for program in found if program.labels.get(names.LABEL_NAME) == NAME]
 
+    def addresses(self) -> dict[str, WorkerProgram]:
+        """Containers that run, by the address of their pod."""
+        ours = self.programs()
+        return {
+            address: program
+            for address, program in self.kubelet.processes.items()
+            if isinstance(program, WorkerProgram) and program in ours
+        }
+
+    def pods(self) -> list[Manifest]:
+        """Pods of the object's workers; they must not be changed."""
+        found = self.store.all("Pod", NAMESPACE)
+        return [pod for pod in found if pod["metadata"]["labels"].get(names.LABEL_NAME) == NAME]
+
     def ready_pods(self) -> int:
         """Pods whose condition Ready is True and that are not being deleted."""
         return sum(
             not pod["metadata"].get("deletionTimestamp") and condition(pod.get("status") or {}, "Ready") == "True"
-            for pod in self.store.all("Pod", NAMESPACE)
-            if pod["metadata"]["labels"].get(names.LABEL_NAME) == NAME
+            for pod in self.pods()
         )
 
     def tunnel(self) -> Any:
@@ -124,6 +157,13 @@ class Fleet(Telling):
         tunnel = self.tunnel()
         waiting = (ChannelStatus.CLOSE,)
         return [] if tunnel is None else [c.id[:8] for c in tunnel.channels.values() if c.shown_status in waiting]
+
+    def is_readable(self, channel_id: str) -> bool:
+        """Whether a channel may be given to a worker: each of its parents has ended."""
+        channels = self.tunnel().channels
+        found = channels.get(channel_id)
+        parents = [channels.get(parent) for parent in found.parents] if found is not None else []
+        return all(parent is None or parent.status is ChannelStatus.TERMINATED for parent in parents)
 
     def missing_before(self, seconds: float) -> list[str]:
         """Entries of the log that are older than a time of the region and have not taken effect."""
@@ -283,7 +323,10 @@ class Fleet(Telling):
         while self.loop.now < until:
             for _ in range(chance.randint(1, self.scenario.burst)):
                 self.history.write(keys[chance.randrange(len(keys))])
-            await asyncio.sleep(self.scenario.pause * chance.random() ** 2)
+            end = self.scenario.end_after
+            # what is written right before and after the end is what a wrong completion loses
+            haste = 5.0 if end and abs(self.loop.now - end) < NEAR_THE_END else 1.0
+            await asyncio.sleep(self.scenario.pause / haste * chance.random() ** 2)
 
     async def _look(self) -> None:
         while True:
@@ -405,14 +448,37 @@ class Fleet(Telling):
         self._started.append(program)
         return program
 
+    def _pod_delay(self) -> float:
+        """Seconds until a node starts a pod."""
+        slow = self.loop.now < self.slow_cluster_until
+        return self._chance.uniform(10, 60) if slow else self._chance.uniform(0.5, 4)
+
+    def _stop_delay(self) -> float:
+        """Seconds until a node tells a pod to end, as a preStop hook makes it."""
+        return self._chance.uniform(2, 20) if self.loop.now < self.slow_cluster_until else 0.0
+
+    def _controller_delay(self) -> float:
+        slow = self.loop.now < self.slow_cluster_until
+        return self._chance.uniform(0.5, 10) if slow else self._chance.uniform(0.02, 0.5)
+
     def _page(self, address: str, path: str) -> dict[str, Any]:
         program = self.kubelet.processes.get(address)
-        if not isinstance(program, WorkerProgram):
-            raise ConnectionRefusedError(111, "Connection refused")
-        return program.page(path)
+        page = None
+        try:
+            if not isinstance(program, WorkerProgram):
+                raise ConnectionRefusedError(111, "Connection refused")
+            page = program.page(path)
+        finally:
+            self.evidence.showed(address, page)
+        return page
 
     def _page_seconds(self, address: str) -> float | None:
-        return None if self.loop.now < self.unreachable_until else self._chance.uniform(0.001, 0.05)
+        program = self.kubelet.processes.get(address)
+        hidden = program.hidden_until if isinstance(program, WorkerProgram) else 0.0
+        if self.loop.now < max(self.unreachable_until, hidden):
+            self.evidence.showed(address, None)
+            return None
+        return self._chance.uniform(0.001, 0.05)
 
 
 def _message(status: Mapping[str, Any], kind: str) -> str:

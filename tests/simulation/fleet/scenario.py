@@ -6,7 +6,8 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from tests.simulation.fleet.acts import Act, draw_acts
+from tests.simulation.fleet.acts import Act
+from tests.simulation.fleet.plots import PLOTS, draw_acts, draw_plot
 from tests.simulation.replayable import Replayable
 
 
@@ -15,6 +16,7 @@ class FleetScenario(Replayable):
     """One story's setting.
 
     Args:
+        plot: what it revolves around (`plots`).
         tunnel: `Stream` or `BaseAndStream`.
         end_after: seconds after which the tunnel ends; 0 means never.
         length: seconds in which writers write, users act and faults happen.
@@ -24,6 +26,7 @@ class FleetScenario(Replayable):
     happening: ClassVar[type] = Act
     prefix: ClassVar[str] = "fleet:"
 
+    plot: str = "everything"
     tunnel: str = "Stream"
     replicas: int = 2
     partitions: int = 2
@@ -41,14 +44,17 @@ class FleetScenario(Replayable):
     def of(cls, seed: int) -> Self:
         """The scenario of a seed."""
         chance = random.Random(f"fleet:{seed}")
-        length = float(chance.choice((600, 1200)))
-        end_after = chance.choice((0.0, 0.0, 0.6 * length))
+        name = draw_plot(chance)
+        plot = PLOTS[name]
+        length = chance.choice(plot.lengths)
+        end_after = chance.choice(plot.ends) * length
         interval, timeout = chance.choice(((10, 60), (5, 30), (5, 20)))
         return cls(
             seed,
+            plot=name,
             tunnel=chance.choice(("Stream", "BaseAndStream")),
-            replicas=chance.choice((1, 2, 3)),
-            partitions=chance.choice((1, 2, 4)),
+            replicas=chance.choice(plot.replicas),
+            partitions=chance.choice(plot.partitions),
             keys=chance.choice((4, 12, 30)),
             interval=interval,
             timeout=timeout,
@@ -57,5 +63,7 @@ class FleetScenario(Replayable):
             pause=chance.choice((8.0, 30.0)),
             burst=chance.choice((2, 8)),
             deletion_policy=chance.choice(("Retain", "Delete")),
-            acts=draw_acts(chance, 0.8 * length, chance.choice((3, 8, 16)), end_after),
+            acts=draw_acts(
+                chance, plot, length, end_after, chance.choice((3, 8, 16) if not plot.kinds else (2, 3, 5, 8))
+            ),
         )

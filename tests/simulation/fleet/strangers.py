@@ -54,6 +54,11 @@ class Strangers:
         self._deadline: Any = None
         self.has_replaced_tunnel = False
 
+    @property
+    def has_rival(self) -> bool:
+        """Whether a second object is on the tunnel."""
+        return self._fleet.store.read(("TablestoreTunnel", "shop", RIVAL)) is not None
+
     # Another operator
 
     def claim(self, seconds: float) -> None:

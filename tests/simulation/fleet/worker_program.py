@@ -64,6 +64,8 @@ class WorkerProgram:
         self.process = Process(loop, name, random.Random(f"{name}"), machine=machine)
         self.worker: TunnelWorker | None = None
         self.message = ""
+        #: Until when nobody reaches its status pages.
+        self.hidden_until = 0.0
         self._code: asyncio.Future[int] = loop.create_future()
         self._is_told_to_end = False
         story.tell(name, "starts")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ots_tunnel.model import ChannelStatus, ChannelType
+
 Change = tuple[str, str, int]
 
 
@@ -64,6 +66,29 @@ class Reported(Entry):
 
     client: str
     reports: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A channel in a description."""
+
+    id: str
+    type: ChannelType
+    status: ChannelStatus
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Described(Entry):
+    """A process was shown the tunnel."""
+
+    stage: str
+    channels: tuple[Listed, ...]
+
+    @property
+    def streams(self) -> tuple[Listed, ...]:
+        """Channels of the stream."""
+        return tuple(channel for channel in self.channels if channel.type is ChannelType.STREAM)
 
 
 @dataclass(frozen=True, slots=True)
