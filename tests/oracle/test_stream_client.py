@@ -120,7 +120,8 @@ async def test_every_change_arrives_in_order_through_a_split_and_a_merge(
         assert worker.written == {key: list(range(9)) for key in KEYS}
         assert [reason for _, reason in worker.of("stop")] == ["TERMINATE"] * 3
         assert len({shard for shard, *_ in worker.of("record")}) == 4
-    assert sorted(await checkpoints(scene))[-3:] == ["SHARD_END"] * 3
+    # That of the merged shard may be a position already.
+    assert (await checkpoints(scene)).count("SHARD_END") == 3
 
 
 async def test_a_restarted_worker_goes_on_where_it_was(scene: EmulatorScene, stream_client: Path) -> None:
