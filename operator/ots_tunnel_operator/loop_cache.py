@@ -99,6 +99,8 @@ class LoopCache:
     applied: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     """Applied children: (kind, name) -> (hash of the manifest, fields that were ours right after applying it)."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    forgotten: bool = False
+    """Whether a watch, or the end of its deletion, has told that the object no longer exists."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held during a pass and during a step of the deletion: the two exclude each other."""
 

@@ -203,7 +203,7 @@ class Reconciler:
 
     async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         for _ in range(MAX_STEPS):
-            body = await self._object(namespace, name, cache)
+            body = None if cache.forgotten else await self._object(namespace, name, cache)
             if body is None or body["metadata"].get("deletionTimestamp"):
                 return Outcome(0.0, gone=True)
             claim = await self.claims.claim(body)

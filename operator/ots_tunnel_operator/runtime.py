@@ -166,7 +166,10 @@ class Runtime:
             del self._uids[namespace, name]
             self.metrics.forget(namespace, name)
         if cache is not None:
-            await cache.close()
+            # the loop's next step ends; one that is under way may still call by these clients
+            cache.forgotten = True
+            async with cache.lock:
+                await cache.close()
 
     def wake(self, places: Iterable[Place]) -> None:
         """Start the next pass over each of these objects."""

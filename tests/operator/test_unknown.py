@@ -49,6 +49,22 @@ def test_what_the_api_server_refuses_is_unknown_within_a_minute(
     assert ("Warning", "ApiServerRefused") in {(event["type"], event["reason"]) for event in events}
 
 
+def test_a_definition_that_is_not_served_for_a_while_ends_nothing(api_server: ApiServer, tmp_path: Path) -> None:
+    with running_scene(api_server.kubeconfig, "unserved", tmp_path, flags=()) as scene:
+        scene.create(replicas=0)
+        scene.operator.start()
+        scene.until(lambda: _reason(scene) == ("False", "NoWorkersWanted"), "nothing is consumed")
+
+        scene.proxy.refused["/tablestoretunnels"] = 404
+        asked = len(scene.proxy.requests)
+        scene.until(lambda: '"pass_failed"' in scene.operator.last_output(), "a pass has failed", UNKNOWN_SECONDS)
+        assert any("/tablestoretunnels" in request for request in scene.proxy.requests[asked:])
+        scene.proxy.refused.clear()
+        patch = {"spec": {"replicas": 1}}
+        scene.kube.patch("TablestoreTunnel", "unserved", "copy", patch)
+        scene.until(lambda: scene.condition("Ready").get("reason") == "StartingWorkers", "the loop goes on", 120)
+
+
 def scene_message(status: dict[str, list[dict[str, str]]]) -> str:
     """The message of Ready."""
     return next(entry["message"] for entry in status["conditions"] if entry["type"] == "Ready")

@@ -52,6 +52,11 @@ class KubeError(TunnelError):
         return f"{self.reason}: {self.message}"
 
 
+class KindMissing(KubeError):
+    """The API server does not serve the kind (its definition was removed, or an API is not ready): nothing is known
+    about its objects, which may well exist."""
+
+
 class NameConflict(TunnelError):
     """An object with the required name exists but does not belong to the operator's object."""
 
@@ -96,26 +101,26 @@ class Kube:
         await self._client.close()  # type: ignore[no-untyped-call]
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        """Read one object; None where the object or its kind does not exist."""
+        """Read one object; None where it, or an optional kind, does not exist."""
         try:
             return await self._call("GET", kind.path(namespace, name))
         except KubeError as error:
-            if error.status == 404:
+            if _is_absent(error, kind):
                 return None
             raise
 
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
-        """List the objects with these labels; empty where the kind is not installed."""
+        """List the objects with these labels; empty where an optional kind is not installed."""
         try:
             answer = await self._call("GET", kind.path(namespace), query={"labelSelector": selector})
         except KubeError as error:
-            if error.status == 404:
+            if _is_absent(error, kind):
                 return []
             raise
         return list(answer.get("items", ()))
 
     async def listing(self, selection: Selection) -> Listing:
-        """List a selection in pages; a kind that is not installed raises a KubeError with status 404."""
+        """List a selection in pages; a kind that is not served raises KindMissing."""
         query = _query(selection) | {"limit": str(PAGE)}
         items: list[Manifest] = []
         while True:
@@ -189,7 +194,7 @@ class Kube:
         try:
             await self._call("DELETE", kind.path(namespace, name), body)
         except KubeError as error:
-            if error.status != 404:
+            if not _is_absent(error, kind):
                 raise
 
     async def _call(
@@ -267,7 +272,21 @@ def _document(status: int, data: bytes, call: str) -> Manifest:
     try:
         document = json.loads(data) if data else {}
     except ValueError:
+        document = None
+    if not isinstance(document, dict):
         document = {"message": data[:200].decode(errors="replace")}
     if status >= 400:
-        raise KubeError(status, str(document.get("reason") or status), str(document.get("message") or call))
-    return dict(document)
+        refusal = KindMissing if status == 404 and not _names_an_object(document) else KubeError
+        raise refusal(status, str(document.get("reason") or status), str(document.get("message") or call))
+    return document
+
+
+def _names_an_object(document: Manifest) -> bool:
+    """Whether a 404 is about one object: its `details` name it; where nothing of the kind is served, they do not."""
+    details = document.get("details")
+    return isinstance(details, Mapping) and bool(details.get("name"))
+
+
+def _is_absent(error: KubeError, kind: Kind) -> bool:
+    """Whether an error says for certain that an object does not exist."""
+    return error.status == 404 and (kind.optional or not isinstance(error, KindMissing))

@@ -49,17 +49,22 @@ class Reader(Protocol):
     """Reads objects: `Cluster` from the API server, `kube.watched.Watched` from memory."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        """One object; None where it, or its kind, does not exist."""
+        """One object; None where it, or an optional kind, does not exist.
+
+        Raises:
+            KindMissing: the API server does not serve a kind that every cluster has to have.
+            KubeError: any other refusal.
+        """
 
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
-        """The objects with these labels; empty where the kind is not installed."""
+        """The objects with these labels; empty where an optional kind is not installed. Errors as of `get`."""
 
 
 class Cluster(Reader, Protocol):
     """Every call to the API server; each raises a `KubeError` with the HTTP status, 0 where no answer arrived."""
 
     async def listing(self, selection: Selection) -> Listing:
-        """List what a watch then goes on from; a kind that is not installed raises a KubeError with status 404."""
+        """List what a watch then goes on from; a kind that is not served raises KindMissing."""
 
     def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
         """The changes after a resourceVersion, for about `seconds`; then the iterator ends.

@@ -15,11 +15,12 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of object: API version, kind and plural name."""
+    """A kind of object: API version, kind and plural name; `optional` says that a cluster may do without it."""
 
     api_version: str
     kind: str
     plural: str
+    optional: bool = False
 
     @property
     def root(self) -> str:
@@ -43,7 +44,7 @@ DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
 ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
-SPARK_APPLICATION = Kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", "sparkapplications")
+SPARK_APPLICATION = Kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", "sparkapplications", optional=True)
 
 KINDS: Mapping[tuple[str, str], Kind] = {
     (kind.api_version, kind.kind): kind

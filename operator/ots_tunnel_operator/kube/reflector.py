@@ -8,7 +8,8 @@ Theory of operation
     by name  where the selection is one object, nothing is listed: the watch begins at the present, and once it is
              accepted the object is read; so the right to list is not needed
     410      the version is too old: list again at once
-    404      the kind is not installed: an empty copy; asked again after ABSENT_SECONDS
+    404      an optional kind is not installed: an empty copy; asked again after ABSENT_SECONDS. Any other kind is not
+             served: that is an error, and the copy stays: nobody has deleted its objects; then list again
     error    pause (1 s, doubled up to 10 s, or what the server asks for), then go on from the last version
 
 The copy is as old as the last sign of the API server at most: an answer, an event or a bookmark. A watch is short, so
@@ -210,7 +211,7 @@ class Reflector:
         if error.status == 410:
             self._version = ""
             pause = pause if self._failures > 1 else 0.0
-        elif error.status == 404:
+        elif error.status == 404 and self.selection.kind.optional:
             self._version, pause = "", ABSENT_SECONDS
             for manifest in self.objects():
                 self._remove(manifest)
@@ -220,6 +221,7 @@ class Reflector:
             if self._failure is None:
                 self._failing_since = self._now()
             self._failure = error
+            self._version = "" if error.status == 404 else self._version
             self._tried.set()
             if error.status in REFUSED and not refused:
                 self._lost(self.selection)

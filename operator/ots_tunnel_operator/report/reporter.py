@@ -11,7 +11,7 @@ from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.diagnosis import shortened
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import EVENT
 from ots_tunnel_operator.log_actions import LogAction
@@ -92,7 +92,7 @@ class Reporter:
         try:
             await write_status(self._kube, of, merge_patch(before, after), cache)
         except KubeError as error:
-            if error.status == 404:
+            if error.status == 404 and not isinstance(error, KindMissing):
                 return
             raise
         cache.last_write = now

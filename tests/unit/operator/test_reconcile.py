@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -106,6 +106,31 @@ async def test_the_loop_ends_with_its_object(metadata: dict[str, Any] | None) ->
     kube = KubeMemory() if metadata is None else stored(**metadata)
 
     assert await step(kube, lambda _: world()) == (Outcome(0.0, gone=True), 0)
+
+
+async def test_a_kind_that_is_not_served_ends_no_loop_and_counts_as_failed() -> None:
+    kube, cache, metrics = stored(), LoopCache(), OperatorMetrics()
+    await step(kube, lambda _: world(), cache)
+
+    async def not_served(*_: Any) -> None:
+        raise KindMissing(404, "404", "404 page not found")
+
+    kube.get = kube.patch = not_served  # type: ignore[assignment, method-assign]
+    reconciler = Reconciler(
+        cast(Cluster, kube), cast(Observer, Observed(lambda _: world())), SETTINGS, metrics, lambda of: None
+    )
+    outcome = await reconciler.step("default", NAME, cache)
+
+    assert not outcome.gone
+    assert cache.failing_since is not None
+    assert metrics.failing_seconds() > 0.0
+
+
+async def test_the_loop_ends_with_its_object_whatever_the_api_server_says_then() -> None:
+    kube, cache = stored(), LoopCache()
+    cache.forgotten = True
+
+    assert await step(kube, lambda _: world(), cache) == (Outcome(0.0, gone=True), 0)
 
 
 async def test_an_unexpected_error_makes_the_status_unknown_and_is_logged_with_the_object(

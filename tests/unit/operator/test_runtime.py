@@ -165,3 +165,28 @@ async def test_a_refused_watch_wakes_whom_it_concerns(caplog: pytest.LogCaptureF
         refused = KubeError(403, "Forbidden", "may not")
         assert await scene.woken(lambda: scene.model.fail(refused)) == {"a", "b"}
         assert {vars(record)["action"] for record in caplog.records} == {"watch_refused"}
+
+
+async def test_what_a_pass_calls_by_is_closed_only_after_the_pass() -> None:
+    runtime = Runtime(SETTINGS, OperatorMetrics())
+    cache = runtime.cache(UID, "default", "flights-copy")
+    closed: list[str] = []
+
+    class Clients:
+        """Clients of an instance that tell when they are closed."""
+
+        endpoint, instance, credentials = "http://127.0.0.1", "demo", None
+
+        async def close(self) -> None:
+            closed.append("closed")
+
+    cache.source.instance = Clients()  # type: ignore[assignment]
+    async with cache.lock:
+        forgetting = asyncio.create_task(runtime.forget(UID, "default", "flights-copy"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (closed, cache.forgotten) == ([], True)
+    await forgetting
+
+    assert closed == ["closed"]
+    assert cache.source.instance is None

@@ -16,9 +16,9 @@ from aiohttp import web
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.kube import client
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET, SPARK_APPLICATION, TUNNEL
 
 MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"}}
 PATH = "/api/v1/namespaces/shop/configmaps"
@@ -48,8 +48,9 @@ class ApiServer:
             return web.Response(status=self.status, body=self.body, headers=self.headers)
         return web.Response(body=b"{}")
 
-    def refuse(self, status: int, reason: str) -> None:
-        self.status, self.body = status, json.dumps({"reason": reason, "message": "no"}).encode()
+    def refuse(self, status: int, reason: str, **details: str) -> None:
+        document = {"reason": reason, "message": "no", "details": details}
+        self.status, self.body = status, json.dumps(document).encode()
 
 
 def write_kubeconfig(folder: Path, url: str) -> Path:
@@ -116,13 +117,32 @@ async def test_objects_are_read_and_listed(server: ApiServer, kube: Kube) -> Non
 
 
 async def test_a_missing_object_is_an_answer(server: ApiServer, kube: Kube) -> None:
-    server.refuse(404, "NotFound")
+    server.refuse(404, "NotFound", name="p", kind="pods")
 
     assert await kube.get(POD, "shop", "p") is None
-    assert await kube.list(POD, "shop", "") == []
     await kube.delete(POD, "shop", "p")
-    with pytest.raises(KubeError, match="NotFound: no"):
+    with pytest.raises(KubeError, match="NotFound: no") as refused:
         await kube.apply(MANIFEST)
+    assert not isinstance(refused.value, KindMissing)
+
+
+@pytest.mark.parametrize("body", [b"404 page not found\n", b'{"reason": "NotFound", "details": {}}', b"[]"])
+async def test_a_kind_that_is_not_served_is_no_answer_about_its_objects(
+    server: ApiServer, kube: Kube, body: bytes
+) -> None:
+    server.status, server.body = 404, body
+    calls = (
+        lambda kind: kube.get(kind, "shop", "p"),
+        lambda kind: kube.list(kind, "shop", "a=b"),
+        lambda kind: kube.delete(kind, "shop", "p"),
+    )
+
+    for call in calls:
+        with pytest.raises(KindMissing):
+            await call(TUNNEL)
+        assert not await call(SPARK_APPLICATION)
+    with pytest.raises(KindMissing):
+        await kube.listing(Selection(SPARK_APPLICATION))
 
 
 async def test_a_refusal_has_status_reason_and_message(server: ApiServer, kube: Kube) -> None:

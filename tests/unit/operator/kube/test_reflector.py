@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.kube import reflector as module
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Selection
-from ots_tunnel_operator.kube.kinds import DEPLOYMENT, Manifest
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.kube.reflector import Reflector
 from tests.support.kube.cluster_model import ClusterModel
 
@@ -173,13 +173,30 @@ async def test_a_silent_watch_is_not_vouched_for(model: ClusterModel, monkeypatc
 
 
 async def test_a_kind_that_is_not_installed_has_no_objects(model: ClusterModel) -> None:
-    model.put(DEPLOYMENT, item("a"))
-    async with running(model) as copy:
-        model.fail(KubeError(404, "NotFound", "no such kind"))
+    model.put(SPARK_APPLICATION, item("a"))
+    async with running(model, Selection(SPARK_APPLICATION)) as copy:
+        model.fail(KindMissing(404, "NotFound", "no such kind"))
         await settle()
 
         await copy.reflector.check()
         assert copy.names() == []
+
+
+async def test_a_kind_that_is_served_no_more_has_deleted_nothing(
+    model: ClusterModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.put(DEPLOYMENT, item("a"))
+    model.put(DEPLOYMENT, item("b"))
+    async with running(model) as copy:
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
+        monkeypatch.setattr(module, "RETRY", module.Backoff(60.0, 1.0, 60.0, 0.0))
+        model.fail(KindMissing(404, "NotFound", "404 page not found"))
+        await settle()
+
+        assert copy.names() == ["a", "b"]
+        with pytest.raises(KubeError, match="404 page not found"):
+            await copy.reflector.check()
+    assert "DELETED" not in {event for event, _, _ in copy.events}
 
 
 async def test_a_defect_ends_the_copy_and_is_raised(model: ClusterModel) -> None:
