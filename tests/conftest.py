@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from ots_tunnel.protocol.plainbuffer.compiled import native
+from tests.support.lacking import lack
+
 
 @pytest.fixture(scope="session", autouse=True)
 def main_thread_loop() -> Iterator[None]:
@@ -20,3 +23,10 @@ def main_thread_loop() -> Iterator[None]:
     yield
     asyncio.set_event_loop(None)
     loop.close()
+
+
+@pytest.fixture(scope="session")
+def compiled_codec() -> None:
+    """The codec is compiled, as it is wherever there is a compiler."""
+    if native is None:
+        lack("compiler", "the package was built without a compiler")

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.lacking import INSTALLED
+
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "build" / "reports"
 MEASURED = ROOT / "build" / "coverage"
@@ -45,6 +47,8 @@ class Stage:
     environment: Mapping[str, str] = field(default_factory=dict)
     #: Whether exit code 2 of a command means that this machine lacks something: dependent tests are then skipped.
     may_lack: bool = False
+    #: What the commands install, in their order: a test that then misses it fails (`tests.support.lacking`).
+    installs: tuple[str, ...] = ()
 
 
 @dataclass
@@ -71,11 +75,13 @@ LINT = Stage(
         (sys.executable, "-m", "tests.docs.fill", "--check"),
     ),
 )
+PACKAGES = ("java", "javac", "browser", "network")
 PROGRAMS = Stage(
     "programs",
     "programs that the tests need besides Python: Java, a browser, a packet filter",
-    tuple(("tests/cluster/packages.sh", group) for group in ("java", "javac", "browser", "network")),
+    tuple(("tests/cluster/packages.sh", group) for group in PACKAGES),
     may_lack=True,
+    installs=PACKAGES,
 )
 CLUSTER = Stage(
     "kubernetes",
@@ -86,6 +92,7 @@ CLUSTER = Stage(
         ("tests/cluster/images.sh",),
     ),
     may_lack=True,
+    installs=("containers", "kubernetes", "images"),
 )
 FAST = Stage(
     "fast",
@@ -149,7 +156,9 @@ def main() -> int:
     """Run the chosen stages; 0 when all passed."""
     stages = _chosen()
     REPORTS.mkdir(parents=True, exist_ok=True)
-    outcomes = [_run(stage) for stage in stages]
+    # the tests install Go and Node by themselves, and the setup has compiled the codec where there is a compiler
+    installed = {"go", "nodejs", *(["compiler"] if shutil.which("cc") else [])}
+    outcomes = [run(stage, installed) for stage in stages]
     _print_summary(outcomes)
     return int(any(outcome.status for outcome in outcomes))
 
@@ -167,7 +176,12 @@ def _chosen() -> tuple[Stage, ...]:
     return tuple(stage for stage in stages if not options.only or stage.name in options.only)
 
 
-def _run(stage: Stage) -> Outcome:
+def run(stage: Stage, installed: set[str]) -> Outcome:
+    """Run one stage.
+
+    Args:
+        installed: programs that are there; what the stage installs is added.
+    """
     print(f"\n=== {stage.name}: {stage.what}", flush=True)
     begin = time.monotonic()
     report = REPORTS / f"{stage.name}.xml"
@@ -177,16 +191,18 @@ def _run(stage: Stage) -> Outcome:
         REPORTS.joinpath("api.xml").unlink(missing_ok=True)
     commands = stage.commands or (_pytest(stage, report),)
     outcome = Outcome(stage, 0, 0)
-    for command in commands:
-        _execute(command, outcome)
+    for place, command in enumerate(commands):
+        if _execute(command, outcome, installed) == 0:
+            installed.update(stage.installs[place : place + 1])
     outcome.seconds = time.monotonic() - begin
     if stage.marks is not None:
         _count(outcome, report)
     return outcome
 
 
-def _execute(command: tuple[str, ...], outcome: Outcome) -> None:
-    status = subprocess.run(command, cwd=ROOT, env=_environment(outcome.stage), check=False).returncode
+def _execute(command: tuple[str, ...], outcome: Outcome, installed: set[str]) -> int:
+    environment = {**_environment(outcome.stage), INSTALLED: " ".join(sorted(installed))}
+    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     if status == 2 and outcome.stage.may_lack:
         outcome.counts["skipped"] += 1
         outcome.skipped[f"{' '.join(command)} cannot run here, as it says above"] += 1
@@ -195,6 +211,7 @@ def _execute(command: tuple[str, ...], outcome: Outcome) -> None:
     else:
         outcome.counts["failed" if status else "passed"] += 1
         outcome.status = outcome.status or status
+    return status
 
 
 def _environment(stage: Stage) -> dict[str, str]:

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tests.chaos.ledger import Change, Entry, Opened, Read, Reported, Stored, Written
+from tests.support.ledger import Change, Entry, Opened, Read, Reported, Stored, Written
 from tests.support.row_changes import is_removal
 
 #: Violations of each kind that are kept in full; the others are only counted.

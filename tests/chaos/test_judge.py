@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.chaos.judge import Judge, Strike, Verdict
-from tests.chaos.ledger import Change, Entry, Opened, Read, Reported, Stored, Written
+from tests.support.ledger import Change, Entry, Opened, Read, Reported, Stored, Written
 
 A1, A2, A3 = ("a", "UPDATE", 2), ("a", "UPDATE", 3), ("a", "UPDATE", 4)
 B1 = ("b", "UPDATE", 2)
@@ -22,13 +22,14 @@ class LedgerBuilder:
         self.t = 0.0
         self.owner = "w1"
 
-    def at(self) -> float:
+    def header(self, who: str) -> tuple[float, str, float]:
+        """A call that is executed when it is sent, a second after the one before."""
         self.t += 1
-        return self.t
+        return self.t, who, self.t
 
     def open(self, who: str, token: str = "0") -> LedgerBuilder:
         self.owner = who
-        self.entries.append(Opened(self.at(), who, who, "c", token))
+        self.entries.append(Opened(*self.header(who), who, "c", token))
         return self
 
     def read(
@@ -36,20 +37,20 @@ class LedgerBuilder:
     ) -> LedgerBuilder:
         following = following or str(start + len(rows))
         position = None if base else start
-        page = Read(self.at(), who, who, "c", self.owner, str(start), following, position, tuple(rows))
+        page = Read(*self.header(who), who, "c", self.owner, str(start), following, position, tuple(rows))
         self.entries.append(page)
         return self
 
     def write(self, who: str, *rows: Change) -> LedgerBuilder:
-        self.entries.append(Written(self.at(), who, rows))
+        self.entries.append(Written(*self.header(who), rows))
         return self
 
     def store(self, who: str, token: str) -> LedgerBuilder:
-        self.entries.append(Stored(self.at(), who, who, "c", token))
+        self.entries.append(Stored(*self.header(who), who, "c", token))
         return self
 
     def report(self, who: str, status: str) -> LedgerBuilder:
-        self.entries.append(Reported(self.at(), who, who, (("c", status),)))
+        self.entries.append(Reported(*self.header(who), who, (("c", status),)))
         return self
 
     def judged(self, *strikes: Strike, acknowledged: Mapping[str, int] | None = None) -> Verdict:

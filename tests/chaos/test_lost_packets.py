@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.network.namespace import lacking, run_apart
+from tests.support.network.namespace import need_lost_packets, run_apart
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=lacking() or "packets can be dropped")
+pytestmark = pytest.mark.usefixtures("lost_packets")
+
+
+@pytest.fixture(scope="module")
+def lost_packets() -> None:
+    """Packets can be dropped."""
+    need_lost_packets()
 
 
 @pytest.mark.long

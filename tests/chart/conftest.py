@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.support.kube.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
+from tests.support.lacking import lack
 
 CHART = ROOT / "charts" / "ots-tunnel-operator"
 
@@ -49,7 +50,7 @@ def helm() -> Helm:
     """Find helm in the variable HELM, on PATH or in the cache."""
     program = _program()
     if program is None:
-        pytest.skip("no helm in HELM, on the PATH or in the cache (tests/cluster/build.sh installs it)")
+        lack("kubernetes", "no helm in HELM, on the PATH or in the cache (tests/cluster/build.sh installs it)")
     return Helm(program)
 
 
@@ -57,6 +58,6 @@ def helm() -> Helm:
 def empty_api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """Start a real API server without our CRD."""
     if reason := missing_program("kubeone", "kubectl"):
-        pytest.skip(reason)
+        lack("kubernetes", reason)
     with running_api_server(tmp_path_factory.mktemp("chart") / "server") as server:
         yield server

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.kafka.broker import Broker, BrokerUnavailable, class_path
+from tests.support.lacking import lack
 
 _numbers = itertools.count()
 
@@ -49,7 +50,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, certificate: Path) -> Itera
     try:
         jars = class_path()
     except BrokerUnavailable as reason:
-        pytest.skip(f"Apache Kafka cannot be started: {reason}")
+        lack("javac", f"Apache Kafka cannot be started: {reason}")
     made = Broker(jars, tmp_path_factory.mktemp("kafka"), certificate.with_name("key.pem"))
     try:
         made.start()

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.kube.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
+from tests.support.lacking import lack
 
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """Start a real API server with our CRD."""
     if reason := missing_program("kubeone", "kubectl"):
-        pytest.skip(reason)
+        lack("kubernetes", reason)
     with running_api_server(tmp_path_factory.mktemp("api") / "server") as server:
         server.install_definitions(ROOT / "crds")
         yield server
@@ -24,7 +25,7 @@ def spark_api_server(api_server: ApiServer) -> Iterator[ApiServer]:
     """The API server with the kind SparkApplication."""
     definition = cache() / "spark-operator-chart" / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
     if not definition.exists():
-        pytest.skip(f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
+        lack("kubernetes", f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
     api_server.install_definitions(definition)
     yield api_server
     # other tests need a cluster without a Spark operator

@@ -2,52 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from ots_emulator import Emulator, Settings
 from tests.support.emulator.emulator_scene import EmulatorScene
+from tests.support.lacking import lack
 from tests.support.programs.go_program import GoUnavailable, build_go_worker
 from tests.support.programs.java_program import JavaUnavailable, build_java_worker, build_stream_client
 from tests.support.programs.node_program import NodeUnavailable, build_node_walk
 
 
+def built(build: Callable[[], Path], installed: str, what: str) -> Path:
+    """A program, which is built the first time."""
+    try:
+        return build()
+    except (GoUnavailable, JavaUnavailable, NodeUnavailable) as reason:
+        lack(installed, f"the vendor's {what} cannot be built: {reason}")
+
+
 @pytest.fixture(scope="session")
 def go_worker() -> Path:
     """The vendor's Go worker."""
-    try:
-        return build_go_worker()
-    except GoUnavailable as reason:
-        pytest.skip(f"the vendor's Go worker cannot be built: {reason}")
+    return built(build_go_worker, "go", "Go worker")
 
 
 @pytest.fixture(scope="session")
 def java_worker() -> Path:
     """The vendor's Java worker."""
-    try:
-        return build_java_worker()
-    except JavaUnavailable as reason:
-        pytest.skip(f"the vendor's Java worker cannot be built: {reason}")
+    return built(build_java_worker, "javac", "Java worker")
 
 
 @pytest.fixture(scope="session")
 def stream_client() -> Path:
     """A worker of the vendor's Stream Client library."""
-    try:
-        return build_stream_client()
-    except JavaUnavailable as reason:
-        pytest.skip(f"the vendor's Stream Client library cannot be built: {reason}")
+    return built(build_stream_client, "javac", "Stream Client library")
 
 
 @pytest.fixture(scope="session")
 def node_walk() -> Path:
     """The walk through the vendor's Node SDK."""
-    try:
-        return build_node_walk()
-    except NodeUnavailable as reason:
-        pytest.skip(f"the vendor's Node SDK cannot be installed: {reason}")
+    return built(build_node_walk, "nodejs", "Node SDK")
 
 
 @pytest.fixture

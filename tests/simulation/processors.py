@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from tests.simulation.determinism import CURRENT
-from tests.simulation.oracles.ledger import Entry, Written
 from tests.simulation.service import change_of_record
+from tests.support.ledger import Entry, Written
 
 #: Seconds until a page is processed: mostly short, sometimes longer than a heartbeat timeout.
 USUAL, LONG = (0.001, 0.3), (5.0, 90.0)

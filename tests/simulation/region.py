@@ -16,7 +16,6 @@ from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from tests.simulation.faults import happen
 from tests.simulation.oracles.figures import Figures
-from tests.simulation.oracles.ledger import Entry, Written
 from tests.simulation.process import Process
 from tests.simulation.processors import UserCode
 from tests.simulation.scenario import Scenario
@@ -24,6 +23,7 @@ from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.simulation.telling import Telling
 from tests.simulation.worker import GRACE, Pod
 from tests.support.emulator.emulator_scene import create_table_request
+from tests.support.ledger import Entry, Written
 from tests.support.row_changes import VERSIONS
 
 #: Seconds between two looks at the workers' figures.

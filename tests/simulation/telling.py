@@ -23,11 +23,11 @@ from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.oracles.delivery import Delivery
 from tests.simulation.oracles.history import History
-from tests.simulation.oracles.ledger import Entry
 from tests.simulation.process import Process
 from tests.simulation.replayable import Replayable
 from tests.simulation.service import SimulatedService
 from tests.simulation.story import Story
+from tests.support.ledger import Entry
 
 #: Loggers of the code under test.
 LOGS = ("ots_tunnel", "ots_tunnel_operator")

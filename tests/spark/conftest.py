@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from ots_emulator import Emulator
 from ots_tunnel.client.table import SyncTableClient
@@ -22,6 +23,7 @@ from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_rows, encod
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.support.kube.config_maps import cluster_access, config_map_server
+from tests.support.lacking import lack
 
 __all__ = ["cluster_access", "config_map_server"]
 
@@ -33,12 +35,11 @@ KEYS = (KeyColumn("carrier", KeyType.STRING), KeyColumn("flight", KeyType.INTEGE
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("no Java: Spark needs version 17 on the path or in JAVA_HOME")
-    sql = pytest.importorskip("pyspark.sql")
+        lack("java", "no Java: Spark needs version 17 on the path or in JAVA_HOME")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         # two attempts per task: local[2] would allow one
-        sql.SparkSession.builder.master("local[2,2]")
+        SparkSession.builder.master("local[2,2]")
         .appName("ots-tunnel tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

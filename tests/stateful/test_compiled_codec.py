@@ -21,7 +21,7 @@ from ots_tunnel.protocol.record import PythonRecord
 from tests.support.row_strategies import damaged, encode, rows
 
 native = compiled.native
-pytestmark = pytest.mark.skipif(native is None, reason="the package was built without a compiler: no compiled codec")
+pytestmark = pytest.mark.usefixtures("compiled_codec")
 
 LOOKS: dict[str, Callable[[object], object]] = {
     name: lambda record, name=name: getattr(record, name)  # type: ignore[misc]

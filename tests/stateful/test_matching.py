@@ -45,7 +45,7 @@ def test_only_equal_rows_are_skipped(same: list[bytes], one: list[bytes], two: l
     assert tuple(match_rows(first, 0, second, before)) in one_by_one(first, 0, second, before)
 
 
-@pytest.mark.skipif(native is None, reason="the package was built without a compiler: no compiled codec")
+@pytest.mark.usefixtures("compiled_codec")
 @given(
     st.lists(
         st.lists(st.builds(Column, st.sampled_from("abc"), st.integers(0, 9), st.integers(1, 9)), max_size=5),

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.row_change import ENVELOPE_BYTES
 from ots_tunnel.sinks.table.waves import MAX_WAVES, plan_requests
 from tests.support.records import numbered_record
 
-pytestmark = pytest.mark.skipif(native is None, reason="the package was built without a compiler")
+pytestmark = pytest.mark.usefixtures("compiled_codec")
 
 
 pages = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(Action)), max_size=60).map(

@@ -16,6 +16,7 @@ from ots_tunnel.snapshot.document import load_snapshot_config
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import snapshot_document, spark_application, spark_rights
+from tests.support.lacking import lack
 from tests.support.operator.objects import tunnel_object
 
 FOLDER = Path(__file__).parent
@@ -112,7 +113,7 @@ def test_rendered_objects_are_valid(case: str) -> None:
 @pytest.fixture(scope="module")
 def crd_schema() -> Any:
     if not CRD.exists():
-        pytest.skip(f"{CRD} is not there: tests/cluster/build.sh fetches the Spark operator's chart")
+        lack("kubernetes", f"{CRD} is not there: tests/cluster/build.sh fetches the Spark operator's chart")
     document = yaml.load(CRD.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     version = next(item for item in document["spec"]["versions"] if item["name"] == "v1beta2")
     return version["schema"]["openAPIV3Schema"]

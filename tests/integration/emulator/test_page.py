@@ -18,6 +18,7 @@ from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
+from tests.support.lacking import lack
 
 REPORTS = Path(__file__).parents[3] / "build" / "reports"
 KEYS = Credentials("test-id", "test-secret")
@@ -35,9 +36,16 @@ QUIET = (
 )
 
 pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason="no chromium here: tests/cluster/packages.sh browser installs it"),
     pytest.mark.timeout(120),
+    pytest.mark.usefixtures("chromium"),
 ]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> None:
+    """There is a browser."""
+    if BROWSER is None:
+        lack("browser", "no chromium here: tests/cluster/packages.sh browser installs it")
 
 
 def browse(url: str, folder: Path, *options: str) -> str:

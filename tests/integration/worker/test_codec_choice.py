@@ -13,6 +13,7 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.verify.compare import compare_tables
 from tests.support.emulator.emulator_scene import COPY, TABLE, EmulatorScene
+from tests.support.lacking import lack
 from tests.support.programs.processes import bare_environment, output_of
 from tests.support.programs.run_process import command, document, ended, line_with, start
 
@@ -41,7 +42,7 @@ async def test_tables_are_copied_with_either_and_the_log_says_which(
     scene: EmulatorScene, tmp_path: Path, codec: str
 ) -> None:
     if native is None and codec == "compiled":
-        pytest.skip("the package was built without a compiler")
+        lack("compiler", "the package was built without a compiler")
     sink = (
         f"tablestore: {{endpoint: {scene.emulator.endpoint}, instance: demo, table: {COPY}, "
         f"credentials: {{directory: {tmp_path}}}}}"

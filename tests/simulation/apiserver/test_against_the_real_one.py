@@ -15,6 +15,7 @@ from tests.simulation.apiserver.api import Api
 from tests.simulation.apiserver.client import ModelCluster
 from tests.simulation.apiserver.store import Store
 from tests.support.kube.api_server import ROOT, ApiServer, missing_program, running_api_server
+from tests.support.lacking import lack
 from tests.support.operator.objects import tunnel_object
 
 pytestmark = pytest.mark.api
@@ -26,7 +27,7 @@ CONTAINER = {"name": "worker", "image": "worker:1", "env": [{"name": "A", "value
 @pytest.fixture(scope="module")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     if reason := missing_program("kubeone", "kubectl"):
-        pytest.skip(reason)
+        lack("kubernetes", reason)
     with running_api_server(tmp_path_factory.mktemp("model") / "server") as server:
         server.install_definitions(ROOT / "crds")
         yield server

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from ots_tunnel.model import ChannelStatus, ChannelType, Stage
 from ots_tunnel_operator.assess.lag import HELD
 from tests.simulation.apiserver.api import Request
-from tests.simulation.oracles.ledger import Described
 from tests.simulation.process import EPOCH
+from tests.support.ledger import Described
 
 if TYPE_CHECKING:
     from tests.simulation.fleet.fleet import Fleet

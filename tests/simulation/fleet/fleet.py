@@ -29,11 +29,11 @@ from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.strangers import Strangers
 from tests.simulation.fleet.worker_program import WorkerProgram
-from tests.simulation.oracles.ledger import Described, Entry
 from tests.simulation.process import EPOCH, Process
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.simulation.telling import Telling
 from tests.support.emulator.emulator_scene import create_table_request
+from tests.support.ledger import Described, Entry
 from tests.support.row_changes import VERSIONS
 
 NAMESPACE, NAME, SECRET = "shop", "orders", "ots-credentials"

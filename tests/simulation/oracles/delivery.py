@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.simulation.oracles.history import History
-from tests.simulation.oracles.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
+from tests.support.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
 
 #: Called with the rule that is broken and what happened.
 Violate = Callable[[str, str], None]

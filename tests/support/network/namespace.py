@@ -6,8 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
+
+import pytest
+
+from tests.support.lacking import lack
 
 ROOT = Path(__file__).parents[3]
 #: Debian keeps iptables and ip there, which is not on every PATH.
@@ -15,12 +18,11 @@ PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _TRIAL = "ip link set lo up && iptables -A OUTPUT -p tcp --dport 1 -m statistic --mode random --probability 0.5 -j DROP"
 
 
-@cache
-def lacking() -> str:
-    """Why packets cannot be dropped here; empty if they can."""
+def need_lost_packets() -> None:
+    """End the test where packets cannot be dropped: programs are missing, or the kernel allows no namespace."""
     for program in ("unshare", "ip", "iptables"):
         if shutil.which(program, path=PATH) is None:
-            return f"{program} is not installed"
+            lack("network", f"{program} is not installed (tests/cluster/packages.sh network installs it)")
     trial = subprocess.run(
         ("unshare", "-n", "sh", "-c", _TRIAL),
         capture_output=True,
@@ -28,7 +30,9 @@ def lacking() -> str:
         env={**os.environ, "PATH": PATH},
         check=False,
     )
-    return f"no network namespace with iptables: {trial.stderr.strip()[:200]}" if trial.returncode else ""
+    if trial.returncode:
+        # nothing installs it: it takes root, and a kernel with these modules
+        pytest.skip(f"no network namespace with iptables: {trial.stderr.strip()[:200]}")
 
 
 def run_apart(module: str, *arguments: str, seconds: float) -> str:

@@ -45,6 +45,6 @@ def test_another_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         chosen(monkeypatch, "fast")
 
 
-@pytest.mark.skipif(compiled.native is None, reason="the package was built without a compiler")
+@pytest.mark.usefixtures("compiled_codec")
 def test_the_compiled_codec_is_used_where_it_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, "auto") == chosen(monkeypatch, "compiled") == "compiled"

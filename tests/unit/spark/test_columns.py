@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import CodecError
-
-pyarrow = pytest.importorskip("pyarrow")
-
-from ots_tunnel.spark.columns import COLUMN_TYPES, build_array, build_batch  # noqa: E402
+from ots_tunnel.spark.columns import COLUMN_TYPES, build_array, build_batch
 
 VALUES = {
     "bigint": st.integers(-(2**63), 2**63 - 1),

@@ -16,8 +16,6 @@ from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.spark.copying import SplitCopy, TaskFence
 from tests.support.snapshot_document import DOCUMENT
 
-pytest.importorskip("pyarrow")
-
 CONFIG = SnapshotConfig.model_validate({**DOCUMENT, "writeDeadlineSeconds": 20})
 NOW = 1_700_000_000.0
 

@@ -11,11 +11,8 @@ import pytest
 from ots_tunnel.errors import ConnectionLost, OwnershipLost
 from ots_tunnel.snapshot.document import SnapshotConfig, dump_snapshot_config
 from ots_tunnel.snapshot.splits import SplitList
-from tests.support.snapshot_document import DOCUMENT
-
-pytest.importorskip("pyspark")
-
 from ots_tunnel.spark import driver as snapshot
+from tests.support.snapshot_document import DOCUMENT
 
 
 class Record:

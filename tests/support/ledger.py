@@ -1,6 +1,6 @@
-"""What the service executed for the processes of a region, in order.
+"""What the service executed, call by call, as judges of a delivery read it.
 
-Times are seconds of the region. `sent` is when the process wrote the request's last bytes: the request may have been
+Times are seconds of one clock. `sent` is when the process wrote the request's last bytes: the request may have been
 under way for long, and its process may be dead. A change is (key, action, number); a removal has number 0.
 """
 
