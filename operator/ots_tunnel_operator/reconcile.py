@@ -202,6 +202,7 @@ class Reconciler:
         return self._delayed_outcome(cache, problem.reason)
 
     async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
+        refused = ""
         for _ in range(MAX_STEPS):
             body = None if cache.forgotten else await self._object(namespace, name, cache)
             if body is None or body["metadata"].get("deletionTimestamp"):
@@ -211,15 +212,19 @@ class Reconciler:
                 cache.failing_since = None
                 return Outcome(self._settings.poll_seconds)
             if claim is Claim.NEW:
-                cache.outdated = True
+                cache.outdated, refused = True, "its claim could not be read back"
                 continue
             try:
                 outcome = await self._take_step(body, cache)
-            except StatusOutdated:
-                cache.outdated = True
+            except StatusOutdated as error:
+                cache.outdated, refused = True, str(error)
                 continue
             if outcome is not None:
                 return outcome
+            refused = ""
+        if refused:
+            # nothing of this pass can be read in the status
+            raise KubeError(409, "Conflict", f"the object has changed in each of {MAX_STEPS} steps: {refused}")
         return Outcome(self._settings.gap_seconds)
 
     async def _object(self, namespace: str, name: str, cache: LoopCache) -> Manifest | None:

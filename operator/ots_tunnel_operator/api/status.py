@@ -198,6 +198,15 @@ class ReadUntilStatus(ApiModel):
     where the tunnel's consume points stand still, once in a tenth of the stream's retention."""
 
 
+class VerdictStatus(ApiModel):
+    """A finding that stops the workers and stays until a look refutes it, whatever the conditions tell meanwhile."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
+    """Finding as one word, a reason of the conditions."""
+    message: Annotated[str, Field(max_length=MAX_CONDITION_MESSAGE)] = ""
+    """Finding in plain words: the field, its value and what to do."""
+
+
 class WorkerStatus(ApiModel):
     """One worker pod."""
 
@@ -270,6 +279,8 @@ class TunnelObjectStatus(ApiModel):
     """Changes that may be missing, at most 20; those not accepted yet come first."""
     read_until: ReadUntilStatus | None = None
     """Read mark: how far the tunnel was certainly read, for workers that start later."""
+    verdict: VerdictStatus | None = None
+    """A finding that lasts: tunnel gone, replaced or expired, or destination lost; absent without one."""
     workers: WorkerList | None = None
     """Worker pods, at most 100."""
     snapshot: SnapshotStatus | None = None

@@ -10,7 +10,7 @@ from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, reten
 from ots_tunnel_operator.assess.gaps import Gap, find_gaps
 from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import Lag, measure
-from ots_tunnel_operator.assess.preflight import find_problem
+from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.reasons import Problem
@@ -38,6 +38,8 @@ class Assessment:
     """Seconds until every existing row is copied; None while unknown."""
     retention_used: int | None
     """Percent of the stream's retention that unconsumed changes use; None while unknown."""
+    verdict: Problem | None
+    """What outlives this look, to be recorded; it may stand behind another problem."""
     degradation: Problem | None
     """The most severe problem that does not prevent progress."""
     gaps: tuple[Gap, ...] = ()
@@ -69,6 +71,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         deployed_replicas=0 if deployment is None else int(deployment["spec"].get("replicas", 1)),
         base_eta=eta,
         retention_used=retention_used(world, lag),
+        verdict=find_verdict(world, snapshot),
         degradation=find_degradation(seen, lag, retention_ahead(world, lag, snapshot, eta)),
         gaps=find_gaps(world),
         read_mark=read_mark(world),

@@ -12,7 +12,7 @@ from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
 from ots_tunnel_operator.assess.gaps import gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
-from ots_tunnel_operator.assess.verdict import may_last, recorded_verdict
+from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
@@ -35,7 +35,7 @@ def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
     yield _tunnel_in_use(world)
     yield _destination_changed(world)
     yield _tunnel_gone(world)
-    yield lasting_verdict(world)
+    yield _lasting_verdict(world)
     yield _behind(world, snapshot)
     yield gap_problem(world)
     for observed in (
@@ -122,7 +122,15 @@ def _behind(world: World, snapshot: Snapshot) -> Problem | None:
     return found if found is not None and found.stops_workers and may_last(world.resource) else None
 
 
-def lasting_verdict(world: World) -> Problem | None:
+def find_verdict(world: World, snapshot: Snapshot) -> Problem | None:
+    """The verdict to record, whatever other problem comes first: found in this look, or before and not refuted."""
+    if not may_last(world.resource):
+        return None
+    found = _tunnel_gone(world), _lasting_verdict(world), _behind(world, snapshot)
+    return next((problem for problem in found if problem is not None and problem.reason in LASTING), None)
+
+
+def _lasting_verdict(world: World) -> Problem | None:
     """The last verdict, while this look could not see what it is about: that nobody answers refutes nothing."""
     verdict = recorded_verdict(world.resource.status)
     if verdict is None or not may_last(world.resource):

@@ -1,10 +1,11 @@
-"""Verdicts that outlive the look that found them, as the stored conditions tell them. Pure.
+"""Verdicts that outlive the look that found them, as status.verdict records them. Pure.
 
 A tunnel that is gone does not come back. While a later look sees nothing, because a table, a Secret or the service is
-gone too, the verdict stays: otherwise workers would start again that can only fail or do harm.
+gone too, or because an elder object has the tunnel, the verdict stays: otherwise workers would start again that can
+only fail or do harm.
 
-A verdict is in two conditions: Stalled, and the one that it makes False. Another problem may take Stalled for itself,
-such as a refused call that was to stop the workers; the verdict then lasts by the other condition.
+The record is the verdict's own: another problem may take Stalled and each other condition for itself, and says nothing
+about the verdict. Only a look that sees what the verdict is about refutes it (`assess.preflight.find_verdict`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any
 
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Resource
+
+#: Longest message of a record, characters.
+MAX_MESSAGE = 1024
 
 #: Verdicts that last, and the condition that each of them makes False.
 LASTING: Mapping[Reason, str] = {
@@ -25,13 +29,17 @@ LASTING: Mapping[Reason, str] = {
 
 
 def recorded_verdict(status: Mapping[str, Any]) -> Problem | None:
-    """The lasting verdict in the conditions of a stored status; None without one."""
-    for condition in status.get("conditions") or ():
-        for reason, affected in LASTING.items():
-            found = condition.get("type"), condition.get("status")
-            if condition.get("reason") == reason and found in (("Stalled", "True"), (affected, "False")):
-                return Problem(reason, str(condition.get("message") or ""), (affected,))
+    """The lasting verdict of a stored status; None without one."""
+    found = status.get("verdict") or {}
+    for reason, affected in LASTING.items():
+        if found.get("reason") == reason:
+            return Problem(reason, str(found.get("message") or ""), (affected,))
     return None
+
+
+def verdict_document(verdict: Problem) -> dict[str, str]:
+    """A verdict as status.verdict has it."""
+    return {"reason": str(verdict.reason), "message": verdict.message[:MAX_MESSAGE]}
 
 
 def may_last(resource: Resource) -> bool:

@@ -40,7 +40,6 @@ from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
 from ots_tunnel_operator.assess.observed import is_unobserved
-from ots_tunnel_operator.assess.preflight import lasting_verdict
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
@@ -73,7 +72,7 @@ def _named(kind: str, world: World, assessment: Assessment, plan: Plan) -> Condi
     """
     observed = world.source_credentials, world.sink_credentials, world.source, world.destination, world.tunnel
     failures = [item.problem for item in observed if isinstance(item, Failure)]
-    for problem in (plan.problem, assessment.problem, *failures, lasting_verdict(world)):
+    for problem in (plan.problem, assessment.problem, *failures, assessment.verdict):
         if problem is not None and kind in problem.conditions:
             return _problem_value(world, problem)
     return None

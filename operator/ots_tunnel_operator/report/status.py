@@ -23,6 +23,7 @@ from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.tunnel_record import tunnel_record
+from ots_tunnel_operator.assess.verdict import verdict_document
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import build
@@ -55,6 +56,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "throughput": _throughput(world, assessment, pods),
         "possibleGaps": gap_documents(assessment.gaps[:MAX_GAPS]) or None,
         "readUntil": assessment.read_mark.document() if assessment.read_mark is not None else None,
+        "verdict": verdict_document(assessment.verdict) if assessment.verdict is not None else None,
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "snapshot": _snapshot(world, assessment),
         "conditions": build(

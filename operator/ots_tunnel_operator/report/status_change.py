@@ -30,6 +30,7 @@ def _urgent(status: Mapping[str, Any]) -> Any:
         "destination",
         "possibleGaps",
         "readUntil",
+        "verdict",
     )
     conditions = [(item["type"], item["status"], item["reason"]) for item in status.get("conditions") or ()]
     snapshot = status.get("snapshot") or {}

@@ -19,7 +19,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.reconcile import Outcome, Reconciler
+from ots_tunnel_operator.reconcile import MAX_STEPS, Outcome, Reconciler
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Resource, World
 from tests.support.kube.cluster_model import ClusterModel
@@ -121,6 +121,23 @@ async def test_a_kind_that_is_not_served_ends_no_loop_and_counts_as_failed() -> 
     )
     outcome = await reconciler.step("default", NAME, cache)
 
+    assert not outcome.gone
+    assert cache.failing_since is not None
+    assert metrics.failing_seconds() > 0.0
+
+
+async def test_a_pass_whose_status_is_always_outdated_has_failed() -> None:
+    kube, cache, metrics = stored(), LoopCache(), OperatorMetrics()
+
+    async def outdated(*_: Any) -> None:
+        raise KubeError(409, "Conflict", "the object has been modified")
+
+    kube.patch = outdated  # type: ignore[assignment, method-assign]
+    observed = Observed(lambda _: world())
+    reconciler = Reconciler(cast(Cluster, kube), cast(Observer, observed), SETTINGS, metrics, lambda of: None)
+    outcome = await reconciler.step("default", NAME, cache)
+
+    assert observed.passes == MAX_STEPS
     assert not outcome.gone
     assert cache.failing_since is not None
     assert metrics.failing_seconds() > 0.0

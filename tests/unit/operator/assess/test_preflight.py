@@ -15,6 +15,7 @@ from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status import build_status
+from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
 from tests.support.operator.spark_worlds import progress_record, spark_world
@@ -31,6 +32,7 @@ from tests.support.operator.worlds import (
     description,
     planned,
     recorded,
+    reported,
     resource,
     world,
 )
@@ -169,7 +171,7 @@ def test_a_record_of_another_destination_is_not_believed(other: dict[str, Any], 
 
 def verdict(reason: str) -> dict[str, Any]:
     """The status of an object with a lasting verdict."""
-    return recorded(conditions=[{"type": "Stalled", "status": "True", "reason": reason, "message": "as found"}])
+    return recorded(verdict={"reason": reason, "message": "as found"})
 
 
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
@@ -189,6 +191,34 @@ def test_a_verdict_lasts_while_nobody_answers(reason: str, unseen: dict[str, Any
 
     assert (problem.reason, problem.message) == (reason, "as found")
     assert problem.stops_workers
+
+
+@pytest.mark.parametrize(
+    "reason", ["TunnelNotFound", "TunnelReplaced", "TunnelExpired", "DestinationBehindTunnel"], ids=str
+)
+def test_a_verdict_outlives_whatever_problem_comes_before_it(reason: str) -> None:
+    unread = {"source": Unread(), "tunnel": Unread(), "destination": Unread()}
+    behind = reported(world(resource(verdict(reason)), elder=ELDER, **unread))
+    stalled = next(item for item in behind["conditions"] if item["type"] == "Stalled")
+    after = world(resource(recorded(**behind)), source_credentials=BUSY, **unread)
+
+    assert stalled["reason"] == "TunnelInUse"
+    assert behind["verdict"] == {"reason": reason, "message": "as found"}
+    assert problem_of(after).reason == reason
+    assert problem_of(after).stops_workers
+
+
+def test_a_verdict_is_recorded_with_the_look_that_finds_it_and_ends_with_the_one_that_refutes_it() -> None:
+    record = recorded()["destination"] | {"table": "flights_other"}
+    hidden = reported(world(resource(recorded(destination=record)), tunnel=Missing()))
+    found = reported(world(tunnel=Missing()))
+    refuted = reported(world(resource(verdict("TunnelNotFound"))))
+    unused = reported(world(resource({}, source__tunnel__managementPolicy="UseExisting"), tunnel=Missing()))
+
+    assert (hidden["verdict"]["reason"], found["verdict"]["reason"]) == ("TunnelNotFound", "TunnelNotFound")
+    assert "verdict" not in refuted
+    assert "verdict" not in unused
+    assert is_urgent(verdict("TunnelNotFound"), recorded())
 
 
 def test_a_verdict_ends_when_the_tunnel_is_seen() -> None:
@@ -234,8 +264,7 @@ def test_a_table_that_is_new_to_the_record_has_to_hold_what_was_consumed(other: 
 
 
 def test_a_destination_that_was_lost_stays_behind_until_it_has_rows_again() -> None:
-    lost = [{"type": "Stalled", "status": "True", "reason": "DestinationBehindTunnel"}]
-    of = resource(recorded(conditions=lost))
+    of = resource(verdict("DestinationBehindTunnel"))
 
     assert problem_of(world(of, tunnel=MOVED, destination=EMPTY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
     assert assessed(world(of, tunnel=MOVED, destination=FULL)).problem is None
@@ -362,7 +391,8 @@ UNREAD: dict[str, Any] = dict.fromkeys(
 )
 def test_a_lost_destination_outlasts_another_problem(between: Callable[[Resource], dict[str, Any]]) -> None:
     status = between(resource(verdict("DestinationBehindTunnel")))
-    found = world(resource(recorded(conditions=status["conditions"])), tunnel=MOVED, destination=EMPTY)
+    kept = recorded(conditions=status["conditions"], verdict=status["verdict"])
+    found = world(resource(kept), tunnel=MOVED, destination=EMPTY)
 
     assert problem_of(found).reason is Reason.DESTINATION_BEHIND_TUNNEL
     assert assessed(replace(found, destination=FULL)).problem is None
@@ -406,4 +436,5 @@ def test_a_table_that_is_lost_after_a_copy_by_spark_is_not_created_again(found: 
 
 
 def verdict_of(found: World) -> dict[str, Any]:
-    return {"conditions": report(found)["conditions"]}
+    status = report(found)
+    return {key: status[key] for key in ("conditions", "verdict") if key in status}

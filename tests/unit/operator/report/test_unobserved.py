@@ -16,7 +16,11 @@ REFUSED = Problem(Reason.API_SERVER_REFUSED, "503")
 
 def stalled(reason: str, problem: Problem = REFUSED) -> dict[str, Any]:
     """The status after such a pass over an object that was Stalled."""
-    before = {"conditions": [{"type": "Stalled", "status": "True", "reason": reason, "message": "as found"}]}
+    before: dict[str, Any] = {
+        "conditions": [{"type": "Stalled", "status": "True", "reason": reason, "message": "as found"}]
+    }
+    if reason in LASTING:
+        before["verdict"] = {"reason": reason, "message": "as found"}
     return unobserved_status(before, problem, generation=1, observed=None, now=NOW)
 
 
