@@ -160,6 +160,7 @@ class Reconciler:
             try:
                 outcome = await self._pass(namespace, name, cache)
             except Exception as error:
+                # a bug, too, is told in the status of this object, and stops neither its loop nor the others
                 outcome = await self._failed(namespace, name, cache, error, started)
             seconds = time.monotonic() - began
             if outcome.gone:
@@ -278,6 +279,7 @@ class Reconciler:
         except ActionFailed as error:
             return replace(decided, problem=error.problem, again=False), True
         except Exception as error:
+            # a bug in one action is shown as a problem of the object; the pass ends in order
             place = _where(world.resource.namespace, world.resource.name, error)
             logger.exception("an action failed", extra=place | {"action": LogAction.ACTION_FAILED})
             return replace(decided, problem=internal_problem(error), again=False), True

@@ -22,8 +22,8 @@ def without_fence() -> None:
     def check(self: object) -> None:
         return None
 
-    fence.Fence.check = check  # type: ignore[method-assign]
-    fence.ChannelFence.check = check  # type: ignore[method-assign]
+    fence.Fence.check = check
+    fence.ChannelFence.check = check
 
 
 def with_early_checkpoints() -> None:
@@ -34,7 +34,7 @@ def with_early_checkpoints() -> None:
         self._unconfirmed._on_confirmed(item)
         return await write(self, item)
 
-    pipeline.Pipeline._write = confirm_first  # type: ignore[method-assign]
+    pipeline.Pipeline._write = confirm_first
 
 
 def with_holes() -> None:
@@ -45,7 +45,7 @@ def with_holes() -> None:
         records = batch.records[:-1] if len(batch.records) > 8 else batch.records
         await write(self, replace(batch, records=records), guard)
 
-    TablestoreSink.write = leave_out  # type: ignore[method-assign]
+    TablestoreSink.write = leave_out
 
 
 def without_order() -> None:
@@ -55,7 +55,7 @@ def without_order() -> None:
     async def reverse(self: TablestoreSink, batch: Any, guard: Any) -> None:
         await write(self, replace(batch, records=batch.records[::-1]), guard)
 
-    TablestoreSink.write = reverse  # type: ignore[method-assign]
+    TablestoreSink.write = reverse
 
 
 def without_last_checkpoint() -> None:
@@ -64,7 +64,7 @@ def without_last_checkpoint() -> None:
     async def skip(self: Checkpointer, seconds: float) -> None:
         return None
 
-    Checkpointer.flush_within = skip  # type: ignore[method-assign]
+    Checkpointer.flush_within = skip
 
 
 KINDS: dict[str, Callable[[], None]] = {

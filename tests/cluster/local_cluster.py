@@ -153,7 +153,7 @@ class ApiOnly(ApiAccess):
         except BaseException:
             self._remove()
             raise
-        self.server = re.search(r'server: "([^"]+)"', self.kubeconfig.read_text())[1]  # type: ignore[index]
+        self.server = re.search(r'server: "([^"]+)"', self.kubeconfig.read_text())[1]
         return self
 
     def __exit__(

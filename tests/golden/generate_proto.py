@@ -17,7 +17,7 @@ PROTOS = ("ots_tunnel/protocol/tunnel.proto", "ots_tunnel/protocol/table.proto")
 
 
 def main(directory: Path) -> int:
-    from grpc_tools import protoc  # type: ignore[import-not-found]  # only in the throw-away environment
+    from grpc_tools import protoc  # only in the throw-away environment
 
     return int(
         protoc.main(

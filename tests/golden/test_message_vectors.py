@@ -88,12 +88,12 @@ def schema_of_module(serialized: bytes) -> Schema:
 
     def visit(messages: list[object], prefix: str) -> None:
         for message in messages:
-            name = f"{prefix}{message.name}"  # type: ignore[attr-defined]
+            name = f"{prefix}{message.name}"
             found[name] = {}
-            for field in message.field:  # type: ignore[attr-defined]
+            for field in message.field:
                 kind = _SCALARS.get(field.type) or field.type_name.rsplit(".", 1)[-1]
                 found[name][field.name] = (field.number, f"{_LABELS[field.label]} {kind}")
-            visit(list(message.nested_type), f"{name}.")  # type: ignore[attr-defined]
+            visit(list(message.nested_type), f"{name}.")
 
     file = FileDescriptorProto.FromString(serialized)
     visit(list(file.message_type), "")
@@ -125,7 +125,7 @@ def schema_of_proto(text: str) -> Schema:
 
 @pytest.mark.parametrize("module", [tunnel_pb2, table_pb2], ids=["tunnel", "table"])
 def test_a_generated_module_equals_its_proto_file(module: object) -> None:
-    descriptor = module.DESCRIPTOR  # type: ignore[attr-defined]
+    descriptor = module.DESCRIPTOR
     proto = Path(ots_tunnel.protocol.__path__[0]) / Path(descriptor.name).name
 
     assert schema_of_module(descriptor.serialized_pb) == schema_of_proto(proto.read_text())
@@ -133,4 +133,4 @@ def test_a_generated_module_equals_its_proto_file(module: object) -> None:
 
 @pytest.mark.parametrize("module", [tunnel_pb2, table_pb2], ids=["tunnel", "table"])
 def test_no_error_has_a_third_field(module: object) -> None:
-    assert [field.number for field in module.Error.DESCRIPTOR.fields] == [1, 2]  # type: ignore[attr-defined]
+    assert [field.number for field in module.Error.DESCRIPTOR.fields] == [1, 2]

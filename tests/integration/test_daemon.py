@@ -60,7 +60,7 @@ def test_the_vendors_example(emulator: Emulator) -> None:
     def consume(context: ChannelContext, records: Sequence[Record]) -> None:
         assert context.custom_value == "user custom value"
         for record in records:
-            seen.append(int(record.primary_key[0][1]))  # type: ignore[arg-type]
+            seen.append(int(record.primary_key[0][1]))
 
     client = SyncTunnelClient(emulator.endpoint, "demo", KEYS)
     tunnel_id = client.create_tunnel("orders", "example", TunnelType.BaseAndStream)
@@ -89,7 +89,7 @@ def test_two_workers_share_one_configuration(emulator: Emulator) -> None:
 
     def consume(context: ChannelContext, records: Sequence[Record]) -> None:
         with lock:
-            seen.extend(int(record.primary_key[0][1]) for record in records)  # type: ignore[arg-type]
+            seen.extend(int(record.primary_key[0][1]) for record in records)
 
     client = SyncTunnelClient(emulator.endpoint, "demo", KEYS)
     tunnel_id = client.create_tunnel("orders", "example", TunnelType.BaseAndStream)

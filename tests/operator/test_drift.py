@@ -137,7 +137,7 @@ def watched(scene: PassScene) -> list[str]:
         applied.append(manifest["kind"])
         return await original(manifest)
 
-    scene.kube.apply = apply  # type: ignore[method-assign]
+    scene.kube.apply = apply
     return applied
 
 

@@ -80,7 +80,7 @@ async def test_j06_a_channels_end_does_not_concern_another_channel() -> None:
     made: list[str] = []
 
     class Factory(SimpleProcessorFactory):
-        def create(self, context: ChannelContext) -> object:  # type: ignore[override]
+        def create(self, context: ChannelContext) -> object:
             made.append(context.channel_id)
             mine = processor if context.channel_id == "c1" else other
             return SimpleProcessorFactory(mine.process, initialize=mine.initialize, shutdown=mine.shutdown).create(
@@ -117,7 +117,7 @@ async def test_j07_confirmations_from_threads_change_a_channel_in_the_loop_alone
         confirms.append(confirm)
 
     def watch(frame: object, event: str, argument: object) -> None:
-        if event == "call" and frame.f_code.co_name in ("page_confirmed", "confirmed", "_settle"):  # type: ignore[attr-defined]
+        if event == "call" and frame.f_code.co_name in ("page_confirmed", "confirmed", "_settle"):
             changed_by.add(threading.get_ident())
 
     sink = patient(SimpleProcessorFactory(process, manual_checkpoints=True))

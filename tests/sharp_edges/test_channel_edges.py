@@ -47,7 +47,7 @@ OPEN, CLOSING, CLOSE = ChannelStatus.OPEN, ChannelStatus.CLOSING, ChannelStatus.
 @pytest.mark.parametrize("token", [FINISHED, "", "not a token", at("t0")])
 async def test_g01_a_channel_of_base_data_is_one_wherever_it_is_resumed(token: str) -> None:
     """Go takes a base channel resumed at `finished` for a stream channel; ours looks at the id first."""
-    service = ScriptedService({}, stored=Checkpoint(token, 3))  # type: ignore[arg-type]
+    service = ScriptedService({}, stored=Checkpoint(token, 3))
     channel_scene = ChannelScene(service, EventSink(service.events))
     channel_scene.open(ChannelId("BaseData_0"))
 
@@ -70,7 +70,7 @@ async def test_g05_a_report_under_way_is_not_changed_by_what_happens_meanwhile()
     assert report == [Channel(CHANNEL, 4, OPEN)]
     assert answer.channel == Channel(CHANNEL, 5, CLOSING)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        report[0].version = 9  # type: ignore[misc]
+        report[0].version = 9
 
 
 @pytest.mark.parametrize(

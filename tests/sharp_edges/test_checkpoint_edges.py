@@ -101,7 +101,7 @@ async def test_j08_a_checkpoint_error_is_logged_and_sent_again(caplog: pytest.Lo
 
     with caplog.at_level(logging.WARNING):
         await asyncio.sleep(6)
-    assert [(record.action, record.error) for record in caplog.records] == [("checkpoint_failed", str(UNAVAILABLE))]  # type: ignore[attr-defined]
+    assert [(record.action, record.error) for record in caplog.records] == [("checkpoint_failed", str(UNAVAILABLE))]
     await asyncio.sleep(5)
 
     assert service.stored.token == at("t1")
@@ -154,7 +154,7 @@ async def test_j14_a_channel_that_fails_stores_what_was_confirmed_before() -> No
 
     class SecondFails(EventSink):
         async def write(self, batch: object, guard: object) -> None:
-            await super().write(batch, guard)  # type: ignore[arg-type]
+            await super().write(batch, guard)
             self.error = ServiceError("OTSSomethingNew", "no")
 
     service = ScriptedService({f"t{number}": page(1, f"t{number + 1}", True) for number in range(9)})

@@ -39,7 +39,7 @@ async def _broken(scene: VirtualScene, running: asyncio.Task[None], worker: Tunn
     def bug() -> None:
         raise ZeroDivisionError
 
-    worker.status.sample = bug  # type: ignore[method-assign]
+    worker.status.sample = bug
     with pytest.raises(ZeroDivisionError):
         await running
 
@@ -77,7 +77,7 @@ class Choosy(RecordingSink):
     """Refuses the number 7."""
 
     async def write(self, batch: object, guard: object) -> None:
-        await super().write(batch, guard)  # type: ignore[arg-type]
+        await super().write(batch, guard)
         if any(number == 7 for _, number in self.written):
             raise SinkRejected("OTSInvalidPK", "no such key")
 
@@ -92,7 +92,7 @@ async def test_g14_every_exit_gives_the_client_up(end: Callable[..., object]) ->
     await asyncio.sleep(15)
     began = now()
 
-    await end(scene, running, worker)  # type: ignore[misc]
+    await end(scene, running, worker)
 
     assert scene.clients == []
     assert scene.owners() == []

@@ -145,7 +145,7 @@ def test_j18_a_daemon_that_has_ended_leaves_no_hook_behind(own_handler: object) 
     """Java adds a hook at each start and removes none; ours restores the caller's signal handlers at the end."""
     client = SyncTunnelClient("http://127.0.0.1:1", "demo", CREDENTIALS)
     config = TunnelWorkerConfig(SimpleProcessorFactory(lambda context, records: None), reconnect=(0, 0))
-    hooks, threads = atexit._ncallbacks(), set(threading.enumerate())  # type: ignore[attr-defined]
+    hooks, threads = atexit._ncallbacks(), set(threading.enumerate())
 
     for _ in range(3):
         daemon = TunnelDaemon(client, "no-such-tunnel", config)
@@ -156,5 +156,5 @@ def test_j18_a_daemon_that_has_ended_leaves_no_hook_behind(own_handler: object) 
         assert signal.getsignal(signal.SIGINT) is own_handler
     client.close()
 
-    assert atexit._ncallbacks() == hooks  # type: ignore[attr-defined]
+    assert atexit._ncallbacks() == hooks
     assert set(threading.enumerate()) <= threads

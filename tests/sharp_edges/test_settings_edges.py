@@ -45,7 +45,7 @@ def test_g15_a_timeout_that_does_not_exceed_the_interval_is_refused(interval: in
 def test_g23_a_timeout_with_a_fraction_is_refused() -> None:
     """Go truncates the fraction on the wire, so that the service's timeout is shorter; ours allows whole seconds."""
     with pytest.raises(ConfigError, match=r"heartbeat_timeout: found 60\.9, allowed are whole seconds"):
-        TunnelWorkerConfig(NOTHING, heartbeat_timeout=60.9)  # type: ignore[arg-type]
+        TunnelWorkerConfig(NOTHING, heartbeat_timeout=60.9)
     with pytest.raises(ValidationError, match="heartbeatTimeoutSeconds"):
         ClientConfig.model_validate({"heartbeatTimeoutSeconds": 60.9})
 

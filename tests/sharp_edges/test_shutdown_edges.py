@@ -51,7 +51,7 @@ async def test_g08_a_shutdown_that_is_a_coroutine_waits_for_a_function_under_way
             processor.shutdown(context)
 
     class Factory(SimpleProcessorFactory):
-        def create(self, context: ChannelContext) -> object:  # type: ignore[override]
+        def create(self, context: ChannelContext) -> object:
             return Mixed()
 
     scene = ChannelScene(ScriptedService(PAGES), patient(Factory(processor.process)), **SHORT)

@@ -78,7 +78,7 @@ def test_g04_a_cells_version_is_a_copy_and_none_where_there_is_none(codec: type[
 def test_g20_a_page_without_its_fields_is_an_error(read: object, body: bytes) -> None:
     """Go's process ends on an empty answer to a read; ours names the missing field."""
     with pytest.raises(CodecError):
-        read(body)  # type: ignore[operator]
+        read(body)
 
 
 @pytest.mark.parametrize("name", TUNNEL_OPERATIONS)
@@ -160,4 +160,4 @@ def test_j15_a_third_field_does_not_hide_an_errors_code(third_field: bytes) -> N
     with pytest.raises(Exception, match="gone") as raised:
         parse_response(TUNNEL_OPERATIONS["Heartbeat"], HttpResponse(400, {"x-ots-requestid": "r"}, body))
 
-    assert (type(raised.value).__name__, raised.value.code) == ("TunnelExpired", "OTSTunnelExpired")  # type: ignore[attr-defined]
+    assert (type(raised.value).__name__, raised.value.code) == ("TunnelExpired", "OTSTunnelExpired")

@@ -67,7 +67,7 @@ def install() -> None:
 
     os._exit = end_process
     os.urandom = urandom
-    random._urandom = urandom  # type: ignore[attr-defined]  # what `secrets` reads
+    random._urandom = urandom  # `secrets` and SystemRandom read by this private name, which was bound at import
 
 
 def _install_clocks() -> None:

@@ -215,13 +215,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
             try:
                 result, error = func(*args), None
             except BaseException as raised:
+                # the future carries it to the caller, as an executor's does
                 result, error = None, raised
             self.call_later(half, _settle, future, result, error)
 
         self.call_later(half, work)
         return future
 
-    async def create_connection(self, protocol_factory: Any, *, sock: Any, **options: Any) -> Any:  # type: ignore[override]
+    async def create_connection(self, protocol_factory: Any, *, sock: Any, **options: Any) -> Any:
         """Use a simulated connection that is open (see `seams`)."""
         protocol = protocol_factory()
         sock.attach(protocol)

@@ -24,11 +24,11 @@ from tests.simulation.network import ClientConnection
 
 def install_seams() -> None:
     """Replace sockets and threads in this interpreter."""
-    aio.open_socket = open_socket  # type: ignore[assignment]
-    DaemonThreads.submit = submit  # type: ignore[method-assign]
+    aio.open_socket = open_socket
+    DaemonThreads.submit = submit
     # Private, because the class is a thread and nothing else.
-    CallbackThread._in_thread = _in_thread  # type: ignore[method-assign]
-    threading.Thread.start = _refuse  # type: ignore[method-assign]
+    CallbackThread._in_thread = _in_thread
+    threading.Thread.start = _refuse
 
 
 async def open_socket(

@@ -252,7 +252,7 @@ def position_of(token: str) -> int | None:
     """Number of a page's first record in the log of its partition; None for base data and the end."""
     if token == FINISHED:
         return None
-    iterator = parse_token(token).iterator  # type: ignore[arg-type]
+    iterator = parse_token(token).iterator
     return int(iterator.rpartition(":")[2]) if iterator else None
 
 

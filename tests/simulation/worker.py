@@ -132,6 +132,7 @@ class Pod:
         except TunnelError as raised:
             error = raised
         except Exception as raised:
+            # any error that is not ours is a finding
             error = raised
             self._failed("bug", f"{process.name} ends with {type(raised).__name__}: {raised}")
         self._story.tell(process.name, "ends%s", f": {type(error).__name__}: {error}" if error else "")

@@ -219,7 +219,7 @@ class Rows:
                     current = versions[max(versions)] if versions else 0
                     if type(current) is not int:
                         return None
-                    total = (current + column.value + 2**63) % 2**64 - 2**63  # type: ignore[operator]
+                    total = (current + column.value + 2**63) % 2**64 - 2**63
                     versions[max(self.now_ms, *versions) if versions else self.now_ms] = total
                 case _:
                     versions[self._version(column)] = column.value

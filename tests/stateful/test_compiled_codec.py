@@ -24,7 +24,7 @@ native = compiled.native
 pytestmark = pytest.mark.usefixtures("compiled_codec")
 
 LOOKS: dict[str, Callable[[object], object]] = {
-    name: lambda record, name=name: getattr(record, name)  # type: ignore[misc]
+    name: lambda record, name=name: getattr(record, name)
     for name in ("key", "primary_key", "columns", "sequence", "write_body", "size", "body", "origin_columns")
 }
 
@@ -49,8 +49,8 @@ def test_a_record_equals_its_reference(look: str, wire: bytes, action: Action) -
 def test_single_columns_are_those_of_the_row(row: DecodedRow, action: Action) -> None:
     wire = encode(row)
     for name in {"absent", *(column.name for column in row.columns)}:
-        ours = outcome(lambda record, name=name: record.column(name), native.Record(action, wire))  # type: ignore[misc]
-        reference = outcome(lambda record, name=name: record.column(name), PythonRecord(action, wire))  # type: ignore[misc]
+        ours = outcome(lambda record, name=name: record.column(name), native.Record(action, wire))
+        reference = outcome(lambda record, name=name: record.column(name), PythonRecord(action, wire))
         # A put without a value elsewhere in the row does not matter for this column.
         assert ours == reference or "put without a value" in str(reference)
 

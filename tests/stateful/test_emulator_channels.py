@@ -186,7 +186,7 @@ class Channels(RuleBasedStateMachine):
     def _apply(self, channel: str, action: Action, row: DecodedRow) -> None:
         key: Any = row.primary_key[0][1]
         if not channel.startswith("BaseData_"):
-            self.delivered[key].append((action, row.columns[0].value if row.columns else None))  # type: ignore[arg-type]
+            self.delivered[key].append((action, row.columns[0].value if row.columns else None))
         if action is Action.DELETE:
             self.replica.pop(key, None)
             return

@@ -162,7 +162,7 @@ class ChannelScene:
         clock = asyncio.get_running_loop().time
         self.service = service
         self.fatal: list[TunnelError] = []
-        chosen = replace(SETTINGS, **settings)  # type: ignore[arg-type]
+        chosen = replace(SETTINGS, **settings)
         metrics = WorkerMetrics("t")
         self.worker = WorkerContext(sink, metrics, ByteBudget(1 << 28), RateLimit(0), slots)
         fence = Fence(chosen.timeout, chosen.interval, clock, clock)

@@ -56,6 +56,7 @@ class DaemonThreads:
             try:
                 result = call(*args)
             except BaseException as error:
+                # the future carries whatever the call raised to its caller; the thread goes on
                 future.set_exception(error)
             else:
                 future.set_result(result)

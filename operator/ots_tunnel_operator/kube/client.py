@@ -85,11 +85,11 @@ class Kube:
         # watches hold connections; `_turns` bounds the others
         configuration.connection_pool_maxsize = 0
         try:
-            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+            load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # the library has no types here
         except ConfigException:
             try:
                 # read here: the library reads KUBECONFIG only once, at its import
-                await load_kube_config(  # type: ignore[no-untyped-call]
+                await load_kube_config(  # type: ignore[no-untyped-call]  # the library has no types here
                     config_file=os.environ.get("KUBECONFIG") or None, client_configuration=configuration
                 )
             except (ConfigException, OSError) as error:
@@ -98,7 +98,7 @@ class Kube:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()  # type: ignore[no-untyped-call]
+        await self._client.close()  # type: ignore[no-untyped-call]  # the library has no types here
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         """Read one object; None where it, or an optional kind, does not exist."""
@@ -240,7 +240,7 @@ class Kube:
         url = f"{configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": "application/json", "Content-Type": content}
         await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        answer = await self._client.rest_client.request(  # type: ignore[no-untyped-call]
+        answer = await self._client.rest_client.request(  # type: ignore[no-untyped-call]  # the library has no types here
             method, url, headers=headers, body=body, _request_timeout=timeout
         )
         return cast(aiohttp.ClientResponse, answer.response)

@@ -37,7 +37,7 @@ def read(endpoint: str, *, blocking: bool, forward: bool) -> list[DecodedRow]:
         while following is not None:
             page = await table.get_range("t", following, end, max_versions=1, direction_forward=forward)
             pages.append(page)
-            following = page.next_start  # type: ignore[assignment]
+            following = page.next_start
         await table.close()
 
     if blocking:
@@ -45,7 +45,7 @@ def read(endpoint: str, *, blocking: bool, forward: bool) -> list[DecodedRow]:
         while following is not None:
             page = client.get_range("t", following, end, max_versions=1, direction_forward=forward)
             pages.append(page)
-            following = page.next_start  # type: ignore[assignment]
+            following = page.next_start
         client.close()
     else:
         asyncio.run(with_coroutines())

@@ -138,7 +138,7 @@ async def test_an_answer_breaks_off_in_its_body_after_the_call_was_executed(benc
     with pytest.raises(ConnectionLost):
         await bench.write(1, 2, 3)
 
-    assert bench.emulator.state()["instances"][0]["tables"][0]["rows"] == 3  # type: ignore[index]
+    assert bench.emulator.state()["instances"][0]["tables"][0]["rows"] == 3
 
 
 async def test_one_row_of_a_batch_fails(bench: Bench) -> None:

@@ -52,11 +52,11 @@ async def captured(driver: Driver, name: str, **fields: Any) -> HttpRequest:
         requests.append(request)
         return await handle(request)
 
-    driver.emulator.handle = keep  # type: ignore[method-assign]
+    driver.emulator.handle = keep
     try:
         await driver.call(name, **fields)
     finally:
-        driver.emulator.handle = handle  # type: ignore[method-assign]
+        driver.emulator.handle = handle
     return requests[0]
 
 

@@ -81,8 +81,8 @@ async def test_only_the_refused_records_are_missing(scene: EmulatorScene, tmp_pa
         await until(lambda: len(letters()) == len(old), 20, "dead letters")
         await until(lambda: all(view.progress.caught_up for view in worker.status.channels.values()), 20, "confirmed")
 
-    assert {letter["key"]["pk"] for letter in letters()} == {f"k{n:03}" for n in old}  # type: ignore[index]
-    assert {letter["error"]["code"] for letter in letters()} == {"OTSParameterInvalid"}  # type: ignore[index]
+    assert {letter["key"]["pk"] for letter in letters()} == {f"k{n:03}" for n in old}
+    assert {letter["error"]["code"] for letter in letters()} == {"OTSParameterInvalid"}
     assert await keys_of(scene) == {f"k{n:03}" for n in range(150) if n not in old}
     assert sink.tally().records_dead_lettered == len(old)
 

@@ -61,7 +61,7 @@ async def test_files_of_a_killed_worker_hold_every_record_once(scene: EmulatorSc
         writing = tasks.create_task(keep_writing(scene, stop, chance))
         for _ in range(3):
             aim = published() + chance.randint(2, 6)
-            await until(lambda aim=aim: published() >= aim, 40, "more files")  # type: ignore[misc]
+            await until(lambda aim=aim: published() >= aim, 40, "more files")
             await asyncio.sleep(chance.uniform(0, 0.4))
             worker.kill()
             await worker.wait()
@@ -73,12 +73,12 @@ async def test_files_of_a_killed_worker_hold_every_record_once(scene: EmulatorSc
 
     found = records_of(tmp_path)
     stream = {channel: records for channel, records in found.items() if records[0]["sequence"] is not None}
-    base = [record["key"]["pk"] for channel, records in found.items() if channel not in stream for record in records]  # type: ignore[index]
-    changes = Counter(record["key"]["pk"] for records in stream.values() for record in records)  # type: ignore[index]
+    base = [record["key"]["pk"] for channel, records in found.items() if channel not in stream for record in records]
+    changes = Counter(record["key"]["pk"] for records in stream.values() for record in records)
     assert len(base) == len(set(base))
     assert set(base) >= {f"base{number:05}" for number in range(3000)}
     assert changes == Counter({key: len(scene.written[key]) for key in KEYS})
     for records in stream.values():
         positions = [record["sequence"] for record in records]
-        assert positions == sorted(positions)  # type: ignore[type-var]
+        assert positions == sorted(positions)
     assert left_over(tmp_path) == []

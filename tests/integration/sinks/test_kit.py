@@ -157,7 +157,7 @@ async def test_the_kit_finds_records_that_a_crash_loses() -> None:
         memory = Memory()
         try:
             await KIT.test_a_crash_and_a_replay_from_the_checkpoint_lose_nothing(
-                lambda memory=memory: Forgetful(memory),  # type: ignore[misc]
+                lambda memory=memory: Forgetful(memory),
                 memory,
                 seed,
             )

@@ -41,7 +41,7 @@ class CallLog:
         self.inside += 1
         self.threads.add(threading.current_thread().name)
         for record in records:
-            self.rows.append((str(record.primary_key[0][1]), int(record.columns[0].value)))  # type: ignore[arg-type]
+            self.rows.append((str(record.primary_key[0][1]), int(record.columns[0].value)))
         self.events.append(("process", context.channel_id))
         self.inside -= 1
 

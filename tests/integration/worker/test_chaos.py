@@ -89,7 +89,7 @@ class Chaos:
         )
         client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(interceptor.handle))
         table = TableClient("http://emulator", "demo", CREDENTIALS, self.transport)
-        self.transport.close = _stay_open  # type: ignore[method-assign]  # shared by both sinks
+        self.transport.close = _stay_open  # shared by both sinks
         sink = TablestoreSink(table, COPY, delivery=DELIVERY, lanes=4, deadline=settings.write_deadline)
         return TunnelWorker(client, sink, settings)
 

@@ -57,7 +57,7 @@ class CopyLog:
             while token != FINISHED:
                 page = await client.read_records(*ids, token)
                 token = page.next_token
-                self.changes += [(str(r.primary_key[0][1]), int(r.columns[0].value)) for r in page.records]  # type: ignore[arg-type]
+                self.changes += [(str(r.primary_key[0][1]), int(r.columns[0].value)) for r in page.records]
                 if not page.records:
                     break
             self._tokens[channel.channel_id] = token

@@ -106,7 +106,7 @@ async def test_a_worker_that_may_goes_on_and_says_so_once(
     assert late.sink.written == expected
     said = [record for record in caplog.records if getattr(record, "action", "") == "possible_gap"]
     assert len(said) == 1
-    assert "may be missing" in said[0].error  # type: ignore[attr-defined]
+    assert "may be missing" in said[0].error
     # The next worker begins behind the gap.
     after = late.worker()
     async with late.scene.running(after):

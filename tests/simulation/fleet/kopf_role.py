@@ -96,6 +96,7 @@ class KopfRole:
             await asyncio.sleep(self._runtime.first_pause())
             await self._runtime.reconciler().run(place, name, cache)
         except Exception as error:
+            # kopf would log it and go on; here it is a finding
             self._failed(f"the loop of {name} ended with {type(error).__name__}: {error}")
 
     async def _delete(self, body: Manifest) -> None:
@@ -110,6 +111,7 @@ class KopfRole:
             except KubeError:
                 await asyncio.sleep(PAUSE_SECONDS)
             except Exception as error:
+                # as above: kopf would try again later
                 self._failed(f"the deletion of {name} ended with {type(error).__name__}: {error}")
                 await asyncio.sleep(RETRY_SECONDS)
             else:

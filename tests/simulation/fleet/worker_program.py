@@ -121,6 +121,7 @@ class WorkerProgram:
             self.message = f"{type(error).__name__}: {error if place is None else explanation(error, place)}"
             code = exit_code(error)
         except Exception as error:
+            # as `ots-tunnel run`; any error that is not ours is a finding
             self.message, code = f"{type(error).__name__}: {error}", exit_code(error)
             self._failed("bug", f"{self.process.name} ends with {self.message}")
         self._story.tell(self.process.name, "ends with %s %s", code, self.message)

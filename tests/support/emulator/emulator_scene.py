@@ -117,7 +117,7 @@ class EmulatorScene:
 
     def settings(self, **changes: object) -> WorkerSettings:
         """Settings with short times for the scene's tunnel."""
-        return replace(FAST, tunnel_id=self.tunnel_id, **changes)  # type: ignore[arg-type]
+        return replace(FAST, tunnel_id=self.tunnel_id, **changes)
 
     def worker(self, sink: Sink, *, handle: Handle | None = None, **settings: object) -> TunnelWorker:
         """A worker on the scene's tunnel.

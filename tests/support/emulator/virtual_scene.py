@@ -41,7 +41,7 @@ class VirtualScene(EmulatorScene):
     patience = 100_000
 
     def __init__(self, **settings: object) -> None:
-        chosen = Settings(page_rows=50, init_delay=0.01, date_skew=None, **settings)  # type: ignore[arg-type]
+        chosen = Settings(page_rows=50, init_delay=0.01, date_skew=None, **settings)
         self.clock = LoopClock(1_700_000_000.0)
         super().__init__(Emulator(settings=chosen, clock=self.clock))
         self.calls: list[tuple[float, str]] = []
@@ -76,7 +76,7 @@ class VirtualScene(EmulatorScene):
     def settings(self, **changes: object) -> WorkerSettings:
         """A heartbeat every 10 s and a timeout of 40 s, unless `changes` say otherwise."""
         times = {"interval": 10, "timeout": 40, "early_spacing": 1, "reconnect": (1, 3), "drain": 45, **changes}
-        return replace(SETTINGS, tunnel_id=self.tunnel_id, table=TABLE, tunnel_name="t", **times)  # type: ignore[arg-type]
+        return replace(SETTINGS, tunnel_id=self.tunnel_id, table=TABLE, tunnel_name="t", **times)
 
     def worker(self, sink: Sink, *, handle: Handle | None = None, **settings: object) -> TunnelWorker:
         """A worker in the loop's time on the scene's tunnel."""

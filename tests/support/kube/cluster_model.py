@@ -44,7 +44,7 @@ class ClusterModel:
         stored = copy.deepcopy(dict(manifest))
         stored["metadata"] = {**metadata, "resourceVersion": self.version}
         self.objects[place] = stored
-        self._report(kind, Change(type_, stored))  # type: ignore[arg-type]
+        self._report(kind, Change(type_, stored))
         return copy.deepcopy(stored)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> None:

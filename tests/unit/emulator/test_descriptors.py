@@ -55,7 +55,7 @@ def test_the_last_descriptor_is_told_once_until_others_were_closed(caplog: pytes
     with caplog.at_level(logging.WARNING):
         for descriptor in (98, 99, 99, 95, 99):
             last.taken(descriptor, 100)
-        assert [record.action for record in caplog.records] == ["descriptors_exhausted"]  # type: ignore[attr-defined]
+        assert [record.action for record in caplog.records] == ["descriptors_exhausted"]
         assert repr(last) == "LastDescriptor(taken)"
 
         last.taken(50, 100)

@@ -115,7 +115,7 @@ async def test_a_kind_that_is_not_served_ends_no_loop_and_counts_as_failed() -> 
     async def not_served(*_: Any) -> None:
         raise KindMissing(404, "404", "404 page not found")
 
-    kube.get = kube.patch = not_served  # type: ignore[assignment, method-assign]
+    kube.get = kube.patch = not_served
     reconciler = Reconciler(
         cast(Cluster, kube), cast(Observer, Observed(lambda _: world())), SETTINGS, metrics, lambda of: None
     )

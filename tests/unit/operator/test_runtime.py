@@ -180,7 +180,7 @@ async def test_what_a_pass_calls_by_is_closed_only_after_the_pass() -> None:
         async def close(self) -> None:
             closed.append("closed")
 
-    cache.source.instance = Clients()  # type: ignore[assignment]
+    cache.source.instance = Clients()
     async with cache.lock:
         forgetting = asyncio.create_task(runtime.forget(UID, "default", "flights-copy"))
         for _ in range(5):

@@ -88,7 +88,7 @@ def channel(name: str = CHANNEL, point: float = 0, **changes: object) -> Channel
     info = ChannelInfo(
         ChannelId(name), ChannelType.STREAM, ChannelStatus.OPEN, ClientId(""), consume_point_ns=int(point * 1e9), rows=0
     )
-    return replace(info, **changes)  # type: ignore[arg-type]
+    return replace(info, **changes)
 
 
 def tunnel(*channels: ChannelInfo, created: float = 50, config: StreamConfig | None = None) -> TunnelDescription:

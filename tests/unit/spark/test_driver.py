@@ -46,7 +46,7 @@ def test_finished_splits_are_recorded_while_the_job_runs() -> None:
             job.set_result([1])
         return found or frozenset()
 
-    assert snapshot.follow(job, done, record) == [1]  # type: ignore[arg-type]
+    assert snapshot.follow(job, done, record) == [1]
     assert record.done == {0, 2}
 
 
@@ -56,7 +56,7 @@ def test_a_failed_job_leaves_finished_splits_recorded() -> None:
     record = Record()
 
     with pytest.raises(snapshot.SnapshotIncomplete, match=r"failed: ots_tunnel\.errors\.SinkRejected: OTSInvalidPK"):
-        snapshot.follow(job, lambda: frozenset({1}), record)  # type: ignore[arg-type]
+        snapshot.follow(job, lambda: frozenset({1}), record)
     assert record.done == {1}
 
 
@@ -65,7 +65,7 @@ def test_a_timeout_inside_the_job_is_a_failure_of_the_job() -> None:
     job.set_exception(TimeoutError("inside"))
 
     with pytest.raises(snapshot.SnapshotIncomplete, match="inside"):
-        snapshot.follow(job, frozenset, Record())  # type: ignore[arg-type]
+        snapshot.follow(job, frozenset, Record())
 
 
 def test_an_api_server_that_is_away_does_not_end_the_job() -> None:
@@ -79,13 +79,13 @@ def test_an_api_server_that_is_away_does_not_end_the_job() -> None:
             job.set_result([])
         return found or frozenset()
 
-    snapshot.follow(job, done, record)  # type: ignore[arg-type]
+    snapshot.follow(job, done, record)
     assert record.done == {0}
 
 
 def test_another_driver_ends_the_job() -> None:
     with pytest.raises(OwnershipLost):
-        snapshot.follow(Future(), frozenset, Record(OwnershipLost("another driver")))  # type: ignore[arg-type]
+        snapshot.follow(Future(), frozenset, Record(OwnershipLost("another driver")))
 
 
 @pytest.mark.parametrize("text", [None, "source: [", "source: {}"])

@@ -15,7 +15,7 @@ from ots_tunnel.verify.state_document import TablePlace
 
 def describe(name: str = "orders", **changes: object) -> TableDescription:
     keys = (KeyColumn("a", KeyType.STRING), KeyColumn("b", KeyType.INTEGER, auto_increment=True))
-    return replace(TableDescription(name, keys, -1, 3, 86_400, StreamDescription(False)), **changes)  # type: ignore[arg-type]
+    return replace(TableDescription(name, keys, -1, 3, 86_400, StreamDescription(False)), **changes)
 
 
 def test_tables_of_other_keys_are_refused() -> None:

@@ -59,7 +59,7 @@ def state_of(splits: list[tuple[str, int]] | None = None, **changes: object) -> 
 
 
 def job_of(a: Table, b: Table, state: VerifyState, **options: object) -> VerifyJob:
-    return VerifyJob(Side(a, "a"), Side(b, "b"), state, **options)  # type: ignore[arg-type]
+    return VerifyJob(Side(a, "a"), Side(b, "b"), state, **options)
 
 
 @settings(deadline=None)
@@ -251,13 +251,13 @@ class Sized:
     ],
 )
 async def test_small_tables_are_cut_into_small_slices(size: int, sampled: bool, slices: int) -> None:
-    side = Side(Sized(size), "t")  # type: ignore[arg-type]
+    side = Side(Sized(size), "t")
 
     assert len(await side.slices(sampled=sampled)) == slices
 
 
 async def test_the_larger_table_gives_the_bounds() -> None:
-    small, large = Side(Sized(1 << 20), "a"), Side(Sized(80 << 20), "b")  # type: ignore[arg-type]
+    small, large = Side(Sized(1 << 20), "a"), Side(Sized(80 << 20), "b")
 
     assert len(await cut_tables(small, large, sampled=False)) == 11
     assert await cut_tables(small, large, sampled=False) == await cut_tables(large, small, sampled=False)

@@ -101,7 +101,7 @@ def test_an_empty_state_is_equal() -> None:
 )
 def test_a_damaged_state_is_refused(change: object, message: str) -> None:
     document = json.loads(state_of().document())
-    change(document)  # type: ignore[operator]
+    change(document)
 
     with pytest.raises(ConfigError) as caught:
         VerifyState.read(json.dumps(document), "here")

@@ -24,7 +24,7 @@ def meta_message(table: Table) -> pb.TableMeta:
         table_name=table.name,
         primary_key=key_schema_message(table),
         defined_column=[
-            pb.DefinedColumnSchema(name=column.name, type=column.type)  # type: ignore[arg-type]
+            pb.DefinedColumnSchema(name=column.name, type=column.type)  # type: ignore[arg-type]  # the enum as a number
             for column in table.fixed.defined
         ],
     )
@@ -36,7 +36,7 @@ def encryption_message(table: Table) -> pb.SSEDetails:
     if encryption is None:
         return pb.SSEDetails(enable=False)
     key_type, key_id, role_arn = encryption
-    return pb.SSEDetails(enable=True, key_type=key_type, key_id=key_id, role_arn=role_arn)  # type: ignore[arg-type]
+    return pb.SSEDetails(enable=True, key_type=key_type, key_id=key_id, role_arn=role_arn)  # type: ignore[arg-type]  # the enum as a number
 
 
 def throughput_message(table: Table) -> pb.ReservedThroughputDetails:

@@ -141,6 +141,7 @@ class Application:
         try:
             operation, caller = self._admit(received, now)
         except Exception as error:
+            # `_failed` answers a refusal as the service does, and logs everything else as a bug
             return _failed(error, received, now, claimed_caller(received.headers, self._instances), NO_FAULTS)
         faults = self._faults.take(operation.name, caller.access_key_id, now)
         if faults is not NO_FAULTS:
@@ -149,6 +150,7 @@ class Application:
         try:
             content = self._execute(operation, caller, received, faults, now)
         except Exception as error:
+            # as above: a handler's bug must not end the server
             return _failed(error, received, now, caller, faults)
         return _Outcome(200, "", content, now, caller, faults)
 

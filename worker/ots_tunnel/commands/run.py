@@ -69,6 +69,7 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
         logger.error("worker ends", extra={"action": LogAction.TERMINAL_ERROR, "error": text})
         sys.exit(exit_code(error))
     except Exception as error:
+        # the pod's termination message has to say why it ended, also for a bug
         write_termination_message(f"{type(error).__name__}: {error}", termination_log)
         logger.exception("worker ends on an unexpected error", extra={"action": LogAction.TERMINAL_ERROR})
         sys.exit(exit_code(error))

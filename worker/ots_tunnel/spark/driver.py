@@ -94,7 +94,7 @@ class SplitSet(AccumulatorParam):  # type: ignore[misc]  # pyspark has no types 
         """The empty set."""
         return frozenset()
 
-    def addInPlace(self, value1: frozenset[int], value2: frozenset[int]) -> frozenset[int]:  # noqa: N802, RUF100
+    def addInPlace(self, value1: frozenset[int], value2: frozenset[int]) -> frozenset[int]:  # noqa: N802, RUF100 - the name is PySpark's
         """The union of two sets."""
         return value1 | value2
 

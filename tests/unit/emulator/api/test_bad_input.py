@@ -94,7 +94,7 @@ async def test_a_mistake_of_our_own_is_an_internal_error_with_a_line_in_the_log(
     def broken(call: object, request: object) -> bytes:
         raise KeyError("broken")
 
-    monkeypatch.setitem(HANDLERS, "ListTable", broken)  # type: ignore[arg-type]
+    monkeypatch.setitem(HANDLERS, "ListTable", broken)
 
     response = await driver.send("ListTable", table.ListTableRequest())
 

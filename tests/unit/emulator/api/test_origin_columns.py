@@ -14,7 +14,7 @@ ON = {"enable_stream": True, "expiration_time": 24}
 
 
 async def with_origin(driver: Driver, *columns: str) -> Any:
-    spec = pb.StreamSpecification(**ON, columns_to_get=columns)  # type: ignore[arg-type]
+    spec = pb.StreamSpecification(**ON, columns_to_get=columns)
     return await driver.call("UpdateTable", table_name="t", stream_spec=spec)
 
 
@@ -98,7 +98,7 @@ async def test_a_table_is_created_with_origin_columns() -> None:
         table_meta=pb.TableMeta(table_name="t", primary_key=keys),
         reserved_throughput=pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=0, write=0)),
         table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
-        stream_spec=pb.StreamSpecification(**ON, columns_to_get=["a"]),  # type: ignore[arg-type]
+        stream_spec=pb.StreamSpecification(**ON, columns_to_get=["a"]),
     )
     await driver.put(1, put("a", 1), put("b", 1))
     await driver.update(1, put("b", 2))
@@ -108,7 +108,7 @@ async def test_a_table_is_created_with_origin_columns() -> None:
 
 @pytest.mark.parametrize("name", ["", "#a", "x" * 256])
 async def test_an_origin_column_is_one_that_a_table_can_have(driver: Driver, name: str) -> None:
-    spec = pb.StreamSpecification(**ON, columns_to_get=[name])  # type: ignore[arg-type]
+    spec = pb.StreamSpecification(**ON, columns_to_get=[name])
     refused = (400, "OTSParameterInvalid", f"Invalid column name: '{name}'.")
 
     assert await driver.refused("UpdateTable", table_name="t", stream_spec=spec) == refused

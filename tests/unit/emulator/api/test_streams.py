@@ -71,7 +71,7 @@ async def everything(driver: Driver) -> dict[int, list[int]]:
         for shard in ready:
             rows, ended = await drain(driver, shard.shard_id, limit=7)
             for row in rows:
-                changes.setdefault(int(row.primary_key[0][1]), []).append(int(row.columns[0].value))  # type: ignore[arg-type]
+                changes.setdefault(int(row.primary_key[0][1]), []).append(int(row.columns[0].value))
             waiting.remove(shard)
             if ended or not waiting:
                 done.add(shard.shard_id)

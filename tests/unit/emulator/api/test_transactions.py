@@ -114,7 +114,7 @@ async def two() -> Driver:
 
 
 async def rows(driver: Driver) -> int:
-    return int(driver.emulator.state()["instances"][0]["tables"][0]["rows"])  # type: ignore[index]
+    return int(driver.emulator.state()["instances"][0]["tables"][0]["rows"])
 
 
 async def test_an_atomic_batch_is_stored_as_a_whole(two: Driver) -> None:

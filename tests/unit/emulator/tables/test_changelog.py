@@ -130,7 +130,7 @@ SCHEMA = KeySchema([KeyColumn("a", KeyType.STRING), KeyColumn("b", KeyType.INTEG
 
 def test_bounds_order_like_the_service() -> None:
     def bound(*values: object) -> tuple[object, ...]:
-        return SCHEMA.bound(tuple(zip("abc", values, strict=True)))  # type: ignore[arg-type]
+        return SCHEMA.bound(tuple(zip("abc", values, strict=True)))
 
     low, high = Marker.INF_MIN, Marker.INF_MAX
     ordered = [

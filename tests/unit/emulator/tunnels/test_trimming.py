@@ -161,7 +161,7 @@ async def test_conditions_do_not_see_expired_cells(expired: Driver) -> None:
 
 async def test_expired_rows_are_not_counted(expired: Driver) -> None:
     def table() -> dict[str, Any]:
-        return expired.emulator.state()["instances"][0]["tables"][0]  # type: ignore[index,no-any-return]
+        return expired.emulator.state()["instances"][0]["tables"][0]
 
     assert table()["rows"] == 1
     assert table()["bytes"] < 60

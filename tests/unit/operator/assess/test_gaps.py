@@ -143,7 +143,7 @@ def test_a_worker_s_finding_stays_and_stops_every_worker(busy: bool) -> None:
     status = recorded(possibleGaps=reported(left(pods=(ended(),)))["possibleGaps"])
     later = replace(left(NOW - 5, status=status), children=deployment(1))
     if busy:
-        later = replace(later, tunnel=Failure(planned(left()).problem))  # type: ignore[arg-type]
+        later = replace(later, tunnel=Failure(planned(left()).problem))
 
     assert found(later) == INSIDE
     plan = planned(later)

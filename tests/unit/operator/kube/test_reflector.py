@@ -201,7 +201,7 @@ async def test_a_kind_that_is_served_no_more_has_deleted_nothing(
 
 async def test_a_defect_ends_the_copy_and_is_raised(model: ClusterModel) -> None:
     async with running(model) as copy:
-        model.fail(TypeError("surprise"))  # type: ignore[arg-type]
+        model.fail(TypeError("surprise"))
         await settle()
 
         with pytest.raises(KubeError, match="surprise"):

@@ -166,7 +166,7 @@ async def test_the_other_calls_pass_through(model: ClusterModel, watched: Watche
 async def test_a_watch_that_ended_by_a_defect_is_started_again(
     model: ClusterModel, watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model.fail(TypeError("surprise"))  # type: ignore[arg-type]
+    model.fail(TypeError("surprise"))
     with pytest.raises(KubeError, match="surprise"):
         await watched.get(DEPLOYMENT, "shop", "a")
     await settle()

@@ -104,7 +104,7 @@ async def test_an_unchanged_object_causes_no_write(reporter: Reporter, kube: Rec
 async def test_figures_wait_for_their_time(reporter: Reporter, kube: RecordingKube) -> None:
     cache, before = LoopCache(), world()
     await report(reporter, before, cache)
-    busier = replace(before.pods[0], report=replace(before.pods[0].report, rows_per_second=900.0))  # type: ignore[type-var]
+    busier = replace(before.pods[0], report=replace(before.pods[0].report, rows_per_second=900.0))
 
     after = replace(written(kube, before, NOW), pods=(busier,))
     for seconds in (1.0, SETTINGS.status_seconds + 1):

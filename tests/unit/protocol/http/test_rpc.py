@@ -24,7 +24,7 @@ GET_RANGE = TABLE_OPERATIONS["GetRange"]
 def build(op: Operation, message: object, credentials: Credentials = CREDENTIALS) -> HttpRequest:
     return build_request(
         op,
-        message,  # type: ignore[arg-type]
+        message,
         instance="demo",
         credentials=credentials,
         now=1700000000.1239,

@@ -230,9 +230,9 @@ async def test_nothing_is_removed_behind_the_fence(open_channel: Opener, tmp_pat
     await before.end(abandoned=True)
     after, guard, released = open_channel(), LimitedGuard(), threading.Event()
     await after.open(START)
-    store = after._files.store  # noqa: SLF001
+    store = after._files.store  # noqa: SLF001 - to let its threads hang
     assert isinstance(store, FolderStore)
-    hanging = [store._threads.submit(released.wait, 10) for _ in range(THREADS)]  # noqa: SLF001
+    hanging = [store._threads.submit(released.wait, 10) for _ in range(THREADS)]  # noqa: SLF001 - to let its threads hang
     removing = asyncio.create_task(after.resume(change(1), guard))
     await asyncio.sleep(0.05)  # it waits for a thread
 

@@ -107,7 +107,7 @@ def test_a_folder_that_may_not_be_read_hinders_nobody(tmp_path: Path) -> None:
     def refusing(path: object, *arguments: int) -> int:
         if path == closed:
             raise PermissionError(13, "Permission denied")
-        return opened(path, *arguments)  # type: ignore[arg-type]
+        return opened(path, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "open", refusing)

@@ -294,7 +294,7 @@ def test_whatever_fails_every_record_is_stored_and_none_overtakes_its_key(seed: 
         parcel = under_way.popleft()
         outcome = chance.random()
         if outcome < 0.9:
-            stored.append((parcel.key, parcel.record.columns[0].value))  # type: ignore[arg-type]
+            stored.append((parcel.key, parcel.record.columns[0].value))
         if outcome < 0.8:
             shipment.confirmed(parcel)
         else:

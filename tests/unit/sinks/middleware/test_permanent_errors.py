@@ -63,7 +63,7 @@ class Picky(Immediate):
 
 def letters_in(folder: Path) -> DeadLetters:
     files = FileSettings(FolderStore(folder), JsonLines(letter_form), 1, 60, Backoff(0.01, 2, 0.05, 0), lambda: 0.5)
-    return DeadLetters("t", files)  # type: ignore[arg-type]
+    return DeadLetters("t", files)
 
 
 def stored_letters(folder: Path) -> list[tuple[int, str]]:

@@ -188,10 +188,10 @@ def test_the_blocking_writer_reads_only_as_much_as_it_needs() -> None:
     class Watching(SyncClient):
         def batch_write(self, *args: object, **kwargs: object) -> list[RowOutcome]:
             assert read <= target.counts.rows + 800
-            return super().batch_write(*args, **kwargs)  # type: ignore[arg-type]
+            return super().batch_write(*args, **kwargs)
 
     target = SyncTableWriter(Watching(FailingTable(1, 0)), "t", Limits(), RetryConfig(), OpenGuard())
-    target.write(source())  # type: ignore[arg-type]
+    target.write(source())
 
     assert read == 5000
     assert target.counts.requests == 25
@@ -257,7 +257,7 @@ async def test_the_fence_is_asked_before_every_request_and_ends_the_write() -> N
 async def test_a_refused_row_ends_the_write_with_its_key() -> None:
     class Refusing(AsyncClient):
         async def batch_write(self, *args: object, **kwargs: object) -> list[RowOutcome]:
-            outcomes = await super().batch_write(*args, **kwargs)  # type: ignore[arg-type]
+            outcomes = await super().batch_write(*args, **kwargs)
             return [RowOutcome("OTSOutOfRowSizeLimit", "too large"), *outcomes[1:]]
 
     with pytest.raises(SinkRejected) as caught:

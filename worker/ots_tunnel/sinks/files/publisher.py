@@ -115,6 +115,7 @@ class Publisher(Generic[Item]):
             if earlier is None:
                 await self._write_out(file)
         except Exception as error:
+            # a store raises what its library raises; the confirmations of the file carry it to the pipeline
             self.failure = error
         finally:
             self._task = None

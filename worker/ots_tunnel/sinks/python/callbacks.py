@@ -75,6 +75,7 @@ class CallbackThread:
             try:
                 result, error = call(), None
             except BaseException as raised:
+                # the user's code may raise anything; it belongs to the caller, not to this thread
                 result, error = None, raised if _fits_a_future(raised) else _as_error(raised)
             try:
                 self._loop.call_soon_threadsafe(_settle, future, result, error)

@@ -117,6 +117,7 @@ class Consumption:
             await self._keep_progress(error)
             outcome = self._failure(error)
         except (Exception, asyncio.CancelledError) as error:
+            # a bug here or in the sink ends this channel alone
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise  # otherwise a sink raised it by itself
             logger.exception("channel failed unexpectedly", extra=self._fields(LogAction.CHANNEL_FAILED))

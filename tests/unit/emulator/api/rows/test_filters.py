@@ -22,7 +22,7 @@ def single(
     column: str, comparator: str, value: Value = 0, *, strict: bool = True, latest: bool = True, **fields: Any
 ) -> bytes:
     condition = pb.SingleColumnValueFilter(
-        comparator=f"CT_{comparator}",  # type: ignore[arg-type]
+        comparator=f"CT_{comparator}",
         column_name=column,
         column_value=encode_value(value),
         filter_if_missing=strict,
@@ -34,7 +34,7 @@ def single(
 
 def joined(combinator: str, *parts: bytes) -> bytes:
     composite = pb.CompositeColumnValueFilter(
-        combinator=f"LO_{combinator}",  # type: ignore[arg-type]
+        combinator=f"LO_{combinator}",
         sub_filters=[pb.Filter.FromString(part) for part in parts],
     )
     return pb.Filter(type="FT_COMPOSITE_COLUMN_VALUE", filter=composite.SerializeToString()).SerializeToString()

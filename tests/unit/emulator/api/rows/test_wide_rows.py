@@ -68,7 +68,7 @@ async def test_a_range_stops_inside_a_row_and_resumes_there(driver: Driver, dire
         )
         answers += 1
         for row in decode_rows(answer.rows):
-            seen += [(int(row.primary_key[0][1]), int(column.value)) for column in row.columns]  # type: ignore[arg-type]
+            seen += [(int(row.primary_key[0][1]), int(column.value)) for column in row.columns]
         following, token = answer.next_start_primary_key, answer.next_token
 
     wide = [(2, number) for number in range(40)]
