@@ -132,7 +132,7 @@ async def test_a_pass_whose_status_is_always_outdated_has_failed() -> None:
     async def outdated(*_: Any) -> None:
         raise KubeError(409, "Conflict", "the object has been modified")
 
-    kube.patch = outdated  # type: ignore[assignment, method-assign]
+    kube.patch = outdated
     observed = Observed(lambda _: world())
     reconciler = Reconciler(cast(Cluster, kube), cast(Observer, observed), SETTINGS, metrics, lambda of: None)
     outcome = await reconciler.step("default", NAME, cache)
