@@ -28,6 +28,8 @@ _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")
 #: A tunnel starts at least this long after the first retained entry (docs/protocol.md 4.2).
 _START_MARGIN_NS: Final = 300 * 1_000_000_000
 _HOUR_NS: Final = 3_600_000_000_000
+#: Seconds between two looks at all tables for what time has expired.
+_LOOK_SECONDS: Final = 60
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +48,7 @@ class Instance:
     freed: Freed = field(default_factory=Freed, repr=False)
     journal: Journal = field(default=UNKEPT, repr=False)
     _table_operations: deque[float] = field(default_factory=deque, repr=False)
+    _last_look: float = 0.0
 
     # Tables
 
@@ -107,9 +110,30 @@ class Instance:
     def disable_stream(self, table: Table) -> None:
         """Delete a table's change log; tunnels that read it expire."""
         self._count_log(table)
+        if table.log is not None:
+            # Channels of tunnels refer to its partitions.
+            for partition in table.log.partitions.values():
+                partition.clear()
         table.disable_stream()
         for tunnel in self.tunnels_of(table.name):
             tunnel.expired = tunnel.expired or tunnel.type is not TunnelType.BaseData
+
+    def look_for_expired(self, now: float) -> None:
+        """Remove what time has expired from every table, at most once a minute of the service's time."""
+        # A clock that was set back counts as well.
+        if 0 <= now - self._last_look < _LOOK_SECONDS:
+            return
+        self._last_look = now
+        for table in self.tables.values():
+            self.remove_expired(table, int(now * 1_000_000))
+
+    def remove_expired(self, table: Table, now_us: int) -> None:
+        """Remove what time has expired from a table, and count it with all that was removed before."""
+        removed = table.expire_all(now_us)
+        if removed:
+            self.journal.table_touched(table.name)
+            self.pages.clear()
+            self.freed.add(removed)
 
     def _count_log(self, table: Table) -> None:
         """Count the entries of a log that goes; finished pages go with it."""

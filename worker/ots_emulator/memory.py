@@ -1,7 +1,8 @@
-"""Memory of deleted tables, back to the system.
+"""Memory of what was deleted, trimmed or expired, back to the system.
 
 The allocator keeps what it has got from the system for the next tables. Without a request to give it back, a process
-that has served a large suite of tests stays as large as the suite was, although its tables are gone.
+that has served a large suite of tests stays as large as the suite was, although its tables are gone, and one that runs
+for weeks as large as its largest hour.
 """
 
 from __future__ import annotations

@@ -194,9 +194,11 @@ class Service:
         Raises:
             Refusal: no such instance or table.
         """
-        log = self.instance(instance).table(table).log
-        if log is not None:
-            log.trim()
+        found = self.instance(instance)
+        trimmed = found.table(table)
+        if trimmed.log is not None:
+            trimmed.log.trim()
+            found.remove_expired(trimmed, self._now_us())
 
     # Tunnels
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from ots_tunnel.client.caller import ServiceCaller
@@ -62,3 +64,30 @@ async def test_a_suite_that_deletes_its_tables_leaves_a_small_process(tmp_path: 
     # Every row was in its table and in the log.
     assert full - before > 2 * WRITTEN
     assert after - before < WRITTEN / 2 + (DATABASE_CACHE if durable else 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("durable", [False, True], ids=["memory", "durable"])
+async def test_a_stream_that_nobody_reads_leaves_a_small_process(tmp_path: Path, durable: bool) -> None:
+    async with EmulatorProcess(tmp_path / "data" if durable else None) as process, aiohttp.ClientSession() as admin:
+        transport = AioTransport(process.endpoint)
+        caller = ServiceCaller(transport, "demo", CREDENTIALS)
+        client = TableClient(process.endpoint, "demo", CREDENTIALS, transport)
+        request = create_table_request("t")
+        request.stream_spec.enable_stream, request.stream_spec.expiration_time = True, 24
+        await caller.call(TABLE_OPERATIONS["CreateTable"], request)
+        await client.batch_write("t", batch(0))
+        before = resident(process)
+        for _ in range(TABLES * BATCHES):
+            # The same rows again, so that only the log grows.
+            await client.batch_write("t", batch(0))
+        full = resident(process)
+        async with admin.post(process.admin_url + "/clock", json={"advance": 25 * 3600}) as answer:
+            assert answer.status == 200
+        later = ServiceCaller(transport, "demo", CREDENTIALS, clock=lambda: time.time() + 25 * 3600)
+        await later.call(TABLE_OPERATIONS["ListTable"], pb.ListTableRequest())
+        after = resident(process)
+        await transport.close()
+
+    assert full - before > WRITTEN
+    assert after - before < WRITTEN / 4 + (DATABASE_CACHE if durable else 0)

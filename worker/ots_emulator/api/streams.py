@@ -62,6 +62,7 @@ def describe_stream(call: Call, request: pb.DescribeStreamRequest) -> bytes:
 def get_shard_iterator(call: Call, request: pb.GetShardIteratorRequest) -> bytes:
     """Return the iterator of a shard's oldest retained record, or of the first at or after a time."""
     _, log = _stream(call, request.stream_id)
+    log.expire(call.now_us)
     shard = _shard(log, request.shard_id)
     position = log.first_position(shard, call.now_us)
     if request.HasField("timestamp"):
@@ -121,8 +122,12 @@ def _shard(log: ChangeLog, shard_id: str) -> Partition:
 
 def _shard_of_iterator(call: Call, shard_id: str) -> tuple[Table, ChangeLog, Partition]:
     for table in call.instance.tables.values():
-        if table.log is not None and shard_id in table.log.partitions:
-            return table, table.log, table.log.partitions[shard_id]
+        if table.log is None or shard_id not in table.log.partitions:
+            continue
+        table.log.expire(call.now_us)
+        shard = table.log.partitions.get(shard_id)
+        if shard is not None:
+            return table, table.log, shard
     raise Refusal("OTSTrimmedDataAccess", "Requested stream data is already trimmed or does not exist.")
 
 

@@ -183,6 +183,7 @@ class Application:
         message = parse(operation, inflate(received.headers, received.body, self.settings.body_limit))
         journal = caller.instance.journal
         journal.check_writable()
+        caller.instance.look_for_expired(now)
         try:
             return HANDLERS[operation.name](Call(caller.instance, now, faults.row_refusal), message)
         finally:

@@ -17,7 +17,8 @@ Rules:
 3. A split closes one partition and opens two, a merge closes two and opens one. The children name their parents, which
    a reader must finish first (docs/protocol.md 4.1).
 4. Entries older than the retention (1 to 168 hours) are removed, and so are closed partitions. `expire` removes 256
-   entries or more at once; `first_position` hides the others exactly on time.
+   entries or half of them at once; `first_position` hides the others exactly on time. Channels of tunnels refer to
+   partitions that the log has removed, so those are emptied.
 
 Example: partition P has entries at positions 0 and 1 with times 100 and 105. A split at key ``m`` and time 105 closes
 P at 106 and opens C1 (from P's start) and C2 (from ``m``). A change of key ``z`` at time 105 goes to C2, position 0,
@@ -96,6 +97,7 @@ class ChangeLog:
         self._open: list[Partition] = []
         self._last_us = now_us
         self._listener = listener
+        self._removed_bytes = 0
         for start in starts or [BOTTOM_KEY]:
             self._add(start, ())
 
@@ -134,7 +136,7 @@ class ChangeLog:
     @property
     def size_bytes(self) -> int:
         """Bytes of all entries."""
-        return sum(sum(map(len, partition.entries)) for partition in self.partitions.values())
+        return sum(partition.size_bytes for partition in self.partitions.values())
 
     @property
     def last_us(self) -> int:
@@ -208,18 +210,26 @@ class ChangeLog:
         """Remove entries, and closed partitions, that are beyond the retention."""
         before_us = now_us - self.retention_hours * HOUR_US
         for partition in list(self.partitions.values()):
-            if partition.times_us and partition.times_us[0] < before_us:
-                partition.trim(before_us)
-                self._listener.partitions_changed(self.stream_id)
             if partition.closed_us is not None and partition.closed_us < before_us:
+                self._removed_bytes += partition.clear()
                 del self.partitions[partition.id]
                 self._listener.partitions_changed(self.stream_id)
+            elif partition.times_us and partition.times_us[0] < before_us:
+                base = partition.base
+                self._removed_bytes += partition.trim(before_us)
+                if partition.base != base:
+                    self._listener.partitions_changed(self.stream_id)
 
     def trim(self) -> None:
         """Remove every entry, as if the retention had passed."""
         for partition in self.partitions.values():
-            partition.trim(self._last_us + 1, step=1)
+            self._removed_bytes += partition.clear()
         self._listener.partitions_changed(self.stream_id)
+
+    def take_removed(self) -> int:
+        """Return the bytes of the entries that were removed since the last call."""
+        removed, self._removed_bytes = self._removed_bytes, 0
+        return removed
 
     def _add(self, start: Key, parents: tuple[str, ...]) -> Partition:
         # The second part of a real id is the stream's enabling time (docs/protocol.md 2.3).

@@ -11,7 +11,7 @@ from typing import Final
 
 from ots_emulator.tables.keys import Key
 
-#: Trimming moves both lists, so it waits until this many entries are due.
+#: Trimming moves both lists, so it waits until this many entries are due, or half of them.
 _TRIM_STEP: Final = 256
 
 
@@ -43,9 +43,25 @@ class Partition:
         """Return the position of the first retained entry at or after a time."""
         return self.base + bisect_left(self.times_us, timestamp_us)
 
-    def trim(self, before_us: int, *, step: int = _TRIM_STEP) -> None:
-        """Remove entries older than a time, at least `step` of them or none."""
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all entries."""
+        return sum(map(len, self.entries))
+
+    def trim(self, before_us: int) -> int:
+        """Remove entries older than a time once they are many or at least half of all; return their bytes."""
         due = bisect_left(self.times_us, before_us)
-        if due >= step:
-            del self.times_us[:due], self.entries[:due]
-            self.base += due
+        if not due or (due < _TRIM_STEP and 2 * due < len(self.entries)):
+            return 0
+        removed = sum(map(len, self.entries[:due]))
+        del self.times_us[:due], self.entries[:due]
+        self.base += due
+        return removed
+
+    def clear(self) -> int:
+        """Remove every entry; return their bytes."""
+        removed = self.size_bytes
+        self.base = self.end
+        self.times_us.clear()
+        self.entries.clear()
+        return removed

@@ -35,6 +35,7 @@ class Rows:
 
     def __init__(self, time_to_live: int, listener: RowListener) -> None:
         self.size_bytes = 0
+        self._removed_bytes = 0
         self._listener = listener
         self._images: SortedDict[Key, bytes] = SortedDict()
         # Rows with more than one version of some column; all others are served as they are.
@@ -109,9 +110,15 @@ class Rows:
         if image is None:
             return
         self.size_bytes -= len(image)
+        self._removed_bytes += len(image)
         self._versioned.discard(key)
         self._revision = 0
         self._listener(key, None, False)
+
+    def take_removed(self) -> int:
+        """Return the bytes of the rows that were removed since the last call."""
+        removed, self._removed_bytes = self._removed_bytes, 0
+        return removed
 
     def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
         """Load rows in any order, each with whether some column has several versions; the listener is not called."""
