@@ -53,8 +53,16 @@ class Elsewhere(NotYet):
     """Another operator serves the object and will release it."""
 
 
+class JustClaimed(NotYet):
+    """The object was claimed in this moment: the deletion has not been tried yet."""
+
+
 class Obstacle(NotYet):
     """Deletion waits for something that may never end by itself; the text says what to do."""
+
+
+class Doubtful(Elsewhere, Obstacle):
+    """Nobody can tell whether the operator that the object names is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +148,7 @@ class Deleter:
     async def finish(self, namespace: str, name: str, cache: LoopCache) -> None:
         """Return when the object may be released; only cancellation is raised."""
         began, remains = self._clock(), None
-        waiting, logged = NotYet(), ""
+        waiting, logged, was_claimed = NotYet(), "", False
         while True:
             async with cache.lock:
                 try:
@@ -164,7 +172,10 @@ class Deleter:
                     logged = str(waiting)
                     where = _where(LogAction.DELETION_DELAYED, namespace, name, logged)
                     logger.warning("a deleted object has to wait", extra=where)
-                if self._is_late(remains, began, elsewhere=isinstance(waiting, Elsewhere)):
+                # after a long absence of every operator the time is over before the first try
+                is_untried = isinstance(waiting, JustClaimed) and not was_claimed
+                was_claimed = was_claimed or is_untried
+                if not is_untried and self._is_late(remains, began, elsewhere=isinstance(waiting, Elsewhere)):
                     await self._leave_behind(remains, namespace, name, str(waiting), cache)
                     return
                 await self._tell(remains, waiting, cache)
@@ -177,22 +188,28 @@ class Deleter:
     async def _claim(self, remains: Remains) -> None:
         claim = await self._claims.claim(remains.body)
         if claim is Claim.NEW:
-            raise NotYet("the object has just been claimed")
+            raise JustClaimed("the object has just been claimed")
         if claim is Claim.ELSEWHERE:
+            if doubt := self._claims.doubt(remains.body):
+                raise Doubtful(doubt)
             raise Elsewhere("another operator serves the object")
 
     def _is_late(self, remains: Remains | None, began: float, *, elsewhere: bool) -> bool:
         if remains is not None and remains.is_forced and not elsewhere:
             return True
         asked = began if remains is None or remains.deleted is None else remains.deleted
-        # the other operator would have released the object after the simple time
-        return self._clock() - asked > self._settings.delete_seconds * (2 if elsewhere else 1)
+        return self._clock() - asked > self._longest(elsewhere=elsewhere)
+
+    def _longest(self, *, elsewhere: bool) -> float:
+        """Seconds after which the object is released; another operator would have done so after the simple time."""
+        return self._settings.delete_seconds * (2 if elsewhere else 1)
 
     async def _tell(self, remains: Remains | None, reason: NotYet, cache: LoopCache) -> None:
         """Post an event about an obstacle: a person has to remove it, or the object waits until its time is over."""
         if remains is None or not isinstance(reason, Obstacle):
             return
-        message = f"the deletion waits, at most {self._settings.delete_seconds:.0f} s: {reason}"
+        longest = self._longest(elsewhere=isinstance(reason, Elsewhere))
+        message = f"the deletion waits, at most {longest:.0f} s: {reason}"
         await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
 
     async def _delete_all(self, remains: Remains, cache: LoopCache) -> None:

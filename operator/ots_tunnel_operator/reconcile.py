@@ -65,16 +65,19 @@ from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.report.conditions import record_notices
+from ots_tunnel_operator.report.conditions import Notice, record_notices
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
-from ots_tunnel_operator.world import Competitor, Resource, World
+from ots_tunnel_operator.world import Competitor, Reference, Resource, World
 
 logger = logging.getLogger(__name__)
 
 #: Most steps of one pass; a new object needs five.
 MAX_STEPS = 12
+
+#: Seconds after which the event about a claim that cannot be checked is repeated; the API server keeps one for an hour.
+DOUBT_SECONDS = 3000.0
 
 #: Waits whose end no watch reports: it happens in the service or in Spark.
 POLLED_WAITS = frozenset(
@@ -210,6 +213,7 @@ class Reconciler:
                 return Outcome(0.0, gone=True)
             claim = await self.claims.claim(body)
             if claim is Claim.ELSEWHERE:
+                await self._post_doubt(body, cache)
                 cache.failing_since = None
                 return Outcome(self._settings.poll_seconds)
             if claim is Claim.NEW:
@@ -227,6 +231,15 @@ class Reconciler:
             # nothing of this pass can be read in the status
             raise KubeError(409, "Conflict", f"the object has changed in each of {MAX_STEPS} steps: {refused}")
         return Outcome(self._settings.gap_seconds)
+
+    async def _post_doubt(self, body: Manifest, cache: LoopCache) -> None:
+        """Post that nobody can tell whether somebody serves the object: its status is not this operator's to write."""
+        doubt = self.claims.doubt(body)
+        if doubt:
+            metadata = body["metadata"]
+            of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
+            notice = Notice("Warning", "ClaimUnreadable", doubt)
+            await self._reporter.post(of, notice, cache, self._clock(), every=DOUBT_SECONDS)
 
     async def _object(self, namespace: str, name: str, cache: LoopCache) -> Manifest | None:
         """The object; read from the API server where the copy does not have it or was refused as outdated."""

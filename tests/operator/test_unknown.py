@@ -65,6 +65,32 @@ def test_a_definition_that_is_not_served_for_a_while_ends_nothing(api_server: Ap
         scene.until(lambda: scene.condition("Ready").get("reason") == "StartingWorkers", "the loop goes on", 120)
 
 
+def test_a_claim_of_an_operator_that_cannot_be_asked_is_respected_and_told(
+    api_server: ApiServer, tmp_path: Path
+) -> None:
+    namespace = "claimed"
+    with running_scene(api_server.kubeconfig, namespace, tmp_path) as scene:
+        claimed = scene.tunnel_object(replicas=0)
+        claimed["metadata"]["annotations"] = {"ots-tunnel.dev/operator": "far-away/lease"}
+        scene.proxy.refused["/namespaces/far-away/leases"] = 403
+        scene.kube.create(claimed)
+        scene.operator.start()
+
+        def told() -> list[str]:
+            events = scene.kube.list("Event", namespace)
+            return [event["message"] for event in events if event["reason"] == "ClaimUnreadable"]
+
+        scene.until(lambda: bool(told()), "an event says why nothing happens")
+        assert "'far-away/lease'" in told()[0]
+        assert scene.status() == {}
+        assert scene.kube.get("Deployment", namespace, "copy") is None
+
+        scene.kube.patch(
+            "TablestoreTunnel", namespace, "copy", {"metadata": {"annotations": {"ots-tunnel.dev/operator": None}}}
+        )
+        scene.until(lambda: _reason(scene) == ("False", "NoWorkersWanted"), "it is served")
+
+
 def scene_message(status: dict[str, list[dict[str, str]]]) -> str:
     """The message of Ready."""
     return next(entry["message"] for entry in status["conditions"] if entry["type"] == "Ready")

@@ -10,7 +10,8 @@ operators wins; afterwards it costs nothing, and a new leader of the same Lease 
 A claim is taken over once its operator is gone: its Lease has not changed for TAKEOVER_SECONDS. A holder renews every
 2 s, and a free or missing Lease does not change. After a takeover the new operator waits for GRACE_SECONDS before it
 acts: by then an operator that came back at that moment has seen the claim. A leader that lost its Lease sends no write
-(`kube.lease.Lease.is_held`). A Lease that must not be read counts as held: a person decides by removing the annotation.
+(`kube.lease.Lease.is_held`). A Lease that must not be read, as by an operator that serves some namespaces only, counts
+as held: `doubt` says so in words, for an event, and a person decides by removing the annotation.
 
     no claim                        claim it, then act
     our claim                       act
@@ -43,6 +44,8 @@ TAKEOVER_SECONDS = 60.0
 GRACE_SECONDS = 15.0
 #: Seconds for which an answer about another Lease is used again.
 _FRESH_SECONDS = 5.0
+#: Longest text of a refusal in a message, in characters.
+MAX_ERROR = 200
 
 
 class Claim(enum.Enum):
@@ -52,6 +55,14 @@ class Claim(enum.Enum):
     NEW = enum.auto()
     """It has just been claimed, and the object has to be read again."""
     ELSEWHERE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A Lease that this operator must not read, and when it tried."""
+
+    error: str
+    tried: float
 
 
 @dataclass(slots=True)
@@ -77,6 +88,7 @@ class Claims:
         self._mine = mine
         self._clock = clock
         self._leases: dict[str, _OtherLease] = {}
+        self._refused: dict[str, _Refusal] = {}
         self._waits: dict[str, float] = {}
         self._logged: dict[str, str] = {}
 
@@ -88,7 +100,7 @@ class Claims:
         """
         metadata = body["metadata"]
         uid = str(metadata.get("uid") or "")
-        found = str((metadata.get("annotations") or {}).get(ANNOTATION_OPERATOR) or "")
+        found = _holder(metadata)
         if found == self._mine:
             return self._after_a_takeover(uid)
         if found and not await self._is_gone(found):
@@ -107,6 +119,20 @@ class Claims:
             self._waits[uid] = self._clock() + GRACE_SECONDS
         return Claim.NEW
 
+    def doubt(self, body: Mapping[str, Any]) -> str:
+        """Why this operator cannot tell whether the one that an object names is still there; empty where it can."""
+        holder = _holder(body["metadata"])
+        refusal = self._refused.get(holder)
+        if refusal is None:
+            return ""
+        namespace = holder.partition("/")[0]
+        return (
+            f"annotation {ANNOTATION_OPERATOR} names the operator of Lease {holder!r}; this one "
+            f"({self._mine or 'without a Lease'}) must not read that Lease ({refusal.error}), so it leaves the object "
+            f"alone: if the other operator is gone for good, remove the annotation, or let this one get Leases in "
+            f"namespace {namespace!r}"
+        )
+
     def _after_a_takeover(self, uid: str) -> Claim:
         if self._clock() < self._waits.get(uid, 0.0):
             return Claim.ELSEWHERE
@@ -120,6 +146,9 @@ class Claims:
         if not namespace or not name:
             return True
         known, now = self._leases.get(holder), self._clock()
+        refusal = self._refused.get(holder)
+        if refusal is not None and now - refusal.tried < TAKEOVER_SECONDS:
+            return False
         if known is None or now - known.read >= _FRESH_SECONDS:
             version = await self._version(namespace, name)
             if version is None:
@@ -131,10 +160,14 @@ class Claims:
 
     async def _version(self, namespace: str, name: str) -> str | None:
         """What changes with every renewal of a Lease; None where this cannot be read."""
+        holder = f"{namespace}/{name}"
         try:
             lease = await self._kube.get(LEASE, namespace, name)
-        except KubeError:
+        except KubeError as error:
+            if error.status in (401, 403):
+                self._refused[holder] = _Refusal(str(error)[:MAX_ERROR], self._clock())
             return None
+        self._refused.pop(holder, None)
         return "missing" if lease is None else f"{lease['metadata'].get('uid')}/{lease['metadata']['resourceVersion']}"
 
     def _log(self, metadata: Mapping[str, Any], uid: str, holder: str) -> None:
@@ -146,3 +179,8 @@ class Claims:
             "another operator serves the object",
             extra={"action": LogAction.SERVED_ELSEWHERE, "lease": holder, **place},
         )
+
+
+def _holder(metadata: Mapping[str, Any]) -> str:
+    """The Lease that an object names as `namespace/name`; empty without a claim."""
+    return str((metadata.get("annotations") or {}).get(ANNOTATION_OPERATOR) or "")

@@ -100,10 +100,12 @@ class Reporter:
         for notice in notices(before.get("conditions") or (), after["conditions"]):
             await self.post(of, notice, cache, now)
 
-    async def post(self, resource: Named, notice: Notice, cache: LoopCache, now: float) -> None:
-        """Post an event unless it was posted in the last EVENT_SECONDS; a lost event is logged and is no failure."""
+    async def post(
+        self, resource: Named, notice: Notice, cache: LoopCache, now: float, *, every: float = EVENT_SECONDS
+    ) -> None:
+        """Post an event unless it was posted in the last `every` seconds; a lost event is logged and is no failure."""
         key = (notice.reason, notice.message)
-        if now - cache.posted.get(key, 0.0) < EVENT_SECONDS:
+        if now - cache.posted.get(key, 0.0) < every:
             return
         while len(cache.posted) >= MAX_POSTED:
             cache.posted.pop(next(iter(cache.posted)))

@@ -286,7 +286,8 @@ async def test_an_object_that_another_operator_serves_is_left_to_it_for_twice_th
     await finish(kube, service, PATIENT, clock)
 
     assert service.deleted == []
-    assert events(kube) == ["TunnelLeftBehind"]
+    assert events(kube) == ["DeletionDelayed", "DeletionDelayed", "TunnelLeftBehind"]
+    assert "at most 1200 s: annotation ots-tunnel.dev/operator names" in messages(kube)["DeletionDelayed"]
     assert clock.now - NOW > 2 * PATIENT.delete_seconds
 
 
@@ -315,3 +316,25 @@ async def test_an_object_without_a_claim_is_claimed_before_it_is_deleted() -> No
 
     assert kube.objects["TablestoreTunnel", NAME]["metadata"]["annotations"][names.ANNOTATION_OPERATOR] == "ours/lease"
     assert service.deleted == [NAME]
+
+
+async def test_a_deletion_that_was_asked_for_long_ago_is_tried_before_it_is_given_up() -> None:
+    kube, service = deleted_object(), Service()
+    late = NOW + 2 * PATIENT.delete_seconds
+
+    await finish(kube, service, replace(PATIENT, lease="ours/lease"), lambda: late)
+
+    assert service.deleted == [NAME]
+    assert events(kube) == []
+
+
+async def test_a_claim_that_never_holds_does_not_hold_the_object() -> None:
+    class Conflicting(KubeMemory):
+        async def patch(self, *_: Any, **__: Any) -> Manifest:
+            raise KubeError(409, "Conflict", "the object has been modified")
+
+    kube = Conflicting(deleted_object().objects)
+
+    await finish(kube, Service(), replace(PATIENT, lease="ours/lease"), Clock())
+
+    assert events(kube) == ["TunnelLeftBehind"]

@@ -17,6 +17,7 @@ from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reconcile import MAX_STEPS, Outcome, Reconciler
@@ -141,6 +142,26 @@ async def test_a_pass_whose_status_is_always_outdated_has_failed() -> None:
     assert not outcome.gone
     assert cache.failing_since is not None
     assert metrics.failing_seconds() > 0.0
+
+
+async def test_a_claim_that_cannot_be_checked_is_told_by_an_event_and_nothing_else_is_written() -> None:
+    class Forbidding(KubeMemory):
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            if kind.kind == "Lease":
+                raise KubeError(403, "Forbidden", "may not")
+            return await super().get(kind, namespace, name)
+
+    kube = Forbidding(stored(annotations={ANNOTATION_OPERATOR: "far/lease"}).objects)
+    before, cache = copy.deepcopy(kube.objects["TablestoreTunnel", NAME]), LoopCache()
+    for _ in range(3):
+        outcome, passes = await step(kube, lambda _: world(), cache)
+
+    assert (outcome, passes) == (Outcome(SETTINGS.poll_seconds), 0)
+    assert kube.objects["TablestoreTunnel", NAME] == before
+    (event,) = (item for (kind, _), item in kube.objects.items() if kind == "Event")
+    assert (event["type"], event["reason"]) == ("Warning", "ClaimUnreadable")
+    assert "'far/lease'" in event["message"]
+    assert "remove the annotation" in event["message"]
 
 
 async def test_the_loop_ends_with_its_object_whatever_the_api_server_says_then() -> None:

@@ -114,23 +114,56 @@ async def test_an_operator_that_comes_back_leaves_the_object_to_the_new_one() ->
     assert scene.holder == "b/lease"
 
 
-async def test_a_lease_that_must_not_be_read_counts_as_held() -> None:
+@pytest.mark.parametrize(("status", "doubts"), [(403, True), (401, True), (500, False), (0, False)])
+async def test_a_lease_that_cannot_be_read_counts_as_held(status: int, doubts: bool) -> None:
     class Forbidding(KubeMemory):
+        looks = 0
+
         async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
             if kind.kind == "Lease":
-                raise KubeError(403, "Forbidden", "may not")
+                self.looks += 1
+                raise KubeError(status, "Refused", "may not")
             return await super().get(kind, namespace, name)
 
     scene = Scene()
     scene.claimed_by("a/lease")
-    scene.kube = Forbidding(scene.kube.objects)
+    scene.kube = forbidding = Forbidding(scene.kube.objects)
     claims = scene.operator("b/lease")
+    body = await scene.kube.get(TUNNEL, "shop", "copy")
+    assert body is not None
+    assert claims.doubt(body) == ""
     for _ in range(10):
-        scene.now += TAKEOVER_SECONDS
+        scene.now += TAKEOVER_SECONDS / 2
         assert await scene.claim(claims) is Claim.ELSEWHERE
 
+    assert ("must not read that Lease (Refused: may not)" in claims.doubt(body)) == doubts
+    assert forbidding.looks == (5 if doubts else 10)
+    assert scene.kube.writes == []
     del scene.kube.objects[OBJECT]["metadata"]["annotations"]
     assert await scene.claim(claims) is Claim.NEW
+
+
+async def test_a_lease_that_may_be_read_again_is_judged_by_its_renewals() -> None:
+    scene = Scene()
+    scene.claimed_by("a/lease")
+    body = await scene.kube.get(TUNNEL, "shop", "copy")
+    assert body is not None
+    readable, refused = scene.kube.get, [True]
+
+    async def get(kind: Kind, namespace: str, name: str) -> Manifest | None:
+        if kind.kind == "Lease" and refused[0]:
+            raise KubeError(403, "Forbidden", "may not")
+        return await readable(kind, namespace, name)
+
+    scene.kube.get = get  # type: ignore[method-assign]
+    assert await scene.claim() is Claim.ELSEWHERE
+    assert scene.claims.doubt(body)
+    refused[0] = False
+    scene.now += TAKEOVER_SECONDS
+    assert await scene.claim() is Claim.ELSEWHERE
+    assert not scene.claims.doubt(body)
+    scene.now += TAKEOVER_SECONDS
+    assert await scene.claim() is Claim.NEW
 
 
 async def test_without_election_nothing_is_claimed_and_a_claim_is_respected() -> None:
