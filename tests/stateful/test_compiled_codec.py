@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import fastcrc
 import pytest
@@ -23,13 +24,14 @@ from tests.support.row_strategies import damaged, encode, rows
 native = compiled.native
 pytestmark = pytest.mark.usefixtures("compiled_codec")
 
-LOOKS: dict[str, Callable[[object], object]] = {
+LOOKS: dict[str, Callable[[Any], object]] = {
     name: lambda record, name=name: getattr(record, name)
     for name in ("key", "primary_key", "columns", "sequence", "write_body", "size", "body", "origin_columns")
 }
+LOOKS["decode_columns"] = lambda record: record.decode_columns()
 
 
-def outcome(look: Callable[[object], object], record: object) -> object:
+def outcome(look: Callable[[Any], object], record: object) -> object:
     """Everything that can be read from a record; NaN and signed zero differ by their text."""
     try:
         return repr(look(record))

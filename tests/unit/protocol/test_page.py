@@ -7,8 +7,16 @@ import pytest
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
-from ots_tunnel.protocol.page import all_rows_stored, count_actions, encode_batch_write, read_page, total_size
+from ots_tunnel.protocol.page import (
+    all_rows_stored,
+    count_actions,
+    encode_batch_write,
+    reached_log_end,
+    read_page,
+    total_size,
+)
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import PythonRecord, Record
 from tests.support.vectors import STREAM_PUT
 
@@ -37,6 +45,36 @@ def test_an_empty_origin_is_none() -> None:
 @pytest.mark.parametrize("may_more", [True, False])
 def test_whether_there_may_be_more(may_more: bool) -> None:
     assert read_page(page(may_more=may_more)).may_more is may_more
+
+
+@pytest.mark.parametrize(
+    ("may_more", "rows", "reached"),
+    [(True, 0, False), (True, 5, False), (False, 0, True), (False, 5, True), (None, 0, True), (None, 5, False)],
+)
+def test_a_page_reaches_the_end_of_the_log_when_the_service_says_so_or_sends_nothing(
+    may_more: bool | None, rows: int, reached: bool
+) -> None:
+    assert reached_log_end(may_more, rows) is reached
+
+
+@pytest.mark.parametrize("is_read_before", [False, True], ids=["first", "again"])
+@pytest.mark.parametrize("kind", [Record, PythonRecord], ids=["chosen", "Python"])
+def test_columns_are_decoded_without_being_kept(kind: type[PythonRecord], is_read_before: bool) -> None:
+    record = kind(Action.PUT, STREAM_PUT.wire)
+    kept = record.columns if is_read_before else None
+
+    once, again = record.decode_columns(), record.decode_columns()
+
+    assert once == again == record.columns == tuple(STREAM_PUT.columns)
+    assert (once is again) == (kept is not None), "what was kept is used, and nothing else is kept"
+
+
+@pytest.mark.parametrize("kind", [Record, PythonRecord], ids=["chosen", "Python"])
+def test_a_put_without_a_value_is_refused_as_well_where_nothing_is_kept(kind: type[PythonRecord]) -> None:
+    body = encode_row(STREAM_PUT.primary_key, [Column("c", None, 5)])
+
+    with pytest.raises(CodecError, match="put without a value"):
+        kind(Action.PUT, body).decode_columns()
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,15 @@ def test_a_gap_that_grows_keeps_its_widest_end() -> None:
     assert gap.end == NOW - 5
 
 
+@pytest.mark.parametrize("bound", ["from", "to"])
+def test_an_entry_without_times_is_none_of_ours(bound: str) -> None:
+    """The status may have been edited; what is still there is found again."""
+    entry = reported(left(pods=(ended(),)))["possibleGaps"][0]
+
+    assert found(left(NOW - 5, status=recorded(possibleGaps=[{**entry, bound: "then"}]))) == []
+    assert found(left(NOW - 5, status=recorded(possibleGaps=[entry]))) == INSIDE
+
+
 @pytest.mark.parametrize("state", ["state", "lastState"])
 def test_the_termination_message_of_a_worker_names_its_gap(state: str) -> None:
     text = f"PossibleGap: tunnel 'flights-copy': {PossibleGap('c1', OLD, NOW - 5)}; to be sure of every row, start over"
