@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tests.simulation import determinism
+from tests.simulation.machine import determinism
 
 
 def main() -> int:

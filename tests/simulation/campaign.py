@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.simulation.apart import Child, finished, start
-from tests.simulation.determinism import wall_seconds
+from tests.simulation.machine.determinism import wall_seconds
 from tests.simulation.stories import load, tell_here
 from tests.simulation.telling import Outcome
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from tests.simulation.campaign import ENOUGH, FAILURES, KINDS, run_campaign
-from tests.simulation.seams import install_seams
+from tests.simulation.machine.seams import install_seams
 from tests.simulation.service import install_ledger
 from tests.simulation.shrink import shrink
 from tests.simulation.stories import AnyScenario, load, tell

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
-from tests.simulation.network import Direction
+from tests.simulation.machine.network import Direction
 from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL
 
 if TYPE_CHECKING:

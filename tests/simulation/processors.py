@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
-from tests.simulation.determinism import CURRENT
+from tests.simulation.machine.determinism import CURRENT
 from tests.simulation.service import change_of_record
 from tests.support.ledger import Entry, Written
 

@@ -15,8 +15,8 @@ from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from tests.simulation.faults import happen
+from tests.simulation.machine.process import Process
 from tests.simulation.oracles.figures import Figures
-from tests.simulation.process import Process
 from tests.simulation.processors import UserCode
 from tests.simulation.scenario import Scenario
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL

@@ -20,9 +20,9 @@ from ots_tunnel.protocol.messages import description_from_wire
 from ots_tunnel.protocol.page import read_page
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import parse_token
-from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import ClientConnection, Host
-from tests.simulation.process import EPOCH
+from tests.simulation.machine.loop import VirtualLoop
+from tests.simulation.machine.network import ClientConnection, Host
+from tests.simulation.machine.process import EPOCH
 from tests.simulation.story import Story
 from tests.support.ledger import Change, Connected, Described, Entry, Listed, Opened, Read, Reported, Stored, Written
 from tests.support.row_changes import NUMBER

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tests.simulation.determinism import wall_seconds
+from tests.simulation.machine.determinism import wall_seconds
 
 #: Data of a story: a frozen dataclass whose `happenings` names the field with what happens in it.
 Story = TypeVar("Story", bound=Any)

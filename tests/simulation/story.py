@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.simulation.loop import VirtualLoop
+    from tests.simulation.machine.loop import VirtualLoop
 
 
 class Story:

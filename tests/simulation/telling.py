@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.simulation.determinism import CURRENT, wall_seconds
-from tests.simulation.loop import Deadlock, Livelock, VirtualLoop
-from tests.simulation.network import Network
+from tests.simulation.machine.determinism import CURRENT, wall_seconds
+from tests.simulation.machine.loop import Deadlock, Livelock, VirtualLoop
+from tests.simulation.machine.network import Network
+from tests.simulation.machine.process import Process
 from tests.simulation.oracles.delivery import Delivery
 from tests.simulation.oracles.history import History
-from tests.simulation.process import Process
 from tests.simulation.replayable import Replayable
 from tests.simulation.service import SimulatedService
 from tests.simulation.story import Story

@@ -16,8 +16,8 @@ from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.simulation.loop import VirtualLoop
-from tests.simulation.process import Process, State
+from tests.simulation.machine.loop import VirtualLoop
+from tests.simulation.machine.process import Process, State
 from tests.simulation.story import Story
 
 #: Seconds until the kubelet starts a container again that has ended by itself: the first time, and at most.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tests.simulation.apiserver.api import Request
 from tests.simulation.apiserver.client import Fate
 from tests.simulation.apiserver.refusal import Refusal
-from tests.simulation.loop import VirtualLoop
+from tests.simulation.machine.loop import VirtualLoop
 
 #: Seconds that a request takes in one direction.
 USUAL, SLOW = (0.001, 0.02), (0.5, 8.0)

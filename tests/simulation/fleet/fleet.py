@@ -29,7 +29,7 @@ from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.strangers import Strangers
 from tests.simulation.fleet.worker_program import WorkerProgram
-from tests.simulation.process import EPOCH, Process
+from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.simulation.telling import Telling
 from tests.support.emulator.emulator_scene import create_table_request

@@ -11,8 +11,8 @@ from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.settings import Settings
 from tests.simulation.fleet.kopf_role import KopfRole
 from tests.simulation.fleet.reports import Reports
-from tests.simulation.loop import VirtualLoop
-from tests.simulation.process import Process
+from tests.simulation.machine.loop import VirtualLoop
+from tests.simulation.machine.process import Process
 from tests.simulation.story import Story
 
 #: Lease that claims name.

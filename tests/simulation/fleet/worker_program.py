@@ -25,8 +25,8 @@ from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.worker import TunnelWorker
 from ots_tunnel_operator import names
 from tests.simulation.apiserver.store import Manifest, Store
-from tests.simulation.loop import VirtualLoop
-from tests.simulation.process import Process, State
+from tests.simulation.machine.loop import VirtualLoop
+from tests.simulation.machine.process import Process, State
 from tests.simulation.story import Story
 
 KILLED = 137

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel.worker.progress.channel_progress import LOOK_LASTS
 from ots_tunnel.worker.worker import TunnelWorker
+from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.delivery import Delivery, Violate
 from tests.simulation.oracles.history import History
-from tests.simulation.process import EPOCH, Process
 
 #: Times on the wire have milliseconds.
 ROUNDING = 0.001

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ots_tunnel.client.table_calls import batch_write_request
-from tests.simulation.process import EPOCH
+from tests.simulation.machine.process import EPOCH
 from tests.simulation.service import SOURCE, TABLE, SimulatedService
 from tests.support.row_changes import change_of
 

@@ -155,7 +155,7 @@ async def test_a_lease_that_may_be_read_again_is_judged_by_its_renewals() -> Non
             raise KubeError(403, "Forbidden", "may not")
         return await readable(kind, namespace, name)
 
-    scene.kube.get = get  # type: ignore[method-assign]
+    scene.kube.get = get
     assert await scene.claim() is Claim.ELSEWHERE
     assert scene.claims.doubt(body)
     refused[0] = False

@@ -14,11 +14,11 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.determinism import CURRENT
-from tests.simulation.process import Process, State
+from tests.simulation.machine.determinism import CURRENT
+from tests.simulation.machine.process import Process, State
 
 if TYPE_CHECKING:
-    from tests.simulation.network import Network
+    from tests.simulation.machine.network import Network
 
 #: Called with the process and asyncio's description of a failure that nobody handled.
 OnFailure = Callable[[Process, dict[str, Any]], None]

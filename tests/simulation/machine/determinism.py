@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from tests.simulation.process import Process
+    from tests.simulation.machine.process import Process
 
 #: The simulated process whose code runs; tasks and callbacks inherit it.
 CURRENT: ContextVar[Process | None] = ContextVar("simulated process", default=None)
@@ -44,7 +44,7 @@ def install() -> None:
     """
     early = sorted(name for name in sys.modules if name in _LATE)
     if early:
-        raise RuntimeError(f"{', '.join(early)}: imported before tests.simulation.determinism was installed")
+        raise RuntimeError(f"{', '.join(early)}: imported before tests.simulation.machine.determinism was installed")
     if sys.flags.hash_randomization:
         raise RuntimeError("hashes are random: start the interpreter with PYTHONHASHSEED=0")
     _install_clocks()

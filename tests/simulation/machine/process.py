@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tests.simulation.determinism import CURRENT
+from tests.simulation.machine.determinism import CURRENT
 
 if TYPE_CHECKING:
-    from tests.simulation.loop import VirtualLoop
+    from tests.simulation.machine.loop import VirtualLoop
 
 #: Unix time at which every story begins.
 EPOCH = 1_700_000_000.0

@@ -18,8 +18,8 @@ from ots_tunnel.sinks.python.callbacks import CallbackThread
 from ots_tunnel.threads import DaemonThreads
 from ots_tunnel.transport import aio
 from ots_tunnel.transport.connecting import CONNECT_DEADLINE
-from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import ClientConnection
+from tests.simulation.machine.loop import VirtualLoop
+from tests.simulation.machine.network import ClientConnection
 
 
 def install_seams() -> None:

@@ -25,9 +25,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.determinism import CURRENT
-from tests.simulation.loop import VirtualLoop
-from tests.simulation.process import Process
+from tests.simulation.machine.determinism import CURRENT
+from tests.simulation.machine.loop import VirtualLoop
+from tests.simulation.machine.process import Process
 
 #: Seconds until a kernel tries again, and the longest pause between two tries.
 FIRST_RETRY, LONGEST_RETRY = 0.2, 30.0
