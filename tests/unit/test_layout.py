@@ -71,6 +71,8 @@ def test_a_check_that_is_switched_off_has_a_reason() -> None:
         for path in sources("operator", "worker", "tests")
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if (found := SUPPRESSION.search(line)) and found["reason"] is None
+        # types of the tests are not checked: there an ignore suppresses nothing
+        if not (path.is_relative_to(ROOT / "tests") and "type: ignore" in line)
     ]
 
     assert bare == []
