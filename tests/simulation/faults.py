@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
+from ots_tunnel.model import ChannelStatus
 from tests.simulation.machine.network import Direction
-from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL
+from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL, Gateway
 
 if TYPE_CHECKING:
     from tests.simulation.region import Region
@@ -143,6 +144,7 @@ def _hold(region: Region, fault: Fault) -> None:
     scenario = region.scenario
     for direction in _ways(region, fault):
         direction.holds_until = region.loop.now + fault.seconds
+        direction.least = 0.0
         direction.hold = 0.9 * (scenario.timeout - scenario.interval) / 3
 
 
@@ -153,6 +155,59 @@ def _isolated(region: Region, fault: Fault) -> None:
         path, until = region.network.path(_pod(region, fault).name, f"{host}.region"), region.loop.now + seconds
         for direction in (path.there, path.back):
             direction.dark_until = max(direction.dark_until, until)
+
+
+def _deaf(region: Region, fault: Fault) -> None:
+    """A gateway answers a worker's heartbeats late and then loses them, while a proxy holds its writes back."""
+    scenario, name = region.scenario, _pod(region, fault).name
+    late_until = region.loop.now + float(fault.value) * scenario.timeout
+    until = late_until + fault.seconds
+    region.service.gateways[name] = Gateway(late_until, 0.95 * scenario.interval, until)
+    _hold_writes(region, name, until)
+
+
+def _hold_writes(region: Region, machine: str, until: float) -> None:
+    """Let a proxy hold what a machine writes for nearly the write deadline."""
+    held = region.network.path(machine, f"{COPY}.region").there
+    held.holds_until, held.hold, held.least = until, 0.97 * _deadline(region), 0.8
+
+
+def _deadline(region: Region) -> float:
+    return (region.scenario.timeout - region.scenario.interval) / 3
+
+
+def _held(region: Region, fault: Fault) -> None:
+    """A proxy holds a worker's writes back; meanwhile its connections break, or it has to give its channels back."""
+    pod, now = _pod(region, fault), region.loop.now
+    if fault.value == "cut":  # the proxy goes away, and what it holds arrives later
+        seconds = 0.7 * _deadline(region)
+        _hold_writes(region, pod.name, now + seconds)
+        region.loop.after(seconds, _cut, region, fault)
+        return
+    _hold_writes(region, pod.name, now + fault.seconds)
+    acts = {"terminate": _terminate, "close": _close, "rebalance": _rebalance_all}
+    region.loop.after(0.3 * fault.seconds, acts[fault.value], region, fault)
+
+
+def _close(region: Region, fault: Fault) -> None:
+    """A second SIGTERM ends the drain."""
+    _terminate(region, fault)
+    region.loop.after(0.05 * fault.seconds, _terminate, region, fault)
+
+
+def _rebalance_all(region: Region, fault: Fault) -> None:
+    worker = _pod(region, fault).worker
+    for channel in list(region.service.emulator.tunnel(SOURCE, TUNNEL).channels.values()):
+        if worker is not None and channel.owner == worker.status.client_id:
+            region.refused(region.service.emulator.rebalance, SOURCE, TUNNEL, channel.id)
+
+
+def _frozen(region: Region, fault: Fault) -> None:
+    """A path falls dark, and then the worker is stopped or dies, with writes that its kernel still holds."""
+    path = region.network.path(_pod(region, fault).name, f"{COPY}.region")
+    path.there.dark_until = max(path.there.dark_until, region.loop.now + fault.seconds)
+    act = _pause if fault.value == "pause" else _kill
+    region.loop.after(0.05 * region.scenario.timeout, act, region, fault)
 
 
 def _cut(region: Region, fault: Fault) -> None:
@@ -214,6 +269,29 @@ def _channel(region: Region, fault: Fault) -> str:
     return channels[fault.target % len(channels)]
 
 
+def _vanish(region: Region, fault: Fault) -> None:
+    """The service takes a channel from the only worker without asking, and gives it back."""
+    if len(region.pods) > 1:
+        return  # it would break the service's own word if another worker got it
+    emulator, name = region.service.emulator, _channel(region, fault)
+    channel = emulator.tunnel(SOURCE, TUNNEL).channels[name]
+    if channel.status is ChannelStatus.OPEN and channel.owner is not None:
+        emulator.suspend(SOURCE, TUNNEL, name)
+        channel.turn(ChannelStatus.CLOSE, None)
+        seconds = region.scenario.interval + 1.0
+        region.loop.after(seconds, region.refused, emulator.resume, SOURCE, TUNNEL, name)
+
+
+def _stranger(region: Region, fault: Fault) -> None:
+    """Somebody else stores a checkpoint: an earlier one again, so that nothing can be lost by it."""
+    name = _channel(region, fault)
+    channel = region.service.emulator.tunnel(SOURCE, TUNNEL).channels[name]
+    earlier = region.delivery.rewound(name)
+    if earlier is not None and channel.status is ChannelStatus.OPEN:
+        channel.token, channel.sequence = earlier, channel.sequence + 1
+        region.delivery.overrule(name, earlier)
+
+
 def _rebalance(region: Region, fault: Fault) -> None:
     region.service.emulator.rebalance(SOURCE, TUNNEL, _channel(region, fault))
 
@@ -252,6 +330,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "slow": Kind(_slow, 3, (0.1, 2.0), _DIRECTIONS),
     "hold": Kind(_hold, 6, (0.2, 1.5), (f"{COPY} there", "both there")),
     "isolated": Kind(_isolated, 4, (0.5, 1.8), ("0.6", "0.8", "0.9", "1.0")),
+    "deaf": Kind(_deaf, 5, (1.0, 1.8), ("0.0", "0.3", "0.5")),
+    "held": Kind(_held, 6, (0.6, 1.2), ("cut", "cut", "terminate", "close", "rebalance")),
+    "frozen": Kind(_frozen, 4, (1.2, 2.0), ("pause", "kill")),
     "cut": Kind(_cut, 3),
     "forget": Kind(_forget, 2),
     "down": Kind(_down, 1, (0.05, 1.0), (SOURCE, COPY)),
@@ -265,6 +346,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "expire client": Kind(_expire, 2),
     "rebalance": Kind(_rebalance, 2),
     "conflict": Kind(_conflict, 2),
+    "stranger": Kind(_stranger, 2),
+    "vanish": Kind(_vanish, 3),
     "suspend channel": Kind(_suspend_channel, 1, (0.1, 1.0)),
 }
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from tests.simulation.faults import happen
-from tests.simulation.machine.process import Process
+from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.figures import Figures
 from tests.simulation.processors import UserCode
 from tests.simulation.scenario import Scenario
@@ -41,6 +42,8 @@ class Region(Telling):
         seed = str(scenario.seed)
         super().__init__(seed, page_rows=scenario.page_rows, is_fenced=scenario.sink == "tablestore")
         self.scenario = scenario
+        if scenario.end:
+            self.history.end = EPOCH + scenario.end
         self.chance = random.Random(f"writers:{seed}")
         patience = scenario.timeout + 2 * scenario.interval
         self.figures = Figures(self.history, self.delivery, self.violate, patience=patience)
@@ -129,6 +132,8 @@ class Region(Telling):
         if scenario.sink == "tablestore":
             sink = {"tablestore": {"endpoint": "http://copy.region", "instance": COPY, **side}}
         tunnel = {"tunnelName": TUNNEL, "tunnelId": str(self.tunnel.id)}
+        if self.history.end is not None:
+            tunnel["endTime"] = datetime.fromtimestamp(self.history.end, UTC).isoformat()
         return {
             "source": {"endpoint": "http://source.region", "instance": SOURCE, **tunnel, **side},
             "sink": sink,
@@ -179,7 +184,9 @@ class Region(Telling):
     def _unfit(self) -> list[str]:
         """What is not as it has to be without faults."""
         unfit = [f"not copied: {', '.join(missing[:5])}"] if (missing := self.delivery.missing()) else []
-        if not unfit and self.scenario.sink == "tablestore" and (different := self.different_keys()):
+        ends = self.history.end is not None and self.history.end < EPOCH + self.loop.now
+        is_whole = self.scenario.sink == "tablestore" and not ends
+        if not unfit and is_whole and (different := self.different_keys()):
             unfit.append(f"rows differ: {', '.join(different[:5])}")
         clients: dict[str, Pod] = {}
         for pod in self.pods:
@@ -187,16 +194,18 @@ class Region(Telling):
                 unfit.append(f"{pod.name} does not run")
                 continue
             clients[pod.worker.status.client_id or ""] = pod
+            if ends and not pod.worker.status.completed:
+                unfit.append(f"{pod.name} does not say that it is complete")
             if pod.worker.status.error:
                 unfit.append(f"{pod.name} reports {pod.worker.status.error}")
         for channel in self.tunnel.channels.values():
-            if channel.status is ChannelStatus.TERMINATED:
-                continue
+            if channel.status is ChannelStatus.TERMINATED or (ends and channel.status is ChannelStatus.WAIT):
+                continue  # with an end time children of a channel that stopped are never opened
             owner = clients.get(channel.owner or "")
             view = owner.worker.status.channels.get(channel.id) if owner and owner.worker else None
             if owner is None or view is None or channel.status is not ChannelStatus.OPEN:
                 unfit.append(f"channel {channel.id[:8]} is {channel.status.name}, owned by {channel.owner}")
-            elif view.progress.channel_type is ChannelType.STREAM and not owner.run(_is_caught_up, view.progress):
+            elif view.progress.channel_type is ChannelType.STREAM and not owner.run(_is_fit, view.progress):
                 unfit.append(f"channel {channel.id[:8]} is not caught up at {owner.name}")
         return unfit
 
@@ -235,5 +244,5 @@ class Region(Telling):
             self.violate("drain", f"channels {owned} were not handed back")
 
 
-def _is_caught_up(progress: ChannelProgress) -> bool:
-    return progress.caught_up
+def _is_fit(progress: ChannelProgress) -> bool:
+    return progress.caught_up or progress.end_reached

@@ -20,6 +20,7 @@ class Scenario(Replayable):
         rows_per_second: limit of the delivery; 0 means none.
         length: seconds in which writers write.
         pause: longest time between two bursts of a writer.
+        end: second of the end time, behind which nothing is copied; 0 means none.
     """
 
     happenings: ClassVar[str] = "faults"
@@ -43,6 +44,7 @@ class Scenario(Replayable):
     length: float = 400.0
     pause: float = 4.0
     burst: int = 12
+    end: float = 0.0
     faults: tuple[Fault, ...] = ()
 
     @classmethod
@@ -74,5 +76,7 @@ class Scenario(Replayable):
             # Two rows a second in the mean: most of a page's cost is per row, and faults find no more with more rows.
             burst=max(1, round(pause * chance.uniform(0.3, 2.0))),
         )
+        end = random.Random(f"end:{seed}").choice((0.0, 0.0, 0.0, 0.0, 0.0, 0.4, 0.7, 0.95))
+        settled = replace(settled, end=round(end * length, 1))
         count = chance.choice((3, 6, 12, 20))
         return replace(settled, faults=draw_faults(chance, 0.75 * length, timeout, count))

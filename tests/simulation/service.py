@@ -67,6 +67,20 @@ class ServiceHost(Host):
         return data
 
 
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """What lies between one machine and the service for heartbeats, which are no writes; times of the region.
+
+    Args:
+        late_until: answers come up to `delay` seconds late until then.
+        deaf_until: afterwards, until then, heartbeats are lost.
+    """
+
+    late_until: float
+    delay: float
+    deaf_until: float
+
+
 class SimulatedService:
     """Tablestore and its Tunnel Service, with two instances: source and copy.
 
@@ -85,6 +99,8 @@ class SimulatedService:
         self._client: ClientConnection | None = None
         self.hosts = {f"{name}.region": ServiceHost(f"{name}.region", self) for name in (SOURCE, COPY)}
         loop.network.hosts.update(self.hosts)
+        #: Machine to what is between it and the service; none where nothing is.
+        self.gateways: dict[str, Gateway] = {}
         self.calls = 0
         _Ledger.of = self
 
@@ -92,6 +108,10 @@ class SimulatedService:
 
     def serve(self, client: ClientConnection, request: HttpRequest) -> None:
         """Execute a request that has arrived, and send its answer."""
+        name = request.path.rpartition("/")[2]
+        gateway = self.gateways.get(client.process.machine) if name == "heartbeat" else None
+        if gateway is not None and gateway.late_until <= self._loop.now < gateway.deaf_until:
+            return
         self.calls += 1
         self._client = client
         try:
@@ -106,10 +126,12 @@ class SimulatedService:
             return
         finally:
             self._client = None
-        name = request.path.rpartition("/")[2]
         if name not in _SILENT or response.status != 200:
             text = "" if response.status == 200 else f" -> {response.status} {_code(response)}"
             self._story.tell(client.process.name, "%s%s", name, text)
+        if gateway is not None and self._loop.now < gateway.late_until:
+            self._loop.after(self._loop.network.drawn(gateway.delay, 0.8), client.server.answer, _encode(response))
+            return
         client.server.answer(_encode(response))
 
     def handle(self, request: HttpRequest) -> HttpResponse:

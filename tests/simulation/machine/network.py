@@ -50,6 +50,8 @@ class Direction:
     #: Until when a proxy on it holds bytes back that it has acknowledged, and for how long at most.
     holds_until: float = 0.0
     hold: float = 0.0
+    #: Share of `hold` that it takes at least.
+    least: float = 0.0
 
 
 @dataclass(slots=True)
@@ -164,7 +166,7 @@ class Flow:
         if now < self._there.holds_until:
             # A promise covers bytes that are held for less than the deadline, since they were written.
             written = now if self._unacknowledged_since is None else self._unacknowledged_since
-            wire = max(wire, self._network.drawn(self._there.hold) - (now - written))
+            wire = max(wire, self._network.drawn(self._there.hold, self._there.least) - (now - written))
         self._arrival = max(self._arrival, now + wire)
         self._network.loop.after(self._arrival - now, self._deliver, data)
 
@@ -364,9 +366,9 @@ class Network:
         """The path between a machine and a host; it is made at its first use."""
         return self._paths.setdefault((machine, host), Path())
 
-    def drawn(self, most: float) -> float:
-        """Seconds up to a limit."""
-        return most * self._chance.random()
+    def drawn(self, most: float, least: float = 0.0) -> float:
+        """Seconds up to a limit, and a share of it at least."""
+        return most * self._chance.uniform(least, 1.0)
 
     def wire_seconds(self, direction: Direction) -> float:
         """Seconds that bytes take in a direction."""

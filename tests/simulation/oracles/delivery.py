@@ -7,8 +7,10 @@ matched with what it has read:
     gap         a change is written only if the one before it has been written, by whichever session
     fence       once a newer session reads a channel, no write of an older one takes effect (one second is the wire's)
     overtaken   no session writes a key after a newer one has written it
+    foreign     a write was read before by its writer; a checkpoint that somebody else has stored is not overwritten
     checkpoint  a checkpoint is stored only when every record before it has taken effect at the destination
     start       a session begins at the durable checkpoint
+    late        nothing is written that was committed after the end time
     ended       TERMINATED is reported after the last checkpoint, and nothing is written after CLOSE or TERMINATED
 """
 
@@ -18,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ots_tunnel.model import FINISHED
 from tests.simulation.oracles.history import History
 from tests.support.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
 
@@ -44,6 +47,8 @@ class _Session:
     changes: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     is_closed: bool = False
+    #: Somebody else has stored a checkpoint since it began: it may store none any more.
+    is_overruled: bool = False
 
     def __str__(self) -> str:
         return f"session {self.order} ({self.who} on {self.channel[:8]})"
@@ -76,6 +81,8 @@ class Delivery:
         self._sessions = 0
         self._latest: dict[str, _Session] = {}
         self._durable: dict[str, str] = {}
+        #: Channel to the stored tokens, in order; those after a stranger's are forgotten.
+        self._stored: dict[str, list[str]] = defaultdict(list)
         #: Clients that have read the checkpoint of a channel: their next read begins a session.
         self._opened: set[tuple[str, str]] = set()
         self._by_key: dict[tuple[str, str], list[tuple[float, _Session]]] = defaultdict(list)
@@ -102,12 +109,24 @@ class Delivery:
             case Connected():
                 self.counts["clients"] += 1
 
+    def rewound(self, channel: str) -> str | None:
+        """An earlier checkpoint of the channel; None where there is none, or where it is read to its end."""
+        earlier = [token for token in self._stored[channel] if token != self._durable.get(channel)]
+        return None if not earlier or self._durable.get(channel) == FINISHED else earlier[-min(3, len(earlier))]
+
+    def overrule(self, channel: str, token: str) -> None:
+        """Somebody who is no client has stored a checkpoint."""
+        self._durable[channel] = token
+        self._stored[channel].append(token)
+        if (session := self._latest.get(channel)) is not None:
+            session.is_overruled = True
+
     def missing(self) -> list[str]:
         """Keys whose last change has not taken effect."""
         return [
             f"{key}: {self.applied.get(key, 0)} of {number}"
-            for key, number in sorted(self._history.last.items())
-            if key in self._history.first_in_stream and self.applied.get(key, 0) < number
+            for key, number in sorted(self._history.due.items())
+            if self.applied.get(key, 0) < number
         ]
 
     def _reads(self, page: Read) -> None:
@@ -176,6 +195,8 @@ class Delivery:
         if action == "PUT" and session.channel.startswith("BaseData_"):
             self.applied[key] = max(before, true)
             return
+        if self._history.end is not None and true > self._history.due.get(key, 0):
+            self._violate("late", f"{session} writes {change} (number {true}), committed after the end time")
         if true > max(before, self._history.first_in_stream.get(key, 0) - 1) + 1:
             self._violate("gap", f"{session} writes {change} (number {true}) after number {before}")
         self.applied[key] = max(before, true)
@@ -197,11 +218,14 @@ class Delivery:
     def _stores(self, stored: Stored) -> None:
         self.counts["checkpoints"] += 1
         self._durable[stored.channel] = stored.token
+        self._stored[stored.channel].append(stored.token)
         session = self._latest.get(stored.channel)
         if session is None or session.client != stored.client:
             if session is not None and stored.t > session.begun + WIRE_SECONDS:
                 self._violate("fence", f"{stored.who} stores a checkpoint of {stored.channel[:8]} after {session}")
             return
+        if session.is_overruled:
+            self._violate("foreign", f"{session} stores a checkpoint over one that is not its own")
         if stored.token == session.start:
             return
         for count, (following, taken) in enumerate(session.pages, 1):

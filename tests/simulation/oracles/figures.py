@@ -2,7 +2,8 @@
 
 consumed    everything committed until `consumedUpTo` and `caughtUpTime` has taken effect
 caught up   with `caughtUp`, everything older than the time for which a look lasts has taken effect
-completed   with `completed`, everything committed until the end time has taken effect
+completed   with `completed`, everything committed until the end time has taken effect in the channels that are the
+            worker's own, or nobody's; what it has just been given it may not know for as long as in `channels`
 channels    a channel that the service has given to another client is not shown as OPEN for longer than the
             heartbeat timeout and two intervals
 """
@@ -28,17 +29,13 @@ class Figures:
 
     Args:
         patience: seconds that a worker may show a lost channel as its own.
-        end: the end time of the workers, Unix seconds; None without one.
     """
 
-    def __init__(
-        self, history: History, delivery: Delivery, violate: Violate, *, patience: float, end: float | None = None
-    ) -> None:
+    def __init__(self, history: History, delivery: Delivery, violate: Violate, *, patience: float) -> None:
         self._history = history
         self._delivery = delivery
         self._violate = violate
         self._patience = patience
-        self._end = end
         #: Entries of a channel that are known to have taken effect.
         self._applied: dict[str, int] = defaultdict(int)
         self._strangers: dict[tuple[str, str], float] = {}
@@ -56,9 +53,20 @@ class Figures:
                 if progress.caught_up:
                     self._check(channel, EPOCH + now - LOOK_LASTS, f"{where}: caught up, since")
             self._check_owner((process.name, channel), view.status, owners.get(channel), status.client_id, now)
-        if status.completed and self._end is not None:
-            for channel in list(self._history.entries):
-                self._check(channel, self._end, f"{process.name} says completed, until")
+        for channel in list(self._history.entries):
+            is_late = owners.get(channel) in (None, status.client_id) and self._history.end is not None
+            place = (process.name, f"{channel} completed")
+            if not (is_late and status.completed and self._is_behind(channel, self._history.end)):
+                self._strangers.pop(place, None)
+            elif now - self._strangers.setdefault(place, now) > self._patience:
+                self._check(channel, self._history.end, f"{process.name} says completed, until")
+
+    def _is_behind(self, channel: str, until: float | None) -> bool:
+        applied = self._delivery.applied
+        return until is not None and any(
+            entry.committed <= until and applied.get(entry.key, 0) < entry.number
+            for entry in self._history.entries[channel]
+        )
 
     def _check(self, channel: str, until: float | None, what: str) -> None:
         """Everything of a channel that was committed until a time has taken effect."""

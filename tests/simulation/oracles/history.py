@@ -25,10 +25,17 @@ class Place:
 
 
 class History:
-    """The changes of the source table; changes of a key are numbered from 1 on."""
+    """The changes of the source table; changes of a key are numbered from 1 on.
 
-    def __init__(self, service: SimulatedService) -> None:
+    Args:
+        end: Unix seconds after which no change is to be copied; None without an end.
+    """
+
+    def __init__(self, service: SimulatedService, end: float | None = None) -> None:
         self._service = service
+        self.end = end
+        #: Number of the last change of every key that is in the stream and not after the end.
+        self.due: dict[str, int] = {}
         #: Number of the last change of every key.
         self.last: dict[str, int] = {}
         #: Number of the first change of a key that is in the stream.
@@ -51,7 +58,13 @@ class History:
             position = partition.end - 1
             place = Place(partition.times_us[-1] / 1e6, key, number, position)
             self.entries[partition.id].append(place)
+            if self.is_due(place):
+                self.due[key] = number
             self._places[partition.id, position] = place
+
+    def is_due(self, place: Place) -> bool:
+        """Whether an entry is not after the end."""
+        return self.end is None or place.committed <= self.end
 
     def place(self, channel: str, position: int) -> Place:
         """The entry at a position of a channel's log."""

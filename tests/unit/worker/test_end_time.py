@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.worker.pages.end_time import cut_page
 from tests.support.records import page_of_times
 
@@ -20,6 +23,15 @@ def test_records_after_the_end_time_are_cut_off(times: tuple[int, ...], kept: in
     cut = cut_page(page_of_times(*times, service_time=5000.0), END_US, None)
 
     assert (len(cut.page.records), cut.done, cut.whole) == (kept, done, whole)
+
+
+@pytest.mark.parametrize("may_more", [False, None], ids=["the log's end", "not told"])
+def test_a_page_that_was_cut_does_not_reach_the_end_of_the_log(may_more: bool | None) -> None:
+    # otherwise the channel would be caught up, and consumed up to its answer, over records that nobody has written
+    read = replace(page_of_times(END_US + 1, service_time=5000.0), may_more=may_more)
+    cut = cut_page(read, END_US, None)
+
+    assert not reached_log_end(cut.page.may_more, len(cut.page.records))
 
 
 @pytest.mark.parametrize(("known_time", "done"), [(999.0, False), (1000.0, False), (1001.0, True), (None, False)])

@@ -45,7 +45,8 @@ def cut_page(page: Page, end_us: int, known_time: float | None) -> CutPage:
     if _commit_time_us(page.records[-1]) <= end_us:
         return CutPage(page, False, True)
     kept = bisect_right(page.records, end_us, key=_commit_time_us)
-    return CutPage(replace(page, records=page.records[:kept]), True, False)
+    # What was cut off lies before the log's end, so this page does not show what the log looks like there.
+    return CutPage(replace(page, records=page.records[:kept], may_more=True), True, False)
 
 
 def _commit_time_us(record: Record) -> int:
