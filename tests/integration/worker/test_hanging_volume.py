@@ -6,8 +6,10 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import ChannelType, TunnelType
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.sinks.files import FilesSink
+from ots_tunnel.sinks.files import FilesSink, json_lines
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
@@ -28,19 +30,44 @@ from tests.support.waiting import until
 KEYS = [f"k{number:03}" for number in range(400)]
 
 
+class Volume:
+    """A volume whose calls can be made to hang."""
+
+    def __init__(self) -> None:
+        self._answers = threading.Event()
+        self._hanging: frozenset[str] = frozenset()
+        #: Calls that have hung.
+        self.hung = 0
+        self.answer()
+
+    def hang(self, *names: str) -> None:
+        self._hanging = frozenset(names)
+        self._answers.clear()
+
+    def answer(self) -> None:
+        self._answers.set()
+
+    def passing(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call, which hangs while the volume does."""
+
+        def pass_on(*arguments: Any, **options: Any) -> Any:
+            if name in self._hanging and not self._answers.is_set():
+                self.hung += 1
+                self._answers.wait(30)
+            return call(*arguments, **options)
+
+        return pass_on
+
+
 @pytest.fixture
-def volume(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """While the event is not set, every fsync hangs."""
-    answers, real = threading.Event(), os.fsync
-
-    def fsync(descriptor: int) -> None:
-        answers.wait(30)
-        real(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    answers.set()
-    yield answers
-    answers.set()
+def volume(monkeypatch: pytest.MonkeyPatch) -> Iterator[Volume]:
+    """The volume of the test's folder."""
+    volume = Volume()
+    calls = {"create": (JsonLines, "create"), "write": (json_lines, "json_text"), "unlink": (Path, "unlink")}
+    for name, (place, attribute) in {**calls, "fsync": (os, "fsync")}.items():
+        monkeypatch.setattr(place, attribute, volume.passing(name, getattr(place, attribute)))
+    yield volume
+    volume.answer()
 
 
 def streams(worker: TunnelWorker) -> list[str]:
@@ -52,26 +79,36 @@ def streams(worker: TunnelWorker) -> list[str]:
     ]
 
 
-async def test_the_client_is_kept_while_a_volume_hangs(
-    volume: threading.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(aio, "KEEP_ALIVE", 0.0)  # every heartbeat looks the name up
+@asynccontextmanager
+async def running_worker(folder: Path) -> AsyncIterator[tuple[EmulatorScene, TunnelWorker, TunnelClient]]:
+    """A worker whose eight channels of the stream are open."""
     async with Emulator(settings=Settings(init_delay=0.01)) as emulator:
         scene = EmulatorScene(emulator)
         await scene.create_table(partitions=8)
         await scene.put(KEYS)
         await scene.create_tunnel(TunnelType.BaseAndStream)
         endpoint = emulator.endpoint.replace("127.0.0.1", "localhost")
-        files = FileSettings(FolderStore(tmp_path), JsonLines(json_form), 1, 0.1, Backoff(0.01, 2, 0.1, 0))
+        files = FileSettings(FolderStore(folder), JsonLines(json_form), 1, 0.1, Backoff(0.01, 2, 0.1, 0))
         client = TunnelClient(endpoint, "demo", CREDENTIALS)
         worker = TunnelWorker(client, FilesSink(scene.tunnel_id, files), scene.settings(interval=0.3, timeout=2))
         running = asyncio.create_task(worker.run())
         await until(
             lambda: len(streams(worker)) == 8, 20, "existing rows are done, and every channel of the stream is open"
         )
+        yield scene, worker, client
+        worker.drain()
+        await asyncio.wait_for(running, 10)
+        await client.close()
+
+
+async def test_the_client_is_kept_while_a_volume_hangs(
+    volume: Volume, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aio, "KEEP_ALIVE", 0.0)  # every heartbeat looks the name up
+    async with running_worker(tmp_path) as (scene, worker, _):
         first = worker.status.client_id
 
-        volume.clear()
+        volume.hang("fsync")
         await scene.put(KEYS, [2])
         hangs_until = time.monotonic() + 4  # twice the timeout
         while time.monotonic() < hangs_until:
@@ -80,8 +117,22 @@ async def test_the_client_is_kept_while_a_volume_hangs(
             assert worker.status.wall() - worker.status.last_heartbeat < 1.5
             await asyncio.sleep(0.1)
 
-        volume.set()
+        volume.answer()
         await until(lambda: sum(1 for _ in tmp_path.rglob("*.jsonl")) >= 8, what="the files appear")
-        worker.drain()
-        await asyncio.wait_for(running, 10)
-        await client.close()
+
+
+@pytest.mark.parametrize("hanging", [("create",), ("write", "unlink"), ("fsync", "unlink")], ids="-".join)
+async def test_a_lost_client_is_replaced_while_a_volume_hangs(
+    volume: Volume, tmp_path: Path, hanging: tuple[str, ...]
+) -> None:
+    async with running_worker(tmp_path) as (scene, worker, client):
+        first = worker.status.client_id
+        assert first is not None
+        volume.hang(*hanging)
+        await scene.put(KEYS, [2])
+        await until(lambda: volume.hung >= 8, what="the calls of every channel hang")
+        await client.shutdown(scene.tunnel_id, first, timeout=5)
+        await until(lambda: worker.status.client_id not in (None, first), 10, "the worker has connected again")
+
+        volume.answer()
+        await until(lambda: sum(1 for _ in tmp_path.rglob("*.jsonl")) >= 8, 20, "the files appear")

@@ -148,11 +148,12 @@ class ChannelFiles(Generic[Item]):
 
     async def _begin(self, head: Record, guard: Guard) -> PendingFile[Item]:
         start = self._position_of(head)
-        path = await self._files.store.spool(self._folder)
+        path, threads = await self._files.store.spool(self._folder), self._files.threads
         try:
-            file = PendingFile(path, self._files.form.create(path), start, guard, self._files.threads)
+            writer = await threads.run(self._files.form.create, path)
         except OSError as error:
             raise disk_error(error) from error
+        file = PendingFile(path, writer, start, guard, threads)
         self._timer = asyncio.get_running_loop().call_later(self._files.max_seconds, self._expire, file)
         return file
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic
@@ -18,6 +18,9 @@ from ots_tunnel.sinks.files.settings import Item
 from ots_tunnel.sinks.files.store import disk_error
 from ots_tunnel.threads import DaemonThreads
 
+#: Seconds for which the end of a channel waits until a file is removed: a volume that hangs must not hold it up.
+REMOVAL_SECONDS = 1.0
+
 
 @dataclass(slots=True)
 class PendingFile(Generic[Item]):
@@ -27,7 +30,7 @@ class PendingFile(Generic[Item]):
         path: where it is filled.
         start: position of the first record that was read for it; None for existing rows.
         guard: the guard of its last batch, asked right before the file appears.
-        threads: where the file is written.
+        threads: where the file is written and removed; the event loop makes no call of the volume.
         last_page: number of the last page in it; a checkpoint of this page or of a later one is behind the file.
     """
 
@@ -45,7 +48,8 @@ class PendingFile(Generic[Item]):
     busy: bool = False
     #: Confirmations of its batches, in their order.
     confirmations: list[Confirmation] = field(default_factory=list)
-    _writing: asyncio.Future[None] | None = None
+    #: The last call of the writer.
+    _writing: asyncio.Task[None] | None = None
 
     async def fill(self, items: Sequence[Item], channel_id: ChannelId) -> Confirmation:
         """Add records of one page.
@@ -57,12 +61,7 @@ class PendingFile(Generic[Item]):
             SinkError, CodecError: the file holds a part of the records and cannot be used any more.
         """
         self.busy = True
-        # Kept for `drop`: the thread keeps running when this call is cancelled.
-        self._writing = asyncio.ensure_future(self.threads.run(self.writer.write, items, channel_id))
-        try:
-            await asyncio.shield(self._writing)
-        except OSError as error:
-            raise disk_error(error) from error
+        await self._run(self.writer.write, items, channel_id)
         self.busy = False
         self.rows += len(items)
         self.size += total_size(items)
@@ -76,20 +75,27 @@ class PendingFile(Generic[Item]):
         Raises:
             SinkError, CodecError: the file cannot be used any more.
         """
-        try:
-            await self.threads.run(self.writer.close)
-        except OSError as error:
-            raise disk_error(error) from error
+        await self._run(self.writer.close)
 
     async def drop(self) -> None:
-        """Remove the file once no thread writes to it."""
-        try:
-            if self._writing is not None:
-                await asyncio.gather(self._writing, return_exceptions=True)
-        finally:
-            self.remove()
+        """Remove the file once no thread writes to it, and wait for that, but not longer than REMOVAL_SECONDS.
 
-    def remove(self) -> None:
-        """Remove the file; where that fails, the next `FileStore.tidy` removes it."""
+        Where the removal fails, the next `FileStore.tidy` removes the file.
+        """
+        removing = asyncio.create_task(self._remove(), name=f"remove {self.path.name}")
+        # Not cancelled: where the volume hangs, the file is removed when it answers again.
+        await asyncio.wait((removing,), timeout=REMOVAL_SECONDS)
+
+    async def _remove(self) -> None:
+        if self._writing is not None:
+            await asyncio.wait((self._writing,))
         with contextlib.suppress(OSError):
-            self.path.unlink(missing_ok=True)
+            await self.threads.run(self.path.unlink, True)
+
+    async def _run(self, call: Callable[..., None], *arguments: object) -> None:
+        # Kept for `drop`: the thread keeps running when the caller is cancelled.
+        self._writing = asyncio.create_task(self.threads.run(call, *arguments))
+        try:
+            await asyncio.shield(self._writing)
+        except OSError as error:
+            raise disk_error(error) from error

@@ -113,13 +113,14 @@ class Publisher(Generic[Item]):
         earlier = self.failure
         try:
             if earlier is None:
-                await self._write_out(file)
+                await self._write_out_or_drop(file)
+            else:
+                await file.drop()
         except Exception as error:
             # a store raises what its library raises; the confirmations of the file carry it to the pipeline
             self.failure = error
         finally:
             self._task = None
-            file.remove()
         if self.failure is not None:
             # The pipeline awaits confirmations in their order and stops at the first failure: one holds it.
             if earlier is None and not file.confirmations[0].done():
@@ -134,6 +135,13 @@ class Publisher(Generic[Item]):
             if not confirmation.done():
                 confirmation.set_result(None)
         self._on_free()
+
+    async def _write_out_or_drop(self, file: PendingFile[Item]) -> None:
+        try:
+            await self._write_out(file)
+        except BaseException:
+            await file.drop()
+            raise
 
     async def _write_out(self, file: PendingFile[Item]) -> None:
         await file.complete()
