@@ -54,7 +54,7 @@ from ots_tunnel_operator.assess.kept_reports import observed_time
 from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened, spec_unreadable
 from ots_tunnel_operator.kube.claims import Claim, Claims
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.kube.reflector import StaleCopy
@@ -208,7 +208,7 @@ class Reconciler:
     async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         refused = ""
         for _ in range(MAX_STEPS):
-            body = None if cache.forgotten else await self._object(namespace, name, cache)
+            body = await self._object(namespace, name, cache)
             if body is None or body["metadata"].get("deletionTimestamp"):
                 return Outcome(0.0, gone=True)
             claim = await self.claims.claim(body)
@@ -245,7 +245,12 @@ class Reconciler:
         """The object; read from the API server where the copy does not have it or was refused as outdated."""
         body = None if cache.outdated else await self._reader.get(TUNNEL, namespace, name)
         if body is None:
-            body = await self._kube.get(TUNNEL, namespace, name)
+            try:
+                body = await self._kube.get(TUNNEL, namespace, name)
+            except KindMissing:
+                # whoever removes a definition removes its objects, and a watch has told so of this one
+                if not cache.forgotten:
+                    raise
         cache.outdated = False
         cache.body = body
         if body is not None:

@@ -166,7 +166,7 @@ class Runtime:
             del self._uids[namespace, name]
             self.metrics.forget(namespace, name)
         if cache is not None:
-            # the loop's next step ends; one that is under way may still call by these clients
+            # a pass that is under way may still call by these clients
             cache.forgotten = True
             async with cache.lock:
                 await cache.close()

@@ -163,7 +163,9 @@ class Watched:
         for selection, read in tuple(self._read.items()):
             if selection.kind is SECRET and now - read > IDLE_SECONDS:
                 del self._read[selection]
-                self._running.pop(selection)[1].cancel()
+                found = self._running.pop(selection, None)
+                if found is not None:
+                    found[1].cancel()
 
     def _changed(self, selection: Selection, event: Event, manifest: Manifest) -> None:
         self._listener(selection.kind, event, manifest)

@@ -164,9 +164,17 @@ async def test_a_claim_that_cannot_be_checked_is_told_by_an_event_and_nothing_el
     assert "remove the annotation" in event["message"]
 
 
-async def test_the_loop_ends_with_its_object_whatever_the_api_server_says_then() -> None:
-    kube, cache = stored(), LoopCache()
+async def test_the_loop_ends_with_an_object_that_went_with_its_definition() -> None:
+    kube, cache = KubeMemory(), LoopCache()
     cache.forgotten = True
+
+    async def not_served(*_: Any) -> None:
+        if len(asked) > 1:
+            raise KindMissing(404, "404", "404 page not found")
+        asked.append("the copy")
+
+    asked = ["nothing"]
+    kube.get = not_served  # type: ignore[assignment, method-assign]
 
     assert await step(kube, lambda _: world(), cache) == (Outcome(0.0, gone=True), 0)
 

@@ -94,6 +94,7 @@ def test_a_channel_that_was_never_consumed_counts_from_the_start_of_its_tunnel()
         info = description(channel("c1"), kind=TunnelType.Stream, stream=config, create_time_ns=int(created * 1e9))
         return replace(left(), tunnel=Tunnel(info))
 
+    assert found(late(0.0)) == [], "unknown"
     assert found(late(NOW - 1000)) == []
     assert found(late(OLD)) == found(late(NOW - 1000, start=OLD)) == OUTSIDE
 
