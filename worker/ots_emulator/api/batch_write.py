@@ -15,7 +15,7 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import VERSION_BYTES, consumed, version_bytes, write_units
 from ots_emulator.api.rows.change_check import check_row_key
 from ots_emulator.api.rows.row_write import KeyedWrite, RowWrite, execute, read_write, with_key
-from ots_emulator.api.rows.write_cost import check_size, read_units, write_cost
+from ots_emulator.api.rows.write_cost import check_size, write_cost
 from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid, table_missing
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope, out_of_scope
@@ -46,10 +46,8 @@ class TableBatch(NamedTuple):
     table: Table | None
     rows: Sequence[BatchRow]
 
-    @property
-    def version(self) -> int:
-        """Bytes of a cell's version in the cost of a row."""
-        return VERSION_BYTES if self.table is None else version_bytes(self.table.options)
+    version: int
+    """Bytes of a cell's version in the cost of a row."""
 
 
 def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
@@ -70,8 +68,12 @@ def _with_keys(call: Call, name: str, writes: Sequence[RowWrite]) -> TableBatch:
         rows: list[BatchRow] = [_without_table(write, name) for write in writes]
     else:
         rows = _keyed_or_refused(writes, table, call.now_us)
+    version = VERSION_BYTES if table is None else version_bytes(table.options)
+    keys = [row.write.span.key for row in rows]
+    if len(set(keys)) == len(keys):
+        return TableBatch(name, table, rows, version)
     _check_repeated([row.write for row in rows], allowed=not call.settings.refuse_repeated_rows)
-    return TableBatch(name, table, _without_repeated_increments(rows))
+    return TableBatch(name, table, _without_repeated_increments(rows), version)
 
 
 def _without_table(write: RowWrite, name: str) -> RefusedWrite:
@@ -130,7 +132,8 @@ def _all_or_none(call: Call, batches: Sequence[TableBatch], transaction_id: str)
         rows = _atomic_rows(call, batches)
     except Refusal as refusal:
         return _all_refused(batches, refusal)
-    name, table, _ = batch = batches[0]
+    batch = batches[0]
+    name, table = batch.name, batch.table
     assert table is not None, "rows without a table have been refused"
     scope = call.instance.transactions.scope(table, transaction_id, call.now)
     try:
@@ -203,13 +206,10 @@ def _check_texts(request: pb.BatchWriteRowRequest) -> None:
 
 
 def _check_repeated(writes: Sequence[RowWrite], *, allowed: bool) -> None:
-    """Refuse conditions on repeated rows (docs/data-plane.md 2.5)."""
-    keys = [write.span.key for write in writes]
-    if len(set(keys)) == len(keys):
-        return
+    """Refuse conditions on repeated rows, or the rows themselves (docs/data-plane.md 2.5)."""
     if not allowed:
         raise request_invalid("Repeated rows are not allowed in BatchModify.")
-    counts = Counter(keys)
+    counts = Counter(write.span.key for write in writes)
     for write in writes:
         key, condition = write.span.key, write.request.condition
         if counts[key] == 1:
@@ -249,7 +249,7 @@ def _failure(write: RowWrite, refusal: Refusal, version: int) -> bytes:
 
 def _success(write: RowWrite, content: bytes | None, version: int) -> bytes:
     if content is None:
-        return _plain_success(read_units(write.request.condition), write_units(write.span, len(write.row), version))
+        return _plain_success(int(write.conditioned), write_units(write.span, len(write.row), version))
     row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=write_cost(write, version), row=content)
     return bytes_field(2, row.SerializeToString())
 

@@ -151,7 +151,7 @@ class ChangeLog:
             origin: the former cells of the origin columns as a row with header, empty without any.
         """
         timestamp_us = self._tick(now_us)
-        tail = origin_field(origin)
+        tail = origin_field(origin) if origin else b""
         head = record_head(action, len(row) + _ADDED_BYTES, len(tail))
         sequence = _pack_sequence(SEQUENCE_EPOCH, 0, SEQUENCE_TIMESTAMP, timestamp_us, SEQUENCE_ROW_INDEX, 0)
         # One join, because every written row passes here.

@@ -122,7 +122,12 @@ class Table:
     def put(self, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
         """Replace a row; `row` is header and row as they were sent."""
         image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
-        origin = self._origin(key, now_us)
+        log = self.log
+        # Rows of a load pass here, and most tables have no stream, or one without origin columns.
+        if log is None:
+            self._rows.store(key, image, versioned=versioned)
+            return
+        origin = self._origin(key, now_us) if log.origin_columns else b""
         self._rows.store(key, image, versioned=versioned)
         self._append_to_log(key, Action.PUT, image, now_us, origin)
 

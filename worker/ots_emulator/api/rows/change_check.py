@@ -12,7 +12,14 @@ from functools import lru_cache
 from typing import Final
 
 from ots_emulator.refusal import RequestRefusal, request_invalid
-from ots_emulator.tables.keys import check_column_count, check_key_values, is_text, key_columns, scan_sent_row
+from ots_emulator.tables.keys import (
+    KEY_COLUMNS,
+    check_column_count,
+    check_key_values,
+    is_text,
+    key_columns,
+    scan_sent_row,
+)
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp
 from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan
@@ -37,7 +44,8 @@ def read_change(buffer: bytes, action: Action) -> RowSpan:
         RequestRefusal: malformed, or wrong whatever the table looks like.
     """
     span = _scan(buffer)
-    check_column_count(len(span.key_checksums))
+    if not 1 <= len(span.key_checksums) <= KEY_COLUMNS:
+        check_column_count(len(span.key_checksums))
     if action is Action.DELETE:
         if not span.delete_marker:
             raise request_invalid("Invalid request of delete row: missing RowDeleteMarker in request.")

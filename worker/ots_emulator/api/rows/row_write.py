@@ -31,12 +31,16 @@ WriteRequest = pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowReq
 
 
 class RowWrite(NamedTuple):
-    """One row of a write as it was sent, without what follows it; `span` is `row` parsed."""
+    """One row of a write as it was sent, without what follows it.
+
+    `span` is `row` parsed; `conditioned` is whether the request has a condition, which costs a read unit.
+    """
 
     action: Action
     row: bytes
     span: RowSpan
     request: WriteRequest
+    conditioned: bool
 
 
 class KeyedWrite(NamedTuple):
@@ -53,12 +57,16 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
         RequestRefusal: malformed, or wrong whatever the table looks like.
     """
     span = read_change(row, action)
-    if request.condition.column_condition:
+    # The condition is asked once, because every look into a message takes its time.
+    condition = request.condition
+    column_condition = condition.column_condition
+    if column_condition:
         # Read once more when the row is executed: conditions are rare.
-        read_filter(request.condition.column_condition)
+        read_filter(column_condition)
     if request.HasField("return_content"):
         _check_return(request.return_content, span)
-    return RowWrite(action, row if span.end == len(row) else row[: span.end], span, request)
+    sent = row if span.end == len(row) else row[: span.end]
+    return RowWrite(action, sent, span, request, bool(column_condition) or condition.row_existence != pb.IGNORE)
 
 
 def _check_return(wanted: pb.ReturnContent, span: RowSpan) -> None:
@@ -87,7 +95,7 @@ def with_key(write: RowWrite, table: Table, now_us: int) -> KeyedWrite:
         condition = write.request.condition
         filled = fill_placeholder(write.span, write.action, condition, table, schema.auto_increment, now_us)
         if filled is not None:
-            write = RowWrite(write.action, filled, scan_row(filled), write.request)
+            write = write._replace(row=filled, span=scan_row(filled))
     span = write.span
     key = schema.parse(span.key)
     # The key has the names of the table's columns, so this concerns the request whatever the table is.
@@ -103,7 +111,7 @@ def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
     Raises:
         Refusal: it may not be executed.
     """
-    (action, row, span, request), key = keyed
+    (action, row, span, request, conditioned), key = keyed
     scope.check(key)
     table = scope.table
     now_us = call.now_us
@@ -111,9 +119,8 @@ def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
         table.check_versions(span, now_us)
     if action is Action.UPDATE and not table.options.allow_update:
         raise parameter_invalid("Update operation is not allowed in this table")
-    condition = request.condition
-    if condition.row_existence != pb.IGNORE or condition.column_condition:
-        _check_condition(table, condition, span, key, now_us // 1000)
+    if conditioned:
+        _check_condition(table, request.condition, span, key, now_us // 1000)
     scope.apply(action, key, row, span, now_us)
     if not request.HasField("return_content"):
         return None

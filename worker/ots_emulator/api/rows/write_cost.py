@@ -30,11 +30,6 @@ def check_size(operation: str, writes: Sequence[RowWrite]) -> None:
         )
 
 
-def read_units(condition: pb.Condition) -> int:
-    """Return the read units of a condition."""
-    return 0 if condition.row_existence == pb.IGNORE and not condition.column_condition else 1
-
-
 def write_cost(write: RowWrite, version: int) -> pb.ConsumedCapacity:
     """Return the cost of a write, `version` bytes for each cell's version; shared, so callers must not change it."""
-    return consumed(read_units(write.request.condition), write_units(write.span, len(write.row), version))
+    return consumed(int(write.conditioned), write_units(write.span, len(write.row), version))
