@@ -256,6 +256,11 @@ LEDGER: Final = (
         "tests that select nothing have a few rows only",
     ),
     guessed(
+        "GetRow, BatchGetRow, GetRange",
+        "versions cost as in writes; contested: a test of the .NET SDK counts none in a table of ten versions",
+        "the 107 units of `MultiRowOperationTest.TestGetRangeIteratorWith5000Rows` are those of names and values",
+    ),
+    guessed(
         "GetRange", "the cost of more than 4 KiB is estimated from the first row", "counting every row would cost more"
     ),
     tested("GetRange", "rows as a matrix, each with its newest values", GO("TableStoreSuite.TestFuzzyGetRangeMatrix")),
