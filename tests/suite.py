@@ -115,11 +115,18 @@ API = Stage(
     "api",
     "the operator on a real API server; PySpark in a local session",
     marks="(api or spark) and not (cluster or long)",
+    folders=("tests/operator", "tests/chart", "tests/spark", "tests/simulation/apiserver"),
     workers=2,
     timeout=300,
     is_measured=True,
 )
-E2E = Stage("cluster", "the demo's scenario in small on a real cluster", marks="cluster and not long", timeout=600)
+E2E = Stage(
+    "cluster",
+    "the demo's scenario in small on a real cluster",
+    marks="cluster and not long",
+    folders=("tests/cluster_scenarios",),
+    timeout=600,
+)
 LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600, is_resumed=True)
 
 SIMULATION = Stage(
