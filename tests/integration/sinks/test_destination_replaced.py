@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from ots_tunnel.errors import SinkRejected, WrongDestination
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.choice import open_sink
 from tests.support.emulator.emulator_scene import COPY, TABLE, EmulatorScene, create_table_request
 from tests.support.waiting import until
@@ -51,17 +54,24 @@ async def copied_rows(scene: EmulatorScene) -> int:
     return sum(channel.rows for channel in (await scene.describe()).channels)
 
 
-@pytest.mark.parametrize("policy", ["Fail", "Skip", "DeadLetter"])
-async def test_another_key_ends_the_worker_whatever_the_policy_says(tmp_path: Path, policy: str) -> None:
+@contextlib.asynccontextmanager
+async def copying(folder: Path, policy: str) -> AsyncIterator[tuple[EmulatorScene, Sink, asyncio.Task[None]]]:
+    """A worker that has copied a row, and goes on."""
     async with Emulator(settings=Settings(init_delay=0.01)) as emulator:
         scene = EmulatorScene(emulator)
         await scene.create_table()
         await scene.create_table(table=COPY)
         await scene.create_tunnel(TunnelType.Stream)
-        sink = open_sink(document(scene, tmp_path, policy))
+        sink = open_sink(document(scene, folder, policy))
         running = asyncio.create_task(scene.worker(sink).run())
         await scene.put(["k1"])
         await until(lambda: copied_rows(scene))
+        yield scene, sink, running
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Skip", "DeadLetter"])
+async def test_another_key_ends_the_worker_whatever_the_policy_says(tmp_path: Path, policy: str) -> None:
+    async with copying(tmp_path, policy) as (scene, sink, running):
         await replace_copy(scene, "other")
         await scene.put([f"k{number}" for number in range(300)], [3])
 
@@ -82,17 +92,9 @@ async def test_another_key_ends_the_worker_whatever_the_policy_says(tmp_path: Pa
 async def test_a_refused_row_is_not_passed_over_while_the_destination_cannot_be_described(
     tmp_path: Path, policy: str
 ) -> None:
-    async with Emulator(settings=Settings(init_delay=0.01)) as emulator:
-        scene = EmulatorScene(emulator)
-        await scene.create_table()
-        await scene.create_table(table=COPY)
-        await scene.create_tunnel(TunnelType.Stream)
-        sink = open_sink(document(scene, tmp_path, policy))
-        running = asyncio.create_task(scene.worker(sink).run())
-        await scene.put(["k1"])
-        await until(lambda: copied_rows(scene))
+    async with copying(tmp_path, policy) as (scene, sink, running):
         await replace_copy(scene, "other")
-        emulator.add_fault(FaultRule("DescribeTable", code="OTSNoPermissionAccess"))
+        scene.emulator.add_fault(FaultRule("DescribeTable", code="OTSNoPermissionAccess"))
         await scene.put(["k2"])
 
         with pytest.raises(SinkRejected, match="OTSNoPermissionAccess"):

@@ -44,10 +44,8 @@ async def matrix(driver: Driver, *columns: str, **fields: Any) -> Any:
         direction="FORWARD",
         inclusive_start_primary_key=encode_primary_key(MIN),
         exclusive_end_primary_key=encode_primary_key(MAX),
-        max_versions=1,
         columns_to_get=columns,
-        data_block_type_hint="DBT_SIMPLE_ROW_MATRIX",
-        **fields,
+        **{"max_versions": 1, "data_block_type_hint": "DBT_SIMPLE_ROW_MATRIX", **fields},
     )
 
 
@@ -121,31 +119,13 @@ async def test_a_matrix_needs_columns(two: Driver) -> None:
 async def test_of_several_versions_a_matrix_has_the_newest(two: Driver) -> None:
     row = encode_row((("k", 1), ("s", "x")), [put("a", 8, two.now_ms + 1), put("a", 9, two.now_ms)])
     await two.call("PutRow", table_name="two", row=row, condition=IGNORE)
-    answer = await two.call(
-        "GetRange",
-        table_name="two",
-        direction="FORWARD",
-        inclusive_start_primary_key=encode_primary_key(MIN),
-        exclusive_end_primary_key=encode_primary_key(MAX),
-        max_versions=3,
-        limit=1,
-        columns_to_get=["a"],
-        data_block_type_hint="DBT_SIMPLE_ROW_MATRIX",
-    )
+    answer = await matrix(two, "a", max_versions=3, limit=1)
 
     assert answer.rows[:-2].endswith(b"\2" + integer(1) + text("x") + integer(8))
 
 
 async def test_a_plain_answer_says_that_it_is_one_if_asked(two: Driver) -> None:
-    answer = await two.call(
-        "GetRange",
-        table_name="two",
-        direction="FORWARD",
-        inclusive_start_primary_key=encode_primary_key(MIN),
-        exclusive_end_primary_key=encode_primary_key(MAX),
-        max_versions=1,
-        data_block_type_hint="DBT_PLAIN_BUFFER",
-    )
+    answer = await matrix(two, data_block_type_hint="DBT_PLAIN_BUFFER")
 
     assert answer.HasField("data_block_type")
     assert answer.rows.startswith(b"\x75\0\0\0")
