@@ -63,16 +63,16 @@ class Telling(ABC):
 
     Args:
         seed: the text that everything random comes from.
-        page_rows: most rows of a page that the service answers with.
         is_fenced: whether the sink asks the fence before each write.
+        service: settings of the emulator.
     """
 
-    def __init__(self, seed: str, *, page_rows: int, is_fenced: bool = True) -> None:
+    def __init__(self, seed: str, *, is_fenced: bool = True, **service: Any) -> None:
         self.loop = VirtualLoop(random.Random(f"loop:{seed}"))
         self.loop.on_failure = self._unhandled
         self.story = Story(self.loop)
         self.network = Network(self.loop, random.Random(f"network:{seed}"))
-        self.service = SimulatedService(self.loop, self.story, self.witness, page_rows=page_rows)
+        self.service = SimulatedService(self.loop, self.story, self.witness, **service)
         self.history = History(self.service)
         self.delivery = Delivery(self.history, self.violate, is_fenced=is_fenced)
         self.violation: Violation | None = None

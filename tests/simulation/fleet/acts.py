@@ -74,6 +74,10 @@ def _kill_operator(fleet: Fleet, act: Act) -> None:
     fleet.operator.kill(act.seconds)
 
 
+def _second_operator(fleet: Fleet, act: Act) -> None:
+    fleet.turns.begin(act.seconds)
+
+
 def _crash_at_write(fleet: Fleet, act: Act) -> None:
     fleet.fates.crash(act.target, before=act.value == "before", away=act.seconds)
 
@@ -97,12 +101,12 @@ def _stale_reads(fleet: Fleet, act: Act) -> None:
 
 
 def _break_watches(fleet: Fleet, act: Act) -> None:
-    fleet.evidence.disturb(fleet.loop.now)
+    fleet.disturb(fleet.loop.now)
     fleet.watches.break_all()
 
 
 def _compact(fleet: Fleet, act: Act) -> None:
-    fleet.evidence.disturb(fleet.loop.now)
+    fleet.disturb(fleet.loop.now)
     fleet.store.compact()
     fleet.watches.break_all()
 
@@ -121,7 +125,7 @@ def _claim_elsewhere(fleet: Fleet, act: Act) -> None:
 
 def _late_events(fleet: Fleet, act: Act) -> None:
     fleet.late_events_until = fleet.loop.now + act.seconds
-    fleet.evidence.disturb(fleet.late_events_until)
+    fleet.disturb(fleet.late_events_until)
 
 
 # Workers
@@ -243,6 +247,8 @@ _OPERATIONS = ("DescribeTunnel", "CreateTunnel", "ListTunnel", "GetCheckpoint", 
 
 KINDS: Final[Mapping[str, Kind]] = {
     "kill the operator": Kind(_kill_operator, 4, TAKE_OVER),
+    "the operator stays away": Kind(_kill_operator, 0, (80, 250)),
+    "a second operator": Kind(_second_operator, 0, (150, 500)),
     "crash at a write": Kind(_crash_at_write, 5, TAKE_OVER, ("before", "after")),
     "API refuses": Kind(_refuse, 3, (1, 90), ("403", "409", "429", "500")),
     "API refuses a kind": Kind(

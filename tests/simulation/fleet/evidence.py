@@ -7,6 +7,7 @@
     ready       of the last description, every channel that can be read has an owner
     caught up   a worker that holds the channel says so, of every channel of the last description
     lag         it is absent while the worker of a channel does not answer
+                (both after the time that marks the figures: what a silent worker has told is kept for a while)
 
 The other oracle (`claims`) grants a status some time to become true. This one grants none: it judges a write in the
 moment in which it is sent, by what service, workers and pods have told until then, which needs no bound. Only what the
@@ -16,7 +17,6 @@ operator learns from watches is granted BRIEF seconds, or more while the watches
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -36,41 +36,45 @@ BRIEF, DISTURBED = 12.0, 60.0
 PASS_SECONDS = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a worker's address has answered last; `page` is None where nobody answered."""
-
-    at: float
-    page: Document | None
-
-
 class Evidence:
-    """Remembers what the operator was shown, and judges what it writes."""
+    """Remembers what an operator was shown, and judges what it writes.
 
-    def __init__(self, fleet: Fleet) -> None:
+    Args:
+        operator: name of the operator's processes, without their numbers.
+    """
+
+    def __init__(self, fleet: Fleet, operator: str) -> None:
         self._fleet = fleet
+        self._operator = operator
         self._described: Described | None = None
-        self._shown: dict[str, Shown] = {}
+        #: The last page of each address, and when it was read.
+        self._pages: dict[str, tuple[float, Document]] = {}
+        #: Addresses that did not answer when they were asked last.
+        self._silent: set[str] = set()
         self._disturbed = 0.0
         self.judged = 0
 
     def described(self, entry: Described) -> None:
         """The service has described the tunnel."""
-        if entry.who.startswith("operator"):
+        if entry.who.partition(".")[0] == self._operator:
             self._described = entry
 
     def showed(self, address: str, page: Document | None) -> None:
-        """The page at an address was read."""
-        self._shown[address] = Shown(self._fleet.loop.now, page)
+        """The page at an address was read; None where nobody answered."""
+        if page is None:
+            self._silent.add(address)
+        else:
+            self._silent.discard(address)
+            self._pages[address] = self._fleet.loop.now, page
 
     def disturb(self, until: float) -> None:
         """Watches are broken, or what opens them is refused."""
         self._disturbed = max(self._disturbed, until + DISTURBED)
 
-    def judge(self, request: Request, path: str) -> None:
+    def judge(self, request: Request) -> None:
         """Judge a write, if it is one of the object's status."""
         found = self._fleet.stored()
-        if request.path != f"{path}/status" or found is None or request.body is None:
+        if request.path != f"{self._fleet.path}/status" or found is None or request.body is None:
             return
         if found["metadata"]["resourceVersion"] != (request.body.get("metadata") or {}).get("resourceVersion"):
             return  # it will be refused
@@ -91,17 +95,16 @@ class Evidence:
             yield "suspended", f"Suspended=True, and {', '.join(names)} runs"
         if _is_true(after, "Ready") and (unowned := self._unowned()):
             yield "ready", f"Ready=True, and the service has shown {unowned} without an owner"
-        if self._is_new(change) and not _is_unknown(after, "Ready"):
-            lag = after.get("lag") or {}
-            if lag.get("caughtUp") and (wrong := self._not_caught_up()):
-                yield "caught up", f"caughtUp, and no worker that holds channel {wrong} has said so"
-            if lag.get("seconds") is not None and (silent := self._silent()):
-                yield "lag", f"a lag of {lag['seconds']} s, and {silent} did not answer"
-
-    def _is_new(self, change: Document) -> bool:
-        """Whether the figures come from a look of this pass; a pass that could not look keeps the former ones."""
         time = change.get("observedTime")
-        return time is not None and _seconds(time) > self._fleet.loop.now - PASS_SECONDS
+        if time is not None and not _is_unknown(after, "Ready"):
+            yield from self._wrong_lag(after.get("lag") or {}, seconds_of(time))
+
+    def _wrong_lag(self, lag: Document, since: float) -> Iterator[tuple[str, str]]:
+        """What is wrong with a lag; a worker that is silent may have answered after the time that marks the figures."""
+        if lag.get("caughtUp") and (wrong := self._not_caught_up(since)):
+            yield "caught up", f"caughtUp, and no worker that holds channel {wrong} has said so"
+        if lag.get("seconds") is not None and (silent := self._unheard(since)):
+            yield "lag", f"a lag of {lag['seconds']} s, and {silent} did not answer"
 
     # Completed
 
@@ -114,7 +117,11 @@ class Evidence:
             yield f"the stage is {described.stage}"
         if missing := fleet.missing_until_end():
             yield f"not copied: {', '.join(missing[:5])}"
-        pages = self._pages(PASS_SECONDS)
+        pages = [
+            shown
+            for address, shown in sorted(self._pages.items())
+            if address not in self._silent and fleet.loop.now - shown[0] <= PASS_SECONDS
+        ]
         if all(channel.status is ChannelStatus.TERMINATED for channel in described.channels):
             return
         for channel in described.channels:
@@ -135,7 +142,7 @@ class Evidence:
         done = {page["clientTag"] for _, page in pages if page["completed"]}
         for pod in fleet.pods():
             metadata = pod["metadata"]
-            since = _seconds(metadata.get("deletionTimestamp") or metadata["creationTimestamp"])
+            since = seconds_of(metadata.get("deletionTimestamp") or metadata["creationTimestamp"])
             if fleet.loop.now - since < BRIEF:
                 continue
             if metadata.get("deletionTimestamp"):
@@ -153,7 +160,7 @@ class Evidence:
         known = {
             pod["metadata"]["name"]
             for pod in fleet.pods()
-            if fleet.loop.now - _seconds(pod["metadata"]["creationTimestamp"]) > BRIEF
+            if fleet.loop.now - seconds_of(pod["metadata"]["creationTimestamp"]) > BRIEF
         }
         return sorted(known & {program.process.machine for program in fleet.programs()})
 
@@ -167,37 +174,32 @@ class Evidence:
         ]
         return ", ".join(free)
 
-    def _not_caught_up(self) -> str:
-        """A channel of which no page says that its worker holds it and is caught up."""
+    def _not_caught_up(self, since: float) -> str:
+        """A channel of which no page after a time says that its worker holds it and is caught up."""
         assert self._described is not None
-        pages = [page for _, page in self._pages(PASS_SECONDS)]
+        pages = self._pages_after(since)
         for channel in self._described.streams:
             said = any(_holds(page, channel.id, "caughtUp") for page in pages)
             if channel.status is not ChannelStatus.TERMINATED and not said:
                 return channel.id[:8]
         return ""
 
-    def _silent(self) -> str:
-        """A running worker that owns a channel and did not answer when it was asked last."""
+    def _unheard(self, since: float) -> str:
+        """A running worker that owns a channel and has not answered after a time."""
         assert self._described is not None
-        now, pages = self._fleet.loop.now, [page for _, page in self._pages(PASS_SECONDS)]
-        told = {channel["id"] for page in pages for channel in page["channels"]}
-        for address, program in self._fleet.addresses().items():
-            shown = self._shown.get(address)
-            if shown is None or shown.page is not None or now - shown.at > PASS_SECONDS:
-                continue
-            for channel in self._described.streams:
-                if channel.status is ChannelStatus.TERMINATED or channel.id in told:
-                    continue
-                if program.process.machine in (channel.owner or ""):
-                    return program.process.name
+        told = {channel["id"] for page in self._pages_after(since) for channel in page["channels"]}
+        owners = [
+            channel.owner
+            for channel in self._described.streams
+            if channel.status is not ChannelStatus.TERMINATED and channel.id not in told
+        ]
+        for address, program in sorted(self._fleet.addresses().items()):
+            if address in self._silent and any(program.process.machine in owner for owner in owners):
+                return program.process.name
         return ""
 
-    def _pages(self, seconds: float) -> list[tuple[float, Document]]:
-        """The last pages of the addresses that have answered within some seconds, and when."""
-        now = self._fleet.loop.now
-        found = sorted(self._shown.items())
-        return [(shown.at, shown.page) for _, shown in found if shown.page is not None and now - shown.at <= seconds]
+    def _pages_after(self, since: float) -> list[Document]:
+        return [page for at, page in self._pages.values() if at >= since]
 
 
 def _holds(page: Document, channel: str, flag: str) -> bool:
@@ -230,6 +232,6 @@ def _merged(before: Document, change: Document) -> dict[str, Any]:
     return after
 
 
-def _seconds(text: str) -> float:
+def seconds_of(text: str) -> float:
     """Seconds of the region at a time in a manifest."""
     return datetime.fromisoformat(text).timestamp() - EPOCH

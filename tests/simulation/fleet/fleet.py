@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ots_emulator.settings import AfterRetention
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator import names
 from ots_tunnel_operator.times import timestamp
@@ -24,10 +25,12 @@ from tests.simulation.fleet.acts import happen
 from tests.simulation.fleet.claims import Claims, condition
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fates import Fates
+from tests.simulation.fleet.losses import RETENTION_HOURS, Losses
 from tests.simulation.fleet.operator_process import OperatorProcess
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.strangers import Strangers
+from tests.simulation.fleet.turns import Turns
 from tests.simulation.fleet.worker_program import WorkerProgram
 from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
@@ -58,11 +61,17 @@ class Fleet(Telling):
 
     def __init__(self, scenario: FleetScenario, folder: Path) -> None:
         seed = str(scenario.seed)
-        super().__init__(seed, page_rows=20)
+        super().__init__(
+            seed,
+            page_rows=20,
+            tunnel_retention_hours=RETENTION_HOURS,
+            after_retention=AfterRetention(scenario.after_retention),
+        )
         self.scenario = scenario
         self.chance = random.Random(f"fleet:{seed}:life")
         self._folder = folder
-        self.evidence = Evidence(self)
+        self.evidence = Evidence(self, "operator")
+        self.path = OBJECT
         self._build_cluster(seed)
         self.claims = Claims(self, self.violate)
         self.late_events_until = 0.0
@@ -70,6 +79,7 @@ class Fleet(Telling):
         self.slow_cluster_until = 0.0
         self._foreign: Manifest = {}
         self.strangers = Strangers(self)
+        self.losses = Losses(self)
         self.is_applied_again = False
         tables.install(self.service)
 
@@ -87,7 +97,10 @@ class Fleet(Telling):
             lambda away: self.operator.kill(away),
             self._judge,
         )
-        reports = Reports(self._page, self._page_seconds)
+        reports = Reports(
+            lambda address, path: self.page(address, path, self.evidence),
+            lambda address: self.page_seconds(address, self.evidence),
+        )
         self.operator = OperatorProcess(
             self.loop,
             self.story,
@@ -97,6 +110,7 @@ class Fleet(Telling):
             self.violate,
         )
         self._started: list[WorkerProgram] = []
+        self.turns = Turns(self, seed)
 
     def counts(self) -> dict[str, int]:
         return {
@@ -107,19 +121,37 @@ class Fleet(Telling):
 
     def witness(self, entry: Entry) -> None:
         if isinstance(entry, Described):
-            self.evidence.described(entry)
+            for evidence in (self.evidence, self.turns.evidence):
+                evidence.described(entry)
         super().witness(entry)
+
+    def disturb(self, until: float) -> None:
+        """Watches are disturbed until a time."""
+        for evidence in (self.evidence, self.turns.evidence):
+            evidence.disturb(until)
 
     def _judge(self, request: Request) -> None:
         """Judge a write that the operator sends."""
         self.strangers.judge(request)
-        self.evidence.judge(request, OBJECT)
+        self.turns.judge(request, self.operator)
 
     # What is
 
     def stored(self) -> Manifest | None:
         """The object as the API server has it."""
         return self.store.read(("TablestoreTunnel", NAMESPACE, NAME))
+
+    def stalled(self) -> str:
+        """The reason of the condition Stalled; empty while it is not True."""
+        status = (self.stored() or {}).get("status") or {}
+        return next(
+            (
+                one["reason"]
+                for one in status.get("conditions") or ()
+                if one["type"] == "Stalled" and one["status"] == "True"
+            ),
+            "",
+        )
 
     def programs(self) -> list[WorkerProgram]:
         """Containers that run."""
@@ -184,8 +216,12 @@ class Fleet(Telling):
         path = [self.network.path("operator", f"{host}.region") for host in (SOURCE, COPY)]
         busy = (self.late_events_until, self.unreachable_until, self.fates.busy_until)
         dark = max(direction.dark_until for way in path for direction in (way.there, way.back))
-        is_ours = not self.strangers.is_claimed
-        return self.operator.process is not None and is_ours and self.loop.now > max(*busy, dark)
+        is_ours = not self.strangers.is_claimed and self.turns.is_served
+        return (
+            (self.operator.process or self.turns.second.process) is not None
+            and is_ours
+            and self.loop.now > max(*busy, dark)
+        )
 
     @property
     def is_operator_dark(self) -> bool:
@@ -263,8 +299,10 @@ class Fleet(Telling):
         await self._settle()
         await self._stay_quiet()
         await self.strangers.replace_tunnel()
+        await self.losses.happen()
         looking.cancel()
         await self._delete()
+        self.losses.restore()
         await self.strangers.delete_early()
         await self.strangers.keep_off()
         self.stop_controllers()
@@ -276,7 +314,7 @@ class Fleet(Telling):
     def _prepare(self) -> None:
         self.service.call(SOURCE, "CreateTable", create_table_request(TABLE, max_versions=VERSIONS))
         self.service.emulator.set_partitions(SOURCE, TABLE, self.scenario.partitions)
-        for key in self._keys():
+        for key in self.key_names():
             for _ in range(self.chance.randint(0, 4)):
                 self.history.write(key)
         metadata = {"name": f"{NAME}-snapshot", "labels": {"app": "somebody-else"}}
@@ -315,11 +353,12 @@ class Fleet(Telling):
         }
         self.user("PATCH", OBJECT.replace(NAME, name), body, APPLY)
 
-    def _keys(self) -> list[str]:
+    def key_names(self) -> list[str]:
+        """Keys that writers write."""
         return [f"k{number:02}" for number in range(self.scenario.keys)]
 
     async def _write(self, until: float) -> None:
-        keys, chance = self._keys(), self.chance
+        keys, chance = self.key_names(), self.chance
         while self.loop.now < until:
             for _ in range(chance.randint(1, self.scenario.burst)):
                 self.history.write(keys[chance.randrange(len(keys))])
@@ -345,6 +384,7 @@ class Fleet(Telling):
         self.service.emulator.clear_faults()
         self.fates.clear()
         self.strangers.end()
+        self.turns.end()
         self.story.tell("region", "the faults are over")
         self.loop.after(1.0, self._ask_for_workers)
 
@@ -425,6 +465,7 @@ class Fleet(Telling):
         left = [f"{kind} {name}" for kind, space, name in self.store.objects if kind in kinds and space == NAMESPACE]
         left += [f"ConfigMap {NAME}-config"] if ("ConfigMap", NAMESPACE, f"{NAME}-config") in self.store.objects else []
         is_kept = self.scenario.deletion_policy == "Retain" or self.strangers.has_replaced_tunnel
+        is_kept = is_kept and not self.losses.is_table_gone
         if (self.tunnel() is not None) != is_kept:
             left.append("no tunnel" if is_kept else "the tunnel")
         return left
@@ -461,7 +502,12 @@ class Fleet(Telling):
         slow = self.loop.now < self.slow_cluster_until
         return self._chance.uniform(0.5, 10) if slow else self._chance.uniform(0.02, 0.5)
 
-    def _page(self, address: str, path: str) -> dict[str, Any]:
+    def page(self, address: str, path: str, evidence: Evidence) -> dict[str, Any]:
+        """A page of the worker at an address, as an operator reads it.
+
+        Raises:
+            OSError: nobody answers.
+        """
         program = self.kubelet.processes.get(address)
         page = None
         try:
@@ -469,14 +515,15 @@ class Fleet(Telling):
                 raise ConnectionRefusedError(111, "Connection refused")
             page = program.page(path)
         finally:
-            self.evidence.showed(address, page)
+            evidence.showed(address, page)
         return page
 
-    def _page_seconds(self, address: str) -> float | None:
+    def page_seconds(self, address: str, evidence: Evidence) -> float | None:
+        """Seconds until a page arrives; None where it never does."""
         program = self.kubelet.processes.get(address)
         hidden = program.hidden_until if isinstance(program, WorkerProgram) else 0.0
         if self.loop.now < max(self.unreachable_until, hidden):
-            self.evidence.showed(address, None)
+            evidence.showed(address, None)
             return None
         return self._chance.uniform(0.001, 0.05)
 

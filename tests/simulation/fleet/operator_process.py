@@ -15,9 +15,8 @@ from tests.simulation.machine.loop import VirtualLoop
 from tests.simulation.machine.process import Process
 from tests.simulation.story import Story
 
-#: Lease that claims name.
-LEASE = "ots/ots-tunnel-operator"
-SETTINGS = Settings(worker_image="worker:1", spark_image="spark:1", lease=LEASE)
+#: Leases that claims name: of the operator, and of a second one whose scope overlaps.
+LEASE, SECOND_LEASE = "ots/ots-tunnel-operator", "second/ots-tunnel-operator"
 #: Seconds until another replica leads after the leader was killed: the life of its Lease.
 TAKE_OVER = (2.0, 18.0)
 
@@ -29,6 +28,8 @@ class OperatorProcess:
         cluster: makes the connection to the API server of a process.
         reports: the pages of the workers.
         failed: called with a rule and a text when a handler ends with an error.
+        name: of its processes, which get numbers.
+        lease: that its claims name.
     """
 
     def __init__(
@@ -39,7 +40,14 @@ class OperatorProcess:
         cluster: Callable[[], Cluster],
         reports: Reports,
         failed: Callable[[str, str], None],
+        *,
+        name: str = "operator",
+        lease: str = LEASE,
     ) -> None:
+        self.name = name
+        self.lease = lease
+        self.began = 0.0
+        """When the leader started."""
         self._loop = loop
         self._story = story
         self._seed = seed
@@ -56,23 +64,26 @@ class OperatorProcess:
         if self.process is not None:
             return
         self._starts += 1
-        name = f"operator.{self._starts}"
-        self.process = Process(self._loop, name, random.Random(f"{self._seed}:{name}"), machine="operator")
+        self.began = self._loop.now
+        name = f"{self.name}.{self._starts}"
+        self.process = Process(self._loop, name, random.Random(f"{self._seed}:{name}"), machine=self.name)
         self.processes.append(self.process)
         self._story.tell(name, "leads")
         self.process.start(self._run(self.process))
 
-    def kill(self, away: float) -> None:
-        """Kill the leader; another one leads after `away` seconds."""
+    def kill(self, away: float | None) -> None:
+        """Kill the leader; another one leads after `away` seconds, or never."""
         process, self.process = self.process, None
         if process is not None:
             process.kill()
             self._loop.network.process_died(process, power=False)
-            self._loop.after(away, self.start)
+            if away is not None:
+                self._loop.after(away, self.start)
 
     async def _run(self, process: Process) -> None:
         self.metrics = OperatorMetrics()
-        runtime = Runtime(SETTINGS, self.metrics, entropy=random.Random(process.chance.random()))
+        settings = Settings(worker_image="worker:1", spark_image="spark:1", lease=self.lease)
+        runtime = Runtime(settings, self.metrics, entropy=random.Random(process.chance.random()))
         cluster = self._cluster()
         await runtime.open(cluster, session=self._reports)
         role = KopfRole(runtime, cluster, lambda text: self._failed("bug", f"{process.name}: {text}"))

@@ -4,6 +4,7 @@ everything   any act at any time
 end          kills, rollouts and slow nodes in the seconds around the end time, in which the most is written
 hand-over    channels change hands while some workers cannot be asked
 suspension   the object is suspended again and again, while workers drain slowly
+operators    a second operator, whose scope overlaps, comes and goes, and the first one stays away for minutes
 blindness    the API server refuses what the operator has to look at, for minutes, while things change
 """
 
@@ -77,6 +78,22 @@ PLOTS: Final[Mapping[str, Plot]] = {
             *("dark for the operator", "pages are unreachable", "scale"),
         ),
         lengths=(500.0,),
+    ),
+    "operators": Plot(
+        2,
+        (
+            *("a second operator", "a second operator", "a second operator", "the operator stays away"),
+            *(
+                "the operator stays away",
+                "kill the operator",
+                "crash at a write",
+                "API reads are stale",
+                "watches break",
+            ),
+            *("API answers get lost", "versions are compacted", "events are late", "scale", "suspend", "edit workers"),
+            *("somebody edits the Deployment", "delete and apply again", "API is slow", "kill a worker"),
+        ),
+        lengths=(600.0,),
     ),
 }
 

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from ots_emulator.settings import AfterRetention
 from tests.simulation.fleet.acts import Act
 from tests.simulation.fleet.plots import PLOTS, draw_acts, draw_plot
 from tests.simulation.replayable import Replayable
@@ -19,6 +20,7 @@ class FleetScenario(Replayable):
         plot: what it revolves around (`plots`).
         tunnel: `Stream` or `BaseAndStream`.
         end_after: seconds after which the tunnel ends; 0 means never.
+        after_retention: what the service does with a channel whose next records are gone (`ots_emulator.settings`).
         length: seconds in which writers write, users act and faults happen.
     """
 
@@ -38,6 +40,7 @@ class FleetScenario(Replayable):
     pause: float = 6.0
     burst: int = 8
     deletion_policy: str = "Retain"
+    after_retention: str = "Expire"
     acts: tuple[Act, ...] = ()
 
     @classmethod
@@ -63,6 +66,7 @@ class FleetScenario(Replayable):
             pause=chance.choice((8.0, 30.0)),
             burst=chance.choice((2, 8)),
             deletion_policy=chance.choice(("Retain", "Delete")),
+            after_retention=chance.choice(tuple(AfterRetention)).value,
             acts=draw_acts(
                 chance, plot, length, end_after, chance.choice((3, 8, 16) if not plot.kinds else (2, 3, 5, 8))
             ),
