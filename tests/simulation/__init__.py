@@ -14,7 +14,6 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
     service       the emulator behind the network; witnesses of every executed call
     worker        a pod with a worker, started again when it ends
     oracles       truth at the source (history), ledger of calls; judges of deliveries and of the workers' status
-    XX what happened at the source: the truth
     faults        what can go wrong, as data; the table of kinds
     scenario      what a seed stands for; as JSON it is a regression file
     region        puts all of it together and tells one story

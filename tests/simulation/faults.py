@@ -207,7 +207,7 @@ def _frozen(region: Region, fault: Fault) -> None:
     path = region.network.path(_pod(region, fault).name, f"{COPY}.region")
     path.there.dark_until = max(path.there.dark_until, region.loop.now + fault.seconds)
     act = _pause if fault.value == "pause" else _kill
-    region.loop.after(0.05 * region.scenario.timeout, act, region, fault)
+    region.loop.after(0.6 * _deadline(region), act, region, fault)
 
 
 def _cut(region: Region, fault: Fault) -> None:
@@ -332,7 +332,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "isolated": Kind(_isolated, 4, (0.5, 1.8), ("0.6", "0.8", "0.9", "1.0")),
     "deaf": Kind(_deaf, 5, (1.0, 1.8), ("0.0", "0.3", "0.5")),
     "held": Kind(_held, 6, (0.6, 1.2), ("cut", "cut", "terminate", "close", "rebalance")),
-    "frozen": Kind(_frozen, 4, (1.2, 2.0), ("pause", "kill")),
+    "frozen": Kind(_frozen, 5, (1.4, 2.2), ("pause", "kill")),
     "cut": Kind(_cut, 3),
     "forget": Kind(_forget, 2),
     "down": Kind(_down, 1, (0.05, 1.0), (SOURCE, COPY)),
