@@ -46,6 +46,7 @@ def main(arguments: list[str]) -> int:
         return _verdicts(options.what)
     # Another start in every minute, far enough from the last one.
     first = options.start if options.start is not None else int(time.time() / 60) * 1000
+    print(f"seeds from {first} on; `--start {first}` runs the same ones", flush=True)
     tally = run_campaign(
         first, options.seconds, options.workers, kind=options.kind, enough=options.enough, seeds=options.seeds
     )

@@ -270,15 +270,20 @@ def _channel(region: Region, fault: Fault) -> str:
 
 
 def _vanish(region: Region, fault: Fault) -> None:
-    """The service takes a channel from the only worker without asking, and gives it back."""
+    """The service takes a channel from the only worker without asking, and gives it back while its writes are held."""
     if len(region.pods) > 1:
         return  # it would break the service's own word if another worker got it
-    emulator, name = region.service.emulator, _channel(region, fault)
+    before, away = 0.5 * _deadline(region), region.scenario.interval + 0.1
+    _hold_writes(region, _pod(region, fault).name, region.loop.now + before + away)
+    region.loop.after(before, _take_away, region, _channel(region, fault), away)
+
+
+def _take_away(region: Region, name: str, seconds: float) -> None:
+    emulator = region.service.emulator
     channel = emulator.tunnel(SOURCE, TUNNEL).channels[name]
     if channel.status is ChannelStatus.OPEN and channel.owner is not None:
         emulator.suspend(SOURCE, TUNNEL, name)
         channel.turn(ChannelStatus.CLOSE, None)
-        seconds = region.scenario.interval + 1.0
         region.loop.after(seconds, region.refused, emulator.resume, SOURCE, TUNNEL, name)
 
 
