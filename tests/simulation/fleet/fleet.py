@@ -412,7 +412,7 @@ class Fleet(Telling):
         missing = self.missing_until_end()
         unfit = [f"not copied: {', '.join(missing[:5])}"] if missing else []
         status = found.get("status") or {}
-        unfit += self.strangers.unfit()
+        unfit += self.strangers.unfit() + self.turns.unfit()
         if not self.is_applied_again and not (status.get("destination") or {}).get("createdByOperator"):
             unfit.append("the operator does not know that it has created the destination")
         if self.scenario.end_after:

@@ -11,6 +11,9 @@ from tests.simulation.fleet.acts import Act
 from tests.simulation.fleet.plots import PLOTS, draw_acts, draw_plot
 from tests.simulation.replayable import Replayable
 
+#: Without LATEST_AT_OPEN: `delivery` objects to a checkpoint that is not the stored one.
+AFTER_RETENTION = (AfterRetention.EXPIRE, AfterRetention.OLDEST, AfterRetention.LATEST)
+
 
 @dataclass(frozen=True, slots=True)
 class FleetScenario(Replayable):
@@ -66,7 +69,7 @@ class FleetScenario(Replayable):
             pause=chance.choice((8.0, 30.0)),
             burst=chance.choice((2, 8)),
             deletion_policy=chance.choice(("Retain", "Delete")),
-            after_retention=chance.choice(tuple(AfterRetention)).value,
+            after_retention=chance.choice(AFTER_RETENTION).value,
             acts=draw_acts(
                 chance, plot, length, end_after, chance.choice((3, 8, 16) if not plot.kinds else (2, 3, 5, 8))
             ),

@@ -73,6 +73,11 @@ class Turns:
         self._until = min(self._until, self._fleet.loop.now)
         self.second.kill(None)
 
+    def unfit(self) -> list[str]:
+        """What is left of the second operator: its claim, until the first one has taken it over."""
+        self._look()
+        return ["the claim names the second operator"] if self._holder == self.second.lease else []
+
     @property
     def is_served(self) -> bool:
         """Whether a living operator has served the object for long enough."""
