@@ -131,23 +131,8 @@ LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600, is_re
 
 SIMULATION = Stage(
     "simulation",
-    "the region on virtual time, for a minute: new seeds of the data path, whose start is printed; then known ones",
-    (
-        (sys.executable, "-m", "tests.simulation", "campaign", "--kind", "region", "--seconds", "30"),
-        # of both kinds; they have kept every promise, so that a failure is news. The long run takes new ones of both
-        (
-            sys.executable,
-            "-m",
-            "tests.simulation",
-            "campaign",
-            "--seconds",
-            "30",
-            "--start",
-            "29922156000",
-            "--seeds",
-            "70",
-        ),
-    ),
+    "the region on virtual time, for a minute: new seeds for every committed tree, from a start that is printed",
+    ((sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "60", "--start", "tree"),),
 )
 LONG_SIMULATION = Stage(
     "simulation-long",

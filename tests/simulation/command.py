@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from dataclasses import replace
 
 from tests.simulation.campaign import ENOUGH, FAILURES, KINDS, run_campaign
+from tests.simulation.first_seed import first_seed
 from tests.simulation.machine.seams import install_seams
 from tests.simulation.service import install_ledger
 from tests.simulation.shrink import shrink
@@ -30,7 +30,9 @@ def main(arguments: list[str]) -> int:
     replay.add_argument("--shrink-seconds", type=float, default=120.0, help="0 does not shrink")
     campaign = commands.add_parser("campaign", help="many seeds for a time")
     campaign.add_argument("--seconds", type=float, default=60.0)
-    campaign.add_argument("--start", type=int, help="the first seed; the default differs from run to run")
+    campaign.add_argument(
+        "--start", help="the first seed, or `tree`: one for each committed tree; the default differs from run to run"
+    )
     campaign.add_argument("--workers", type=int)
     campaign.add_argument("--seeds", type=int, default=sys.maxsize, help="most of them")
     campaign.add_argument("--kind", choices=KINDS, default="all", help="of stories")
@@ -44,8 +46,10 @@ def main(arguments: list[str]) -> int:
         return _replay(options)
     if options.command == "verdict":
         return _verdicts(options.what)
-    # Another start in every minute, far enough from the last one.
-    first = options.start if options.start is not None else int(time.time() / 60) * 1000
+    try:
+        first = first_seed(options.start)
+    except ValueError as error:
+        parser.error(str(error))
     print(f"seeds from {first} on; `--start {first}` runs the same ones", flush=True)
     tally = run_campaign(
         first, options.seconds, options.workers, kind=options.kind, enough=options.enough, seeds=options.seeds
