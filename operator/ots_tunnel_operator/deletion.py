@@ -152,7 +152,7 @@ class Deleter:
         while True:
             async with cache.lock:
                 try:
-                    remains = await self._remains(namespace, name)
+                    remains = await self._remains(namespace, name, cache)
                     if remains is not None:
                         await self._claim(remains)
                         await self._delete_all(remains, cache)
@@ -181,8 +181,13 @@ class Deleter:
                 await self._tell(remains, waiting, cache)
             await asyncio.sleep(self._settings.wait_seconds)
 
-    async def _remains(self, namespace: str, name: str) -> Remains | None:
+    async def _remains(self, namespace: str, name: str, cache: LoopCache) -> Remains | None:
+        """The deleted object; None where it is gone, perhaps because its finalizer was removed by hand."""
         body = await self._kube.get(TUNNEL, namespace, name)
+        if body is not None and not cache.is_of(body):
+            if not cache.forgotten:
+                raise NotYet("another object has its name")
+            body = None
         return None if body is None else Remains(body)
 
     async def _claim(self, remains: Remains) -> None:

@@ -58,6 +58,8 @@ class Side:
 class LoopCache:
     """Everything that the loop of one object keeps."""
 
+    uid: str = ""
+    """The object; another one of its name is none of this loop's. Empty stands for whichever has the name."""
     source: Side = field(default_factory=Side)
     sink: Side = field(default_factory=Side)
     tunnel: Tunnel | None = None
@@ -88,6 +90,8 @@ class LoopCache:
     """Time of the last status write."""
     body: Mapping[str, Any] | None = None
     """The object as last read."""
+    absent_since: float | None = None
+    """Start of the first of the passes in a row that did not find the object; None after one that did."""
     observed_time: float | None = None
     """Time of the last pass that observed everything."""
     failing_since: float | None = None
@@ -105,9 +109,13 @@ class LoopCache:
     """Held during a pass and during a step of the deletion: the two exclude each other."""
 
     @classmethod
-    def sharing(cls, pool: InstancePool) -> Self:
-        """A cache whose clients come from this pool."""
-        return cls(Side(pool=pool), Side(pool=pool))
+    def sharing(cls, pool: InstancePool, uid: str = "") -> Self:
+        """A cache of the object with this uid, whose clients come from this pool."""
+        return cls(uid, Side(pool=pool), Side(pool=pool))
+
+    def is_of(self, body: Mapping[str, Any]) -> bool:
+        """Whether this is the object, not another one that has, or had, its name."""
+        return not self.uid or body["metadata"].get("uid") == self.uid
 
     async def close(self) -> None:
         """Give every client back."""

@@ -16,6 +16,9 @@ A plan with `again` makes another step at once, because its actions changed the 
 destination, its record, tunnel, its record, the Deployment. MAX_STEPS is more than twice that; it bounds the time for
 which a loop that never settles holds its object's lock.
 
+A loop ends when its object is being deleted, or when a watch has told that it is gone. A read alone does not prove
+that: the copy may still hold a predecessor of the same name, and nobody starts the loop of an object twice.
+
 Only cancellation leaves a pass. A failed action becomes a problem of the plan. A pass that could not observe its object
 (a refusal or an unexpected error, or a spec that this release cannot read) makes every condition Unknown: at once, or,
 where the error may be over in the next pass, when passes have failed for Settings.unknown_seconds. The pause until the
@@ -78,6 +81,9 @@ MAX_STEPS = 12
 
 #: Seconds after which the event about a claim that cannot be checked is repeated; the API server keeps one for an hour.
 DOUBT_SECONDS = 3000.0
+
+#: Seconds after which an object is taken for gone that no read finds, although no watch has told that it was deleted.
+ABSENT_SECONDS = 300.0
 
 #: Waits whose end no watch reports: it happens in the service or in Spark.
 POLLED_WAITS = frozenset(
@@ -209,7 +215,9 @@ class Reconciler:
         refused = ""
         for _ in range(MAX_STEPS):
             body = await self._object(namespace, name, cache)
-            if body is None or body["metadata"].get("deletionTimestamp"):
+            if body is None:
+                return self._absent_outcome(cache)
+            if body["metadata"].get("deletionTimestamp"):
                 return Outcome(0.0, gone=True)
             claim = await self.claims.claim(body)
             if claim is Claim.ELSEWHERE:
@@ -244,18 +252,34 @@ class Reconciler:
     async def _object(self, namespace: str, name: str, cache: LoopCache) -> Manifest | None:
         """The object; read from the API server where the copy does not have it or was refused as outdated."""
         body = None if cache.outdated else await self._reader.get(TUNNEL, namespace, name)
-        if body is None:
+        if body is None or not cache.is_of(body):
             try:
                 body = await self._kube.get(TUNNEL, namespace, name)
             except KindMissing:
                 # whoever removes a definition removes its objects, and a watch has told so of this one
                 if not cache.forgotten:
                     raise
+                body = None
         cache.outdated = False
-        cache.body = body
-        if body is not None:
-            cache.version = str(body["metadata"].get("resourceVersion") or "")
+        if body is None or not cache.is_of(body):
+            return None
+        cache.body, cache.absent_since = body, None
+        cache.version = str(body["metadata"].get("resourceVersion") or "")
         return body
+
+    def _absent_outcome(self, cache: LoopCache) -> Outcome:
+        """The end of a pass that did not find its object: it is gone, or no read shows it yet.
+
+        The watch that started the loop may be ahead of the one that keeps the copies, and a loop that has ended is
+        never started again.
+        """
+        now = self._clock()
+        cache.absent_since = now if cache.absent_since is None else cache.absent_since
+        if cache.forgotten or now - cache.absent_since > ABSENT_SECONDS:
+            return Outcome(0.0, gone=True)
+        delay = self._backoff.delay(cache.failures, self._entropy.random())
+        cache.failures += 1
+        return Outcome(max(delay, self._settings.gap_seconds))
 
     async def _take_step(self, body: Manifest, cache: LoopCache) -> Outcome | None:
         """One step; None where another one follows at once.

@@ -157,7 +157,7 @@ class Runtime:
     def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
         """The cache of an object's loop."""
         self._uids[namespace, name] = uid
-        return self._caches.setdefault(uid, LoopCache.sharing(self._instances))
+        return self._caches.setdefault(uid, LoopCache.sharing(self._instances, uid))
 
     async def forget(self, uid: str, namespace: str, name: str) -> None:
         """Drop everything about an object that no longer exists."""

@@ -120,6 +120,34 @@ async def test_a_tunnel_of_another_origin_stays(tunnel: dict[str, Any]) -> None:
     assert service.deleted == []
 
 
+async def test_a_successor_of_the_name_keeps_its_tunnel_and_its_workers() -> None:
+    kube, service, cache = deleted_object(), Service(), LoopCache(uid=UID)
+    cache.source.credentials = KEYS
+    instance = SimpleNamespace(endpoint=EMULATOR, instance="demo", credentials=KEYS, tunnels=service)
+    cache.source.instance = cast(Instance, instance)
+    metadata = kube.objects["TablestoreTunnel", NAME]["metadata"]
+    metadata["uid"] = "successor"
+    del metadata["deletionTimestamp"]
+    kube.objects["Deployment", NAME] = {
+        "metadata": {"ownerReferences": [OWNER[0] | {"uid": "successor"}]},
+        "spec": {"replicas": 2},
+    }
+    asked = 0
+
+    async def tell_of_the_deletion(kind: Kind, namespace: str, name: str) -> Manifest | None:
+        nonlocal asked
+        asked += 1
+        # a read may be older than the object: what ends the deletion is that a watch has told of its end
+        cache.forgotten = asked == 3
+        return await KubeMemory.get(kube, kind, namespace, name)
+
+    kube.get = tell_of_the_deletion  # type: ignore[method-assign]
+    await Deleter(cast(Kube, kube), PATIENT, OperatorMetrics(), clock=lambda: NOW).finish("default", NAME, cache)
+
+    assert asked == 3
+    assert (kube.writes, service.deleted) == ([], [])
+
+
 async def test_an_intent_alone_proves_the_creation() -> None:
     service = Service()
 

@@ -20,7 +20,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.reconcile import MAX_STEPS, Outcome, Reconciler
+from ots_tunnel_operator.reconcile import ABSENT_SECONDS, MAX_STEPS, Outcome, Reconciler
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Resource, World
 from tests.support.kube.cluster_model import ClusterModel
@@ -30,6 +30,7 @@ from tests.support.operator.spark_worlds import spark_application, spark_world
 from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, UID, recorded, world
 
 NAME = "flights-copy"
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 
 
@@ -102,11 +103,68 @@ async def test_a_wait_that_no_watch_reports_is_polled_often() -> None:
     assert outcome.delay == SETTINGS.wait_seconds
 
 
-@pytest.mark.parametrize("metadata", [{"deletionTimestamp": "2026-01-01T00:00:00Z"}, None])
+@pytest.mark.parametrize("metadata", [DELETED, {"uid": "successor"}, None])
 async def test_the_loop_ends_with_its_object(metadata: dict[str, Any] | None) -> None:
     kube = KubeMemory() if metadata is None else stored(**metadata)
+    # a watch has told of the objects that are no longer there
+    cache = LoopCache(uid=UID, forgotten="deletionTimestamp" not in (metadata or {}))
 
-    assert await step(kube, lambda _: world()) == (Outcome(0.0, gone=True), 0)
+    assert await step(kube, lambda _: world(), cache) == (Outcome(0.0, gone=True), 0)
+
+
+@pytest.mark.parametrize("metadata", [{"uid": "predecessor", **DELETED}, None])
+async def test_a_read_that_does_not_show_a_new_object_yet_does_not_end_its_loop(
+    metadata: dict[str, Any] | None,
+) -> None:
+    kube = KubeMemory() if metadata is None else stored(**metadata)
+    before, cache = copy.deepcopy(kube.objects), LoopCache(uid=UID)
+
+    found = [await step(kube, lambda _: world(), cache) for _ in range(4)]
+
+    assert [(outcome.gone, passes) for outcome, passes in found] == 4 * [(False, 0)]
+    assert found[0][0].delay < found[-1][0].delay <= 1.1 * SETTINGS.backoff_max_seconds
+    assert kube.objects == before
+    kube.objects = stored().objects
+    outcome, passes = await step(kube, lambda _: world(), cache)
+    assert (outcome.gone, passes, cache.failures) == (False, 1, 0)
+    assert condition(kube, "Ready") == ("True", "Consuming")
+
+
+async def test_the_copy_of_a_predecessor_does_not_end_the_loop_of_a_new_object() -> None:
+    before, kube, observed = stored(uid="predecessor", **DELETED), stored(), Observed(lambda _: world())
+    reconciler = Reconciler(
+        cast(Cluster, kube),
+        cast(Observer, observed),
+        SETTINGS,
+        OperatorMetrics(),
+        lambda resource: None,
+        clock=lambda: NOW,
+        reader=cast(Reader, before),
+    )
+
+    outcome = await reconciler.step("default", NAME, LoopCache(uid=UID))
+
+    assert (outcome.gone, observed.passes) == (False, 1)
+    assert condition(kube, "Ready") == ("True", "Consuming")
+
+
+async def test_the_loop_of_an_object_that_nobody_finds_any_more_ends_after_a_while() -> None:
+    kube, cache, metrics, now = KubeMemory(), LoopCache(uid=UID), OperatorMetrics(), NOW
+    reconciler = Reconciler(
+        cast(Cluster, kube),
+        cast(Observer, Observed(lambda _: world())),
+        SETTINGS,
+        metrics,
+        lambda resource: None,
+        clock=lambda: now,
+    )
+    assert not (await reconciler.step("default", NAME, cache)).gone
+    now += ABSENT_SECONDS
+    assert not (await reconciler.step("default", NAME, cache)).gone
+    now += 1
+
+    assert (await reconciler.step("default", NAME, cache)).gone
+    assert metrics.oldest_pass() == 0.0
 
 
 async def test_a_kind_that_is_not_served_ends_no_loop_and_counts_as_failed() -> None:
