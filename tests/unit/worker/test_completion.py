@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -81,21 +81,25 @@ class Client:
     calls: int = 0
     on_call: Any = None
     status: ChannelStatus = S.OPEN
+    waiting: list[str] = field(default_factory=list)
+    service_time: float = 50.0
 
     async def describe_tunnel(self, *place: object) -> TunnelDescription:
         self.calls += 1
         if self.on_call is not None:
             self.on_call()
-        return tunnel(("a", self.status, "other"))
+        waiting = [(name, S.WAIT, "") for name in self.waiting]
+        return replace(tunnel(("a", self.status, "other"), *waiting), service_time=self.service_time)
 
     @asynccontextmanager
     async def watched(
-        self, *, exits: bool = False, on_complete: Callable[[], None] = lambda: None
+        self, *, exits: bool = False, end: float | None = None, on_complete: Callable[[], None] = lambda: None
     ) -> AsyncIterator[tuple[Any, CompletionWatch]]:
-        """The status of a worker without an end time, and its running watch."""
+        """The status of a worker, and its running watch."""
         status = SimpleNamespace(completed=False, is_ready=True)
         names = {"table": "t", "tunnel_name": "t", "tunnel_id": "t"}
-        settings = SimpleNamespace(interval=0.001, end_us=None, exit_when_complete=exits, **names)
+        end_us = None if end is None else end * 1e6
+        settings = SimpleNamespace(interval=0.001, end_us=end_us, exit_when_complete=exits, **names)
         context = SimpleNamespace(client=self, client_id=ClientId("me"), settings=settings, status=status)
         watch = CompletionWatch(cast(Any, context), lambda: self.held, on_complete)
         task = asyncio.create_task(watch.run())
@@ -140,3 +144,25 @@ async def test_an_idle_worker_that_ends_with_the_tunnel_waits_for_the_channels_o
         assert not ended.is_set()
         client.status = S.TERMINATED
         await until(ended.is_set)
+
+
+async def test_a_channel_that_waits_before_the_end_time_is_not_done() -> None:
+    client = Client(waiting=["child"])
+    async with client.watched(end=60.0) as (status, _):
+        await until(lambda: client.calls > 5)
+        assert not status.completed
+        client.service_time = 61.0
+        await until(lambda: status.completed)
+
+
+async def test_a_channel_that_begins_to_wait_is_looked_at_again() -> None:
+    # the checks before it was there say nothing of it: its parent may have just ended
+    client, said = Client(service_time=61.0), []
+    async with client.watched(end=60.0) as (status, _):
+        client.on_call = lambda: said.append(status.completed)
+        await until(lambda: len(said) > 5 and status.completed)
+        client.waiting.append("child")
+        before = len(said)
+        await until(lambda: len(said) > before + 5)
+        assert said[before + 1 : before + 3] == [False, False]
+        assert status.completed

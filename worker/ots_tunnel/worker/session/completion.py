@@ -22,8 +22,9 @@ logger = logging.getLogger(__name__)
 
 #: A worker without channels describes the tunnel this many heartbeat intervals apart; the call is expensive.
 CHECK_INTERVALS = 3
-#: Checks, one per heartbeat interval, after which a channel that still waits counts as the child of one that stopped
-#: at the end time; such a child is not opened any more (docs/architecture.md 3.4).
+#: Checks, one per heartbeat interval, that have to find the same channels as the one before them. A channel that still
+#: waits after the end time then counts as the child of one that stopped there; such a child is not opened any more
+#: (docs/architecture.md 3.4).
 SETTLING_CHECKS = 2
 
 
@@ -44,8 +45,9 @@ def completion(
     Args:
         client_id: the client that wants to know.
         done: its channels that have reached the end time.
-        settled: whether there is an end time and the previous checks found the same: a channel that still waits then
-            is the child of one that stopped, here or at another client, and has nothing before the end time.
+        settled: whether the end time has passed and the previous checks found the same: a channel that still waits
+            then is the child of one that stopped, here or at another client, and has nothing before the end time; or
+            of one that another client still writes, which then holds what follows, too.
     """
     if tunnel.tunnel.stage != Stage.STREAM or not tunnel.channels:
         return Completion.OPEN
@@ -88,6 +90,8 @@ class CompletionWatch:
         self._context = context
         self._channels = channels
         self._on_complete = on_complete
+        #: What the last check found, and how many checks in a row have found it.
+        self._found: frozenset[tuple[ChannelId, ChannelStatus, ClientId]] = frozenset()
         self._checks = 0
 
     def __repr__(self) -> str:
@@ -123,11 +127,18 @@ class CompletionWatch:
         done = self._done()
         if done is None:
             return  # a channel came during the call
-        self._checks += 1
-        settled = settings.end_us is not None and self._checks > SETTLING_CHECKS
-        self._apply(completion(tunnel, context.client_id, done, settled=settled))
+        self._apply(completion(tunnel, context.client_id, done, settled=self._has_settled(tunnel)))
         if not done:
             await asyncio.sleep(settings.interval * (CHECK_INTERVALS - 1))
+
+    def _has_settled(self, tunnel: TunnelDescription) -> bool:
+        """Count a check; whether nothing is going to be given out any more that has changes before the end time."""
+        found = frozenset((channel.channel_id, channel.status, channel.client_id) for channel in tunnel.channels)
+        self._checks = self._checks + 1 if found == self._found else 1
+        self._found = found
+        end_us, now = self._context.settings.end_us, tunnel.service_time
+        has_ended = end_us is not None and now is not None and now > end_us / 1e6
+        return has_ended and self._checks > SETTLING_CHECKS
 
     def _done(self) -> Set[ChannelId] | None:
         """The channels of this client if each has reached the end time; None if one has not."""
