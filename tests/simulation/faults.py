@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus
-from tests.simulation.machine.network import Direction
+from tests.simulation.machine.network import Direction, Path
 from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL, Gateway
 
 if TYPE_CHECKING:
     from tests.simulation.region import Region
     from tests.simulation.worker import Pod
+
+
+#: Seconds for which a proxy holds a stale answer back: nearly as long as a look counts as caught up.
+STALE: Final = 13.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,18 @@ def _deaf(region: Region, fault: Fault) -> None:
     _hold_writes(region, name, until)
 
 
+def _stale(region: Region, fault: Fault) -> None:
+    """A proxy holds the service's answers back, and then the path to it falls dark: what came last is long old."""
+    path = region.network.path(_pod(region, fault).name, f"{SOURCE}.region")
+    path.back.holds_until, path.back.hold, path.back.least = region.loop.now + fault.seconds, STALE, 0.8
+    region.loop.after(fault.seconds, _darken, path, region.loop.now + fault.seconds + 2 * STALE)
+
+
+def _darken(path: Path, until: float) -> None:
+    for direction in (path.there, path.back):
+        direction.dark_until = max(direction.dark_until, until)
+
+
 def _hold_writes(region: Region, machine: str, until: float) -> None:
     """Let a proxy hold what a machine writes for nearly the write deadline."""
     held = region.network.path(machine, f"{COPY}.region").there
@@ -227,13 +243,18 @@ def _down(region: Region, fault: Fault) -> None:
 
 
 def _error(region: Region, fault: Fault) -> None:
-    operation, code = fault.value.split()
-    region.add_rule(FaultRule(operation=operation, code=code, until=region.service.clock.now() + fault.seconds))
+    region.add_rule(replace(_refusals(fault.value), until=region.service.clock.now() + fault.seconds))
 
 
 def _few_errors(region: Region, fault: Fault) -> None:
-    operation, code = fault.value.split()
-    region.add_rule(FaultRule(operation=operation, code=code, count=fault.count))
+    region.add_rule(replace(_refusals(fault.value), count=fault.count))
+
+
+def _refusals(value: str) -> FaultRule:
+    operation, code = value.split()
+    rule = FaultRule(operation=operation, code=code)
+    # with another text this code is final
+    return replace(rule, message="Too frequent table operations.") if code == "OTSQuotaExhausted" else rule
 
 
 def _row_error(region: Region, fault: Fault) -> None:
@@ -336,6 +357,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "hold": Kind(_hold, 6, (0.2, 1.5), (f"{COPY} there", "both there")),
     "isolated": Kind(_isolated, 4, (0.5, 1.8), ("0.6", "0.8", "0.9", "1.0")),
     "deaf": Kind(_deaf, 5, (1.0, 1.8), ("0.0", "0.3", "0.5")),
+    "stale": Kind(_stale, 4, (0.2, 0.6)),
     "held": Kind(_held, 6, (0.6, 1.2), ("cut", "cut", "terminate", "close", "rebalance")),
     "frozen": Kind(_frozen, 5, (1.4, 2.2), ("pause", "kill")),
     "cut": Kind(_cut, 3),

@@ -13,7 +13,8 @@ from typing import Any
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
-from ots_tunnel.model import ChannelStatus, ChannelType, TunnelType
+from ots_emulator.tunnels.channel import TunnelChannel
+from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from tests.simulation.faults import happen
 from tests.simulation.machine.process import EPOCH, Process
@@ -45,8 +46,8 @@ class Region(Telling):
         if scenario.end:
             self.history.end = EPOCH + scenario.end
         self.chance = random.Random(f"writers:{seed}")
-        patience = scenario.timeout + 2 * scenario.interval
-        self.figures = Figures(self.history, self.delivery, self.violate, patience=patience)
+        beats = {"timeout": scenario.timeout, "interval": scenario.interval}
+        self.figures = Figures(self.history, self.delivery, self.violate, **beats)
         self._folder = folder
         self.pods: list[Pod] = []
         self._last_written = 0.0
@@ -164,10 +165,16 @@ class Region(Telling):
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_INTERVAL)
-            owners = {channel.id: channel.owner for channel in self.tunnel.channels.values()}
+            owners = {channel.id: channel.owner or self._holder(channel) for channel in self.tunnel.channels.values()}
+            clients = frozenset(self.tunnel.clients)
             for pod in self.pods:
                 if pod.is_running and pod.process is not None and pod.worker is not None:
-                    pod.process.run(self.figures.look, pod.process, pod.worker, owners)
+                    pod.process.run(self.figures.look, pod.process, pod.worker, owners, clients)
+
+    def _holder(self, channel: TunnelChannel) -> str | None:
+        """The client that holds a parent of a channel that waits: nobody else can know what the child has."""
+        parents = (self.tunnel.channels.get(ChannelId(name)) for name in channel.parents)
+        return next((parent.owner for parent in parents if parent is not None and parent.owner), None)
 
     # The end
 

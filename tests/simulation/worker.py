@@ -31,7 +31,7 @@ class Pod:
 
     Args:
         document: the worker's document.
-        failed: called with a rule and a text when the worker ends on an error that is no `TunnelError`.
+        failed: called with a rule and a text when the worker ends on an error, or leaves something behind.
     """
 
     def __init__(
@@ -130,7 +130,9 @@ class Pod:
             finally:
                 await client.close()
         except TunnelError as raised:
+            # whatever befalls a worker here passes: none may take it for final
             error = raised
+            self._failed("final", f"{process.name} ends with {type(raised).__name__}: {raised}")
         except Exception as raised:
             # any error that is not ours is a finding
             error = raised

@@ -6,12 +6,14 @@ completed   with `completed`, everything committed until the end time has taken 
             worker's own, or nobody's; what it has just been given it may not know for as long as in `channels`
 channels    a channel that the service has given to another client is not shown as OPEN for longer than the
             heartbeat timeout and two intervals
+forgotten   a client that the service has forgotten shows no channel as OPEN for longer than two intervals: its own
+            timeout begins earlier than the service's
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel.worker.progress.channel_progress import LOOK_LASTS
@@ -28,21 +30,34 @@ class Figures:
     """Judges the status of workers.
 
     Args:
-        patience: seconds that a worker may show a lost channel as its own.
+        timeout: of a client, seconds.
+        interval: of its heartbeats, seconds.
     """
 
-    def __init__(self, history: History, delivery: Delivery, violate: Violate, *, patience: float) -> None:
+    def __init__(
+        self, history: History, delivery: Delivery, violate: Violate, *, timeout: float, interval: float
+    ) -> None:
         self._history = history
         self._delivery = delivery
         self._violate = violate
-        self._patience = patience
+        #: Seconds that a worker may show a lost channel as its own.
+        self._patience = timeout + 2 * interval
+        #: Seconds that it may show any channel as its own when the service has forgotten its client.
+        self._short_patience = 2 * interval
         #: Entries of a channel that are known to have taken effect.
         self._applied: dict[str, int] = defaultdict(int)
         self._strangers: dict[tuple[str, str], float] = {}
         self.looks = 0
 
-    def look(self, process: Process, worker: TunnelWorker, owners: Mapping[str, str | None]) -> None:
-        """Judge one worker; runs in its process, whose clocks its figures depend on."""
+    def look(
+        self, process: Process, worker: TunnelWorker, owners: Mapping[str, str | None], clients: Collection[str]
+    ) -> None:
+        """Judge one worker; runs in its process, whose clocks its figures depend on.
+
+        Args:
+            owners: channel to its client, as the service has it now.
+            clients: that the service knows now.
+        """
         self.looks += 1
         now, status = process.boottime(), worker.status
         for channel, view in status.channels.items():
@@ -53,6 +68,7 @@ class Figures:
                 if progress.caught_up:
                     self._check(channel, EPOCH + now - LOOK_LASTS, f"{where}: caught up, since")
             self._check_owner((process.name, channel), view.status, owners.get(channel), status.client_id, now)
+        self._check_known(process.name, worker, clients, now)
         for channel in list(self._history.entries):
             is_late = owners.get(channel) in (None, status.client_id) and self._history.end is not None
             place = (process.name, f"{channel} completed")
@@ -99,6 +115,14 @@ class Figures:
             self._violate(
                 "channels", f"{place[0]} shows {place[1][:8]} as open for {now - since:.0f} s; it belongs to {owner}"
             )
+
+    def _check_known(self, name: str, worker: TunnelWorker, clients: Collection[str], now: float) -> None:
+        place, client = (name, "forgotten"), worker.status.client_id
+        is_open = any(view.status is ChannelStatus.OPEN for view in worker.status.channels.values())
+        if not is_open or client is None or client in clients:
+            self._strangers.pop(place, None)
+        elif now - self._strangers.setdefault(place, now) > self._short_patience:
+            self._violate("forgotten", f"{name} shows open channels; its client {client} is unknown to the service")
 
     def forgive(self, name: str) -> None:
         """A process was stopped: what it shows cannot have been corrected meanwhile."""
