@@ -99,6 +99,8 @@ FAST = Stage(
     "unit, golden, property, integration, the vendor's own clients",
     marks=f"not ({HEAVY})",
     workers=4,
+    # a test may need ten seconds of a processor that it shares with others
+    timeout=180,
     is_measured=True,
 )
 #: The codec in Python is the reference for the compiled one, and runs where no compiler was available.
