@@ -37,7 +37,8 @@ def test_what_the_api_server_refuses_is_unknown_within_a_minute(
         scene.until(lambda: _reason(scene) == ("Unknown", "ApiServerRefused"), "Ready is Unknown", UNKNOWN_SECONDS)
         shown = time.monotonic() - began
         after = scene.status()
-        events = scene.kube.list("Event", namespace)
+        # posted when the status is written
+        scene.until(lambda: ("Warning", "ApiServerRefused") in _events(scene, namespace), "an event says so", 10)
         scene.proxy.refused.clear()
         scene.until(lambda: _reason(scene) == ("False", "NoWorkersWanted"), "it is observed again", 120)
 
@@ -46,7 +47,6 @@ def test_what_the_api_server_refuses_is_unknown_within_a_minute(
     assert {entry["status"] for entry in after["conditions"]} == {"Unknown"}
     assert after["channels"] == before["channels"]
     assert after["observedTime"] >= before["observedTime"]
-    assert ("Warning", "ApiServerRefused") in {(event["type"], event["reason"]) for event in events}
 
 
 def test_a_definition_that_is_not_served_for_a_while_ends_nothing(api_server: ApiServer, tmp_path: Path) -> None:
@@ -89,6 +89,10 @@ def test_a_claim_of_an_operator_that_cannot_be_asked_is_respected_and_told(
             "TablestoreTunnel", namespace, "copy", {"metadata": {"annotations": {"ots-tunnel.dev/operator": None}}}
         )
         scene.until(lambda: _reason(scene) == ("False", "NoWorkersWanted"), "it is served")
+
+
+def _events(scene: OperatorScene, namespace: str) -> set[tuple[str, str]]:
+    return {(event["type"], event["reason"]) for event in scene.kube.list("Event", namespace)}
 
 
 def scene_message(status: dict[str, list[dict[str, str]]]) -> str:
