@@ -94,6 +94,10 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
 
     @kopf.on.delete(GROUP, VERSION, PLURAL, id="delete", registry=registry)
     async def delete(namespace: str | None, name: str, uid: str, **_: Any) -> None:
-        place = namespace or ""
-        await runtime.deleter().finish(place, name, runtime.cache(uid, place, name))
-        await runtime.forget(uid, place, name)
+        await run_deletion(runtime, namespace or "", name, uid)
+
+
+async def run_deletion(runtime: Runtime, namespace: str, name: str, uid: str) -> None:
+    """Carry out the deletion of an object up to its release; kopf runs it again where it still waits for the loop."""
+    await runtime.deleter().finish(namespace, name, runtime.cache(uid, namespace, name))
+    await runtime.forget(uid, namespace, name)

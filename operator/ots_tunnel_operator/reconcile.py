@@ -50,6 +50,7 @@ from pydantic import ValidationError
 
 from ots_tunnel.config import describe
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
@@ -228,6 +229,7 @@ class Reconciler:
                 cache.outdated, refused = True, "its claim could not be read back"
                 continue
             try:
+                await self._hold(body, cache)
                 outcome = await self._take_step(body, cache)
             except StatusOutdated as error:
                 cache.outdated, refused = True, str(error)
@@ -239,6 +241,24 @@ class Reconciler:
             # nothing of this pass can be read in the status
             raise KubeError(409, "Conflict", f"the object has changed in each of {MAX_STEPS} steps: {refused}")
         return Outcome(self._settings.gap_seconds)
+
+    async def _hold(self, body: Manifest, cache: LoopCache) -> None:
+        """Write the finalizer before anything is created that a deletion has to remove.
+
+        kopf writes it, too, but starts the loop without waiting for it, and its attempts may fail.
+        """
+        metadata = body["metadata"]
+        held = metadata.get("finalizers") or []
+        if names.FINALIZER in held:
+            return
+        change = {"resourceVersion": metadata.get("resourceVersion"), "finalizers": [*held, names.FINALIZER]}
+        try:
+            answer = await self._kube.patch(TUNNEL, metadata["namespace"], metadata["name"], {"metadata": change})
+        except KubeError as error:
+            if error.status == 409:
+                raise StatusOutdated(str(error)) from error
+            raise
+        cache.version = str(answer["metadata"].get("resourceVersion") or "")
 
     async def _post_doubt(self, body: Manifest, cache: LoopCache) -> None:
         """Post that nobody can tell whether somebody serves the object: its status is not this operator's to write."""

@@ -17,7 +17,7 @@ from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reconcile import ABSENT_SECONDS, MAX_STEPS, Outcome, Reconciler
@@ -48,7 +48,7 @@ class Observed:
 
 def stored(**metadata: Any) -> KubeMemory:
     body = tunnel_object()
-    body["metadata"] |= {"uid": UID, **metadata}
+    body["metadata"] |= {"uid": UID, "finalizers": [FINALIZER], **metadata}
     return KubeMemory({("TablestoreTunnel", NAME): body | {"status": recorded()}})
 
 
@@ -237,6 +237,36 @@ async def test_the_loop_ends_with_an_object_that_went_with_its_definition() -> N
     assert await step(kube, lambda _: world(), cache) == (Outcome(0.0, gone=True), 0)
 
 
+async def test_the_finalizer_is_written_before_anything_else() -> None:
+    kube = stored(finalizers=["others/finalizer"])
+    found: list[list[str]] = []
+
+    def look(_: Resource) -> World:
+        found.append(list(kube.objects["TablestoreTunnel", NAME]["metadata"]["finalizers"]))
+        return world()
+
+    _, passes = await step(kube, look)
+
+    assert (found, passes) == ([["others/finalizer", FINALIZER]], 1)
+
+
+@pytest.mark.parametrize(("status", "reason", "tries"), [(409, "Conflict", MAX_STEPS), (500, "InternalError", 1)])
+async def test_nothing_is_done_for_an_object_without_the_finalizer(status: int, reason: str, tries: int) -> None:
+    kube, cache = stored(finalizers=[]), LoopCache()
+    tried = 0
+
+    async def refuse(kind: Kind, *_: Any) -> None:
+        nonlocal tried
+        tried += kind is TUNNEL
+        raise KubeError(status, reason, "refused")
+
+    kube.patch = refuse  # type: ignore[assignment, method-assign]
+    outcome, passes = await step(kube, lambda _: world(), cache)
+
+    assert (outcome.gone, passes, tried) == (False, 0, tries)
+    assert cache.failing_since == NOW
+
+
 async def test_an_unexpected_error_makes_the_status_unknown_and_is_logged_with_the_object(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -323,7 +353,7 @@ async def test_an_object_of_another_release_says_that_it_cannot_be_read() -> Non
 async def test_after_a_change_by_somebody_else_the_object_is_read_again() -> None:
     model, cache = ClusterModel(), LoopCache()
     body = tunnel_object()
-    body["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1}
+    body["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1, "finalizers": [FINALIZER]}
     model.put(TUNNEL, body | {"status": recorded()})
 
     def edited_meanwhile(of: Resource) -> World:
@@ -345,7 +375,7 @@ async def test_after_a_change_by_somebody_else_the_object_is_read_again() -> Non
 async def test_a_decision_that_was_refused_as_outdated_is_not_repeated_from_the_copy_of_a_watch() -> None:
     model, cache = ClusterModel(), LoopCache()
     body = tunnel_object()
-    body["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1}
+    body["metadata"] |= {"uid": UID, "namespace": "default", "generation": 1, "finalizers": [FINALIZER]}
     model.put(TUNNEL, body | {"status": recorded()})
     copied = copy.deepcopy(model.objects[TUNNEL, "default", NAME])
     model.put(TUNNEL, model.objects[TUNNEL, "default", NAME])
