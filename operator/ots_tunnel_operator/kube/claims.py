@@ -7,11 +7,13 @@ Leases, so no Lease keeps one of them out. The object does: its annotation names
 it, and no other one acts on it. A claim is written once, with the resourceVersion that was read, so that one of two
 operators wins; afterwards it costs nothing, and a new leader of the same Lease continues without a write.
 
-A claim is taken over once its operator is gone: its Lease has not changed for TAKEOVER_SECONDS. A holder renews every
-2 s, and a free or missing Lease does not change. After a takeover the new operator waits for GRACE_SECONDS before it
-acts: by then an operator that came back at that moment has seen the claim. A leader that lost its Lease sends no write
-(`kube.lease.Lease.is_held`). A Lease that must not be read, as by an operator that serves some namespaces only, counts
-as held: `doubt` says so in words, for an event, and a person decides by removing the annotation.
+A claim is taken over once its operator is gone: the claim stands, and its Lease has not changed, for TAKEOVER_SECONDS.
+A holder renews every 2 s, and a free or missing Lease does not change. A claim that comes back after a takeover shows
+that its operator is back, although its Lease was looked at shortly before. After a takeover the new operator waits for
+GRACE_SECONDS before it acts: by then an operator that came back at that moment has seen the claim. A leader that lost
+its Lease sends no write (`kube.lease.Lease.is_held`). A Lease that must not be read, as by an operator that serves some
+namespaces only, counts as held: `doubt` says so in words, for an event, and a person decides by removing the
+annotation.
 
     no claim                        claim it, then act
     our claim                       act
@@ -89,6 +91,8 @@ class Claims:
         self._clock = clock
         self._leases: dict[str, _OtherLease] = {}
         self._refused: dict[str, _Refusal] = {}
+        #: Object to the foreign claim it has, and since when that was seen.
+        self._sighted: dict[str, tuple[str, float]] = {}
         self._waits: dict[str, float] = {}
         self._logged: dict[str, str] = {}
 
@@ -103,7 +107,7 @@ class Claims:
         found = _holder(metadata)
         if found == self._mine:
             return self._after_a_takeover(uid)
-        if found and not await self._is_gone(found):
+        if found and not await self._is_gone(found, self._sighting(uid, found)):
             self._log(metadata, uid, found)
             return Claim.ELSEWHERE
         if not self._mine:
@@ -115,6 +119,7 @@ class Claims:
             if error.status == 409:
                 return Claim.NEW
             raise
+        self._sighted.pop(uid, None)
         if found:
             self._waits[uid] = self._clock() + GRACE_SECONDS
         return Claim.NEW
@@ -134,14 +139,27 @@ class Claims:
         )
 
     def _after_a_takeover(self, uid: str) -> Claim:
+        self._sighted.pop(uid, None)
         if self._clock() < self._waits.get(uid, 0.0):
             return Claim.ELSEWHERE
         self._waits.pop(uid, None)
         self._logged.pop(uid, None)
         return Claim.OURS
 
-    async def _is_gone(self, holder: str) -> bool:
-        """Whether the Lease of this name has not changed for so long that no operator holds it."""
+    def _sighting(self, uid: str, holder: str) -> float:
+        """Since when an object has been seen with this claim, by the clock."""
+        found, since = self._sighted.get(uid, ("", 0.0))
+        if found != holder:
+            since = self._clock()
+            self._sighted[uid] = holder, since
+        return since
+
+    async def _is_gone(self, holder: str, sighted: float) -> bool:
+        """Whether the Lease of this name has not changed for so long that no operator holds it.
+
+        Args:
+            sighted: since when the object names it, by the clock.
+        """
         namespace, _, name = holder.partition("/")
         if not namespace or not name:
             return True
@@ -156,7 +174,7 @@ class Claims:
                 return False
             since = known.since if known is not None and known.version == version else now
             known = self._leases[holder] = _OtherLease(version, since, now)
-        return now - known.since >= TAKEOVER_SECONDS
+        return now - max(known.since, sighted) >= TAKEOVER_SECONDS
 
     async def _version(self, namespace: str, name: str) -> str | None:
         """What changes with every renewal of a Lease; None where this cannot be read."""

@@ -105,6 +105,21 @@ async def test_a_claim_is_taken_over_when_its_operator_is_gone_and_acted_on_afte
     assert len(scene.kube.writes) == 1
 
 
+async def test_a_claim_that_comes_back_after_a_takeover_is_respected() -> None:
+    scene = Scene()
+    scene.claimed_by("a/lease")
+    scene.renew()
+    await scene.claim()
+    scene.now += TAKEOVER_SECONDS
+    assert await scene.claim() is Claim.NEW
+
+    scene.claimed_by("a/lease")  # its Lease was looked at a moment ago, before it was renewed
+
+    assert await scene.claim() is Claim.ELSEWHERE
+    scene.now += TAKEOVER_SECONDS
+    assert await scene.claim() is Claim.NEW
+
+
 async def test_an_operator_that_comes_back_leaves_the_object_to_the_new_one() -> None:
     scene = Scene()
     scene.claimed_by("b/lease")
