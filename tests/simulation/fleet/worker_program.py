@@ -30,6 +30,8 @@ from tests.simulation.machine.process import Process, State
 from tests.simulation.story import Story
 
 KILLED = 137
+#: Seconds between two looks of the kubelet for a volume that is missing.
+MOUNT_SECONDS = 1.0
 #: Seconds that an interpreter takes to start.
 START_SECONDS = (0.5, 2.0)
 
@@ -111,10 +113,11 @@ class WorkerProgram:
         return document
 
     async def _run(self) -> None:
+        text = await self._mounted()
         await asyncio.sleep(self.process.chance.uniform(*START_SECONDS))
         code, place = 0, None
         try:
-            config = self._document()
+            config = self._config(text)
             place = Place.of_source(config.source)
             await self._consume(config)
         except TunnelError as error:
@@ -145,16 +148,29 @@ class WorkerProgram:
         finally:
             await client.close()
 
-    def _document(self) -> WorkerConfig:
-        """The mounted document, with folders of this machine in place of the mounts."""
+    async def _mounted(self) -> str:
+        """The mounted document; no container starts before its volumes are there, and a deleted one stays mounted."""
+        while True:
+            if (text := self._mounted_document()) is not None:
+                return text
+            await asyncio.sleep(MOUNT_SECONDS)
+
+    def _mounted_document(self) -> str | None:
+        """The text of the mounted document; None while its ConfigMap does not exist."""
+        for volume in self._pod["spec"].get("volumes") or ():
+            if "configMap" in volume:
+                key = ("ConfigMap", self._pod["metadata"]["namespace"], volume["configMap"]["name"])
+                found = self._store.read(key)
+                return None if found is None else str(found["data"][names.WORKER_FILE])
+        raise ValueError(f"{self.process.name} mounts no ConfigMap")
+
+    def _config(self, text: str) -> WorkerConfig:
+        """The document, with folders of this machine in place of the mounts."""
         namespace, spec = self._pod["metadata"]["namespace"], self._pod["spec"]
-        document: dict[str, Any] = {}
+        document: dict[str, Any] = yaml.safe_load(text)
         folders: dict[str, str] = {}
         mounts = {mount["name"]: mount["mountPath"] for mount in spec["containers"][0].get("volumeMounts") or ()}
         for volume in spec.get("volumes") or ():
-            if "configMap" in volume:
-                found = self._store.read(("ConfigMap", namespace, volume["configMap"]["name"])) or {"data": {}}
-                document = yaml.safe_load(found["data"][names.WORKER_FILE])
             if "secret" in volume:
                 folders[mounts[volume["name"]]] = str(self._mount(namespace, volume["secret"]["secretName"]))
         _replace_texts(document, folders)
