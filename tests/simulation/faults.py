@@ -327,9 +327,11 @@ def _conflict(region: Region, fault: Fault) -> None:
 
 
 def _suspend_channel(region: Region, fault: Fault) -> None:
-    emulator, channel = region.service.emulator, _channel(region, fault)
-    emulator.suspend(SOURCE, TUNNEL, channel)
-    region.loop.after(fault.seconds, region.refused, emulator.resume, SOURCE, TUNNEL, channel)
+    emulator, name = region.service.emulator, _channel(region, fault)
+    if emulator.tunnel(SOURCE, TUNNEL).channels[name].status is ChannelStatus.WAIT:
+        return  # to resume a child opens it before its parents are done, which breaks the service's own word
+    emulator.suspend(SOURCE, TUNNEL, name)
+    region.loop.after(fault.seconds, region.refused, emulator.resume, SOURCE, TUNNEL, name)
 
 
 _DIRECTIONS = tuple(f"{host} {way}" for host in (SOURCE, COPY, "both") for way in ("there", "back", "all"))

@@ -70,7 +70,11 @@ class Claims:
         blind = {
             "unobserved": fleet.fates.is_blind,
             "unread": fleet.is_operator_dark and now > fleet.fates.busy_until,
-            "unasked": now < fleet.unreachable_until and now > fleet.fates.busy_until and bool(fleet.programs()),
+            # where the service cannot be looked at either, the last figures stay, marked with their time
+            "unasked": now < fleet.unreachable_until
+            and now > fleet.fates.busy_until
+            and bool(fleet.programs())
+            and not fleet.is_operator_dark,
         }
         for name, is_blind in blind.items():
             if not is_blind or operator is None or fleet.strangers.is_claimed:
