@@ -21,10 +21,10 @@ from ots_tunnel_operator.kube.reflector import Event
 from ots_tunnel_operator.kube.watched import Watched
 from ots_tunnel_operator.kube.write_through import WriteThrough
 from ots_tunnel_operator.log_actions import LogAction
+from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
-from ots_tunnel_operator.reconcile import Reconciler
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Competitor, Resource
 

@@ -141,7 +141,7 @@ async def test_a_successor_of_the_name_keeps_its_tunnel_and_its_workers() -> Non
         cache.forgotten = asked == 3
         return await KubeMemory.get(kube, kind, namespace, name)
 
-    kube.get = tell_of_the_deletion  # type: ignore[method-assign]
+    kube.get = tell_of_the_deletion
     await Deleter(cast(Kube, kube), PATIENT, OperatorMetrics(), clock=lambda: NOW).finish("default", NAME, cache)
 
     assert asked == 3

@@ -15,12 +15,12 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
+from ots_tunnel_operator.loop.reconcile import ABSENT_SECONDS, MAX_STEPS, Outcome, Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.reconcile import ABSENT_SECONDS, MAX_STEPS, Outcome, Reconciler
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Resource, World
 from tests.support.kube.cluster_model import ClusterModel
@@ -232,7 +232,7 @@ async def test_the_loop_ends_with_an_object_that_went_with_its_definition() -> N
         asked.append("the copy")
 
     asked = ["nothing"]
-    kube.get = not_served  # type: ignore[assignment, method-assign]
+    kube.get = not_served
 
     assert await step(kube, lambda _: world(), cache) == (Outcome(0.0, gone=True), 0)
 
@@ -260,7 +260,7 @@ async def test_nothing_is_done_for_an_object_without_the_finalizer(status: int, 
         tried += kind is TUNNEL
         raise KubeError(status, reason, "refused")
 
-    kube.patch = refuse  # type: ignore[assignment, method-assign]
+    kube.patch = refuse
     outcome, passes = await step(kube, lambda _: world(), cache)
 
     assert (outcome.gone, passes, tried) == (False, 0, tries)

@@ -42,27 +42,25 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import ValidationError
 
 from ots_tunnel.config import describe
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel_operator import names
-from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.assess.kept_reports import observed_time
 from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened, spec_unreadable
 from ots_tunnel_operator.kube.claims import Claim, Claims
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
+from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.kube.reflector import StaleCopy
 from ots_tunnel_operator.log_actions import LogAction
+from ots_tunnel_operator.loop.own_object import OwnObject, parsed
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
@@ -138,6 +136,7 @@ class Reconciler:
         self._kube = kube
         self.claims = Claims(kube, settings.lease)
         self._reader = reader or kube
+        self._own = OwnObject(kube, self._reader)
         self._turns = asyncio.Semaphore(settings.passes)
         self._entropy = entropy or random.Random()
         self._observer = observer
@@ -215,7 +214,7 @@ class Reconciler:
     async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         refused = ""
         for _ in range(MAX_STEPS):
-            body = await self._object(namespace, name, cache)
+            body = await self._own.read(namespace, name, cache)
             if body is None:
                 return self._absent_outcome(cache)
             if body["metadata"].get("deletionTimestamp"):
@@ -229,7 +228,7 @@ class Reconciler:
                 cache.outdated, refused = True, "its claim could not be read back"
                 continue
             try:
-                await self._hold(body, cache)
+                await self._own.hold(body, cache)
                 outcome = await self._take_step(body, cache)
             except StatusOutdated as error:
                 cache.outdated, refused = True, str(error)
@@ -242,24 +241,6 @@ class Reconciler:
             raise KubeError(409, "Conflict", f"the object has changed in each of {MAX_STEPS} steps: {refused}")
         return Outcome(self._settings.gap_seconds)
 
-    async def _hold(self, body: Manifest, cache: LoopCache) -> None:
-        """Write the finalizer before anything is created that a deletion has to remove.
-
-        kopf writes it, too, but starts the loop without waiting for it, and its attempts may fail.
-        """
-        metadata = body["metadata"]
-        held = metadata.get("finalizers") or []
-        if names.FINALIZER in held:
-            return
-        change = {"resourceVersion": metadata.get("resourceVersion"), "finalizers": [*held, names.FINALIZER]}
-        try:
-            answer = await self._kube.patch(TUNNEL, metadata["namespace"], metadata["name"], {"metadata": change})
-        except KubeError as error:
-            if error.status == 409:
-                raise StatusOutdated(str(error)) from error
-            raise
-        cache.version = str(answer["metadata"].get("resourceVersion") or "")
-
     async def _post_doubt(self, body: Manifest, cache: LoopCache) -> None:
         """Post that nobody can tell whether somebody serves the object: its status is not this operator's to write."""
         doubt = self.claims.doubt(body)
@@ -268,24 +249,6 @@ class Reconciler:
             of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
             notice = Notice("Warning", "ClaimUnreadable", doubt)
             await self._reporter.post(of, notice, cache, self._clock(), every=DOUBT_SECONDS)
-
-    async def _object(self, namespace: str, name: str, cache: LoopCache) -> Manifest | None:
-        """The object; read from the API server where the copy does not have it or was refused as outdated."""
-        body = None if cache.outdated else await self._reader.get(TUNNEL, namespace, name)
-        if body is None or not cache.is_of(body):
-            try:
-                body = await self._kube.get(TUNNEL, namespace, name)
-            except KindMissing:
-                # whoever removes a definition removes its objects, and a watch has told so of this one
-                if not cache.forgotten:
-                    raise
-                body = None
-        cache.outdated = False
-        if body is None or not cache.is_of(body):
-            return None
-        cache.body, cache.absent_since = body, None
-        cache.version = str(body["metadata"].get("resourceVersion") or "")
-        return body
 
     def _absent_outcome(self, cache: LoopCache) -> Outcome:
         """The end of a pass that did not find its object: it is gone, or no read shows it yet.
@@ -309,7 +272,7 @@ class Reconciler:
             KubeError: the API server refused a read or the status.
             ValidationError: this release cannot read the object.
         """
-        resource = _parsed(body, cache)
+        resource = parsed(body, cache)
         world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
         assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
         decided = plan(world, assessment, self._settings)
@@ -379,21 +342,6 @@ class Reconciler:
         delay = self._backoff.delay(cache.failures, self._entropy.random())
         cache.failures += 1
         return Outcome(max(delay, self._settings.gap_seconds))
-
-
-def _parsed(body: Mapping[str, Any], cache: LoopCache) -> Resource:
-    """The object, validated once for each of its generations.
-
-    Raises:
-        ValidationError: this release cannot read the object.
-    """
-    metadata = body["metadata"]
-    parts = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "annotations")
-    key = [metadata.get(part) for part in parts] if metadata.get("generation") else None
-    if key is None or cache.parsed is None or cache.parsed[0] != key:
-        cache.parsed = key, TablestoreTunnel.from_body({**body, "status": {}}), {}
-    _, found, rendered = cache.parsed
-    return Resource(found, body.get("status") or {}, rendered)
 
 
 def _is_passing(error: Exception) -> bool:

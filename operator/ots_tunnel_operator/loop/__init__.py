@@ -1,0 +1,1 @@
+"""The loop of one object: its passes."""
