@@ -1,4 +1,4 @@
-"""Many seeds for a time, on every core: prints the first seed, the speed, and each failing seed with its command."""
+"""Many seeds for a time, on every core: prints failing seeds at once, and at the end the speed and their commands."""
 
 from __future__ import annotations
 
@@ -93,9 +93,16 @@ def run_campaign(
             break
         for child in finished(running):
             running.discard(child)
-            tally.add(child.result())
+            outcome: Outcome = child.result()
+            tally.add(outcome)
+            if outcome.violation is not None:
+                _keep(outcome)
     tally.wall = wall_seconds() - began
-    for outcome in tally.failures:
-        FAILURES.mkdir(parents=True, exist_ok=True)
-        (FAILURES / f"seed-{outcome.scenario.name.replace(':', '-')}.json").write_text(outcome.scenario.text())
     return tally
+
+
+def _keep(outcome: Outcome) -> None:
+    """Say at once what was found: a campaign may take hours, or be ended."""
+    print(f"seed {outcome.scenario.name}: {outcome.violation}", flush=True)
+    FAILURES.mkdir(parents=True, exist_ok=True)
+    (FAILURES / f"seed-{outcome.scenario.name.replace(':', '-')}.json").write_text(outcome.scenario.text())

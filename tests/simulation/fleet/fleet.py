@@ -396,6 +396,8 @@ class Fleet(Telling):
             self.edit({"replicas": 1})
 
     async def _settle(self) -> None:
+        # what is dark, or paused, ends by itself: what somebody does then is no unrest
+        await asyncio.sleep(self.scenario.last_end - self.loop.now)
         until = max(self.loop.now, self.scenario.end_after) + self.scenario.timeout + SETTLING
         while unfit := self._unfit():
             if self.loop.now > until:
@@ -420,7 +422,11 @@ class Fleet(Telling):
         return unfit + self._unfit_while_following(status, found["spec"].get("replicas", 1))
 
     def _unfit_after_the_end(self, status: Mapping[str, Any]) -> list[str]:
-        unfit = [] if condition(status, "Completed") == "True" else [f"not Completed: {_message(status, 'Ready')}"]
+        unfit = [
+            f"{kind} is {condition(status, kind) or 'absent'}: {_message(status, kind)}"
+            for kind in ("Completed", "Ready")
+            if condition(status, kind) != "True"
+        ]
         return [*unfit, "workers run on"] if self.programs() else unfit
 
     def _unfit_while_following(self, status: Mapping[str, Any], wanted: int) -> list[str]:

@@ -46,6 +46,11 @@ class FleetScenario(Replayable):
     after_retention: str = "Expire"
     acts: tuple[Act, ...] = ()
 
+    @property
+    def last_end(self) -> float:
+        """Second in which the last event is over."""
+        return max((act.at + act.seconds for act in self.acts), default=0.0)
+
     @classmethod
     def of(cls, seed: int) -> Self:
         """The scenario of a seed."""
