@@ -253,7 +253,9 @@ class Fleet(Telling):
 
     def reapply(self, pause: float) -> None:
         """Delete the object and apply it again once it is gone; only where its tunnel is kept."""
-        if self.scenario.deletion_policy == "Retain" and self.stored() is not None:
+        found = self.stored()
+        # who deletes it twice applies it once
+        if self.scenario.deletion_policy == "Retain" and found and not found["metadata"].get("deletionTimestamp"):
             self.user("DELETE", OBJECT)
             self.loop.after(pause, self._apply_when_gone)
 
@@ -409,8 +411,8 @@ class Fleet(Telling):
     def _unfit(self) -> list[str]:
         """What is not as it has to be without faults."""
         found = self.stored()
-        if found is None:
-            return ["the object does not exist"]
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            return ["the object does not exist, or is being deleted"]
         missing = self.missing_until_end()
         unfit = [f"not copied: {', '.join(missing[:5])}"] if missing else []
         status = found.get("status") or {}
