@@ -98,6 +98,6 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
 
 
 async def run_deletion(runtime: Runtime, namespace: str, name: str, uid: str) -> None:
-    """Carry out the deletion of an object up to its release; kopf runs it again where it still waits for the loop."""
+    """Carry out the deletion of an object and release it; kopf runs it again where it still waits for the loop."""
     await runtime.deleter().finish(namespace, name, runtime.cache(uid, namespace, name))
     await runtime.forget(uid, namespace, name)

@@ -12,7 +12,7 @@ import aiohttp
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.concerns import Concerns, Place
-from ots_tunnel_operator.deletion import Deleter
+from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import InstancePool
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
@@ -142,7 +142,8 @@ class Runtime:
 
     def deleter(self) -> Deleter:
         """The deletion of objects."""
-        return Deleter(self._connected()[0], self.settings, self.metrics, claims=self.reconciler().claims)
+        cluster, claims = self._connected()[0], self.reconciler().claims
+        return Deleter(cluster, self.settings, self.metrics, claims=claims, entropy=self._entropy)
 
     def elder(self, resource: Resource) -> Competitor | None:
         """The eldest other object on the tunnel of this one; None where this one is the eldest."""

@@ -13,7 +13,7 @@ import yaml
 
 from ots_emulator import Emulator
 from ots_tunnel_operator import names
-from ots_tunnel_operator.deletion import Deleter
+from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -151,6 +151,23 @@ def limited_access(scene: PassScene, missing: str, folder: Path) -> Path:
     path = folder / "limited.kubeconfig"
     path.write_text(yaml.safe_dump(document))
     return path
+
+
+@pytest.mark.parametrize("others", [[], ["example.com/theirs"]], ids=["ours alone", "another controller's"])
+async def test_the_object_is_released_and_finalizers_of_others_stay(scene: PassScene, others: list[str]) -> None:
+    held = json.dumps({"metadata": {"finalizers": [*others, names.FINALIZER]}})
+    scene.api.must("-n", scene.namespace, "patch", "ott", NAME, "--type=merge", "-p", held)
+    scene.api.must("-n", scene.namespace, "delete", "ott", NAME, "--wait=false")
+    cache = LoopCache()
+
+    await Deleter(scene.kube, BRIEF, OperatorMetrics()).finish(scene.namespace, NAME, cache)
+    await cache.close()
+
+    assert scene.stored()["tunnels"] == []
+    left = json.loads(scene.api.must("-n", scene.namespace, "get", "ott", "-o", "json"))["items"]
+    assert [item["metadata"]["finalizers"] for item in left] == ([others] if others else [])
+    if others:
+        patch(scene, "ott", NAME, {"metadata": {"finalizers": None}})
 
 
 async def test_force_releases_at_once(scene: PassScene) -> None:

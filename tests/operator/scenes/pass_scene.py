@@ -15,7 +15,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
 from ots_tunnel_operator.api.identity import identity_of
 from ots_tunnel_operator.concerns import competitor
-from ots_tunnel_operator.deletion import Deleter
+from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -130,7 +130,6 @@ class PassScene:
         cache = LoopCache()
         await Deleter(self.kube, settings, OperatorMetrics()).finish(self.namespace, name, cache)
         await cache.close()
-        self.api.must("-n", self.namespace, "patch", "ott", name, "--type=merge", "-p", NO_FINALIZER)
 
     async def close(self) -> None:
         for cache in self.caches.values():
@@ -142,7 +141,6 @@ class PassScene:
 
 
 FINALIZER = json.dumps({"metadata": {"finalizers": ["ots-tunnel.dev/finalizer"]}})
-NO_FINALIZER = json.dumps({"metadata": {"finalizers": None}})
 
 
 @asynccontextmanager

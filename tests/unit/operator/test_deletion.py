@@ -12,7 +12,7 @@ import pytest
 from ots_tunnel.errors import ConnectError, TunnelError
 from ots_tunnel.model import Credentials, TunnelInfo
 from ots_tunnel_operator import names
-from ots_tunnel_operator.deletion import Deleter
+from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest

@@ -1,0 +1,1 @@
+"""The end of an object: what its policy deletes, then its release."""

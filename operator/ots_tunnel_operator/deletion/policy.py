@@ -1,0 +1,114 @@
+"""What the policy of a deleted object deletes: consumers first, then the tunnel, then the record of a snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
+from ots_tunnel.model import TunnelInfo
+from ots_tunnel_operator import names
+from ots_tunnel_operator.deletion.obstacles import NotYet, Obstacle
+from ots_tunnel_operator.deletion.remains import Remains
+from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
+from ots_tunnel_operator.instance import CALL_ERRORS
+from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION
+from ots_tunnel_operator.loop_cache import LoopCache, Side
+from ots_tunnel_operator.manifests.children import is_owned
+from ots_tunnel_operator.observe.access_key import read_credentials
+from ots_tunnel_operator.observe.pods import worker_pod
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Failure, Resource
+
+
+class Policy:
+    """Deletes what belongs to a deleted object; every step may be repeated."""
+
+    def __init__(self, kube: Cluster, settings: Settings) -> None:
+        self._kube = kube
+        self._settings = settings
+
+    async def carry_out(self, remains: Remains, cache: LoopCache) -> None:
+        """Delete what the policy says.
+
+        Raises:
+            NotYet: something is in the way, or has to end first.
+            KubeError: the API server refuses a call.
+        """
+        if remains.deletes_tunnel:
+            await self._delete(remains.resource(), cache)
+        if remains.deletes:
+            await self._delete_record(remains)
+
+    async def _delete_record(self, remains: Remains) -> None:
+        """Delete the record of a snapshot: created under Retain, it has no owner and would stay."""
+        name = names.snapshot_name(remains.name)
+        found = await self._kube.get(CONFIG_MAP, remains.namespace, name)
+        mine = {names.LABEL_NAME: remains.name, names.LABEL_ROLE: names.ROLE_SNAPSHOT}
+        if found is not None and is_owned(found, remains.uid, mine):
+            await self._kube.delete(CONFIG_MAP, remains.namespace, name, uid=str(found["metadata"].get("uid") or ""))
+
+    async def _delete(self, resource: Resource, cache: LoopCache) -> None:
+        await self._stop_consumers(resource)
+        source = resource.spec.source
+        place = Place.of_source(source)
+        await self._read_keys(resource, cache.source, place)
+        credentials = cache.source.credentials
+        if credentials is None:
+            raise Obstacle(f"{place.path}.credentials.secretRef.name {place.secret!r} has no credentials")
+        instance = await cache.source.connect(source.endpoint, source.instance, credentials)
+        try:
+            async with asyncio.timeout(self._settings.call_seconds):
+                listed = await instance.tunnels.list_tunnels(source.table)
+                if any(_is_ours(tunnel, resource) for tunnel in listed):
+                    await instance.tunnels.delete_tunnel(source.table, source.tunnel.name)
+        except (ParameterInvalid, ObjectNotExist):
+            return
+        except CALL_ERRORS as error:
+            cache.source.forget()
+            raise Obstacle(service_problem(error, place).message) from error
+
+    async def _stop_consumers(self, resource: Resource) -> None:
+        name, namespace = names.deployment_name(resource.name), resource.namespace
+        deployment = await self._kube.get(DEPLOYMENT, namespace, name)
+        if deployment is not None and is_owned(deployment, resource.uid, {}) and deployment["spec"].get("replicas"):
+            await self._kube.patch(DEPLOYMENT, namespace, name, {**_the_one(deployment), "spec": {"replicas": 0}})
+        # pods may have outlived a Deployment that another client deleted
+        pods = await self._kube.list(POD, namespace, names.selector_text(resource.name))
+        alive = next((pod for pod in map(worker_pod, pods) if pod.is_alive), None)
+        if alive is not None:
+            raise NotYet(f"worker {alive.name} is draining")
+        application = await self._kube.get(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
+        if application is not None and is_owned(application, resource.uid, {}):
+            uid = str(application["metadata"].get("uid") or "")
+            await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name), uid=uid)
+            raise NotYet("the snapshot's SparkApplication is being removed")
+
+    async def _read_keys(self, resource: Resource, side: Side, place: Place) -> None:
+        if side.credentials is not None:
+            return
+        name = secret_name(resource.spec.source)
+        found = read_credentials(await self._kube.get(SECRET, resource.namespace, name), name, place)
+        if isinstance(found, Failure):
+            raise Obstacle(found.problem.message)
+        side.credentials = found
+
+
+def _the_one(existing: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a patch that spares an object that has taken the name since."""
+    uid = existing["metadata"].get("uid")
+    return {"metadata": {"uid": uid}} if uid else {}
+
+
+def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
+    """Whether a tunnel is the one that this object created.
+
+    With another id it was created by another client since. Without a recorded id the answer to the creating call was
+    lost, and the intent in the status proves the creation.
+    """
+    spec, recorded = resource.spec, resource.recorded_tunnel.get("id")
+    if tunnel.tunnel_name != spec.source.tunnel.name:
+        return False
+    return tunnel.tunnel_id == recorded if recorded else tunnel.tunnel_type.name == spec.wire_type

@@ -1,0 +1,98 @@
+"""A deleted object, as far as its deletion has to understand it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from ots_tunnel.config import describe
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.deletion.obstacles import Obstacle
+from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """A deleted object, as far as it can be told without understanding its spec; times are seconds since 1970."""
+
+    body: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+        return str(self.body["metadata"]["namespace"])
+
+    @property
+    def uid(self) -> str:
+        """Uid of the object."""
+        return str(self.body["metadata"].get("uid") or "")
+
+    @property
+    def finalizers(self) -> list[str]:
+        """Who holds the object."""
+        return list(self.body["metadata"].get("finalizers") or ())
+
+    @property
+    def version(self) -> str | None:
+        """resourceVersion of the object."""
+        found = self.body["metadata"].get("resourceVersion")
+        return None if found is None else str(found)
+
+    @property
+    def deleted(self) -> float | None:
+        """Time of the deletion request."""
+        return parse_time(self.body["metadata"].get("deletionTimestamp"))
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a person asks to release the object at once, whatever stays behind."""
+        annotations = self.body["metadata"].get("annotations") or {}
+        return bool(annotations.get(names.ANNOTATION_FORCE_DELETE) == "true")
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the policy is to delete what the object created."""
+        return bool(_mapping(self.body.get("spec")).get("deletionPolicy") == "Delete")
+
+    @property
+    def deletes_tunnel(self) -> bool:
+        """Whether a tunnel has to be deleted: the policy says so, and this object created one."""
+        recorded = _mapping(_mapping(self.body.get("status")).get("tunnel"))
+        return self.deletes and bool(recorded.get("createdByOperator", bool(recorded.get("createIntentTime"))))
+
+    @property
+    def decided(self) -> tuple[object, ...]:
+        """What decides what is deleted: a release relies on it."""
+        return self.uid, self.deletes, self.deletes_tunnel
+
+    @property
+    def tunnel(self) -> str:
+        """The tunnel in words; it may be unknown."""
+        source = _mapping(_mapping(self.body.get("spec")).get("source"))
+        return f"tunnel {_mapping(source.get('tunnel')).get('name')!r} of table {source.get('table')!r}"
+
+    def resource(self) -> Resource:
+        """The object with its spec.
+
+        Raises:
+            Obstacle: this release cannot read it.
+        """
+        try:
+            return Resource(TablestoreTunnel.from_body(self.body), self.body.get("status") or {})
+        except ValidationError as error:
+            # nothing is deleted by guessing
+            raise Obstacle(f"the object does not fit this release: {describe(error)}: correct the spec") from error
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
