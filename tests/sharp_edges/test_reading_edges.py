@@ -67,7 +67,7 @@ async def test_g10_a_call_that_is_repeated_is_interrupted_by_the_close() -> None
     """Go repeats a failing read for 75 s and ignores CLOSING meanwhile; ours ends with the order to close."""
 
     class Failing(ScriptedService):
-        async def read_records(self, *ids_and_token: object) -> object:
+        async def read_records(self, *ids_and_token: object, **unused: object) -> object:
             operation = TUNNEL_OPERATIONS["ReadRecords"]
             message = pb.ReadRecordsRequest(tunnel_id="t", client_id="c", channel_id="c", token="t0")
             return await caller.call(operation, message, retry=READ_RETRY)

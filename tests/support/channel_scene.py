@@ -29,6 +29,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token, parse_token
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Guard, Immediate, Sink
+from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.worker.channel.task import ChannelTask
 from ots_tunnel.worker.context import ClientContext, WorkerContext
 from ots_tunnel.worker.pages.budget import ByteBudget, Share
@@ -77,7 +78,15 @@ class ScriptedService:
         await self._inject("get")
         return self.stored
 
-    async def read_records(self, tunnel_id: object, client_id: object, channel_id: object, token: Token) -> Page:
+    async def read_records(
+        self,
+        tunnel_id: object,
+        client_id: object,
+        channel_id: object,
+        token: Token,
+        *,
+        before_answer: BeforeAnswer | None = None,
+    ) -> Page:
         await self._inject("read", name_of(token))
         if name_of(token) not in self.pages:
             raise ConnectionLost(f"no page at {name_of(token)}")
@@ -116,8 +125,8 @@ class CursorOf:
     async def put(self, checkpoint: Checkpoint) -> None:
         await self.service.checkpoint(checkpoint, timeout=10)
 
-    async def read(self, token: Token) -> Page:
-        return await self.service.read_records("", "", "", token)
+    async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
+        return await self.service.read_records("", "", "", token, before_answer=before_answer)
 
 
 @dataclass

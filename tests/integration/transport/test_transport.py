@@ -348,6 +348,43 @@ async def test_several_connections_at_once(server: RawServer) -> None:
     await transport.close()
 
 
+async def test_an_answer_waits_for_room_in_the_kernel_and_its_time_does_not_count(server: RawServer) -> None:
+    body = bytes(16 << 20)
+    server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    server.release.set()
+    transport, begun, room = AioTransport(server.endpoint), asyncio.Event(), asyncio.Event()
+
+    async def before_answer() -> None:
+        begun.set()
+        await room.wait()
+
+    call = asyncio.create_task(transport.send(request(), timeout=2, before_answer=before_answer))
+    await asyncio.wait_for(begun.wait(), 5)
+    await asyncio.sleep(2.2)
+    assert server.last.transport.get_write_buffer_size() > 0
+    assert not call.done()
+    room.set()
+
+    assert (await asyncio.wait_for(call, 10)).body == body
+    assert (await transport.send(request(), timeout=10, before_answer=before_answer)).body == body
+    assert server.connections == 1
+    await transport.close()
+
+
+async def test_an_answer_that_comes_at_once_needs_no_room_and_a_broken_one_neither(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    server.release.set()
+
+    async def before_answer() -> None:
+        raise AssertionError("there is nothing to wait for")
+
+    assert (await transport.send(request(), timeout=5, before_answer=before_answer)).body == b"ok"
+    server.answer = None
+    with pytest.raises(ConnectionLost):
+        await transport.send(request(), timeout=5, before_answer=before_answer)
+    await transport.close()
+
+
 async def test_in_process_keeps_the_same_rules() -> None:
     async def handle(message: HttpRequest) -> HttpResponse:
         if message.body == b"slow":

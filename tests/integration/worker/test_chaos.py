@@ -20,6 +20,7 @@ from ots_tunnel.errors import ConnectionLost, TunnelError
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks.table.sink import TablestoreSink
+from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.verify.compare import compare_tables
 from ots_tunnel.worker.worker import TunnelWorker
@@ -40,10 +41,15 @@ class LateTransport(InProcessTransport):
         self.late: set[asyncio.Task[None]] = set()
 
     async def send(
-        self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
+        self,
+        request: HttpRequest,
+        *,
+        timeout: float,
+        before_send: Callable[[], None] | None = None,
+        before_answer: BeforeAnswer | None = None,
     ) -> HttpResponse:
         if before_send is None or self.chance.random() > 0.03:
-            return await super().send(request, timeout=timeout, before_send=before_send)
+            return await super().send(request, timeout=timeout, before_send=before_send, before_answer=before_answer)
         before_send()
         self.late.add(asyncio.create_task(self._later(request, self.chance.uniform(0, 0.8) * timeout)))
         raise ConnectionLost("connection reset")

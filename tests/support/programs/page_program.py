@@ -20,6 +20,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks.choice import open_sink
+from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.worker.channel.pipeline import Pipeline
 from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import WorkerContext
@@ -58,12 +59,13 @@ class Pages:
         self._body = body
         self._left = count
 
-    async def read(self, token: Token) -> Page:
+    async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
         """The next page, in bytes of its own."""
         self._left -= 1
         following = f"t{self._left}" if self._left else FINISHED
         body = self._body + tunnel_pb2.ReadRecordsResponse(next_token=following).SerializePartialToString()
         await asyncio.sleep(0.002)
+        await before_answer()
         content = read_page(body)
         return Page(content.records, content.next_token, True, len(body), 1.0)
 

@@ -23,7 +23,7 @@ class AnsweredByHand(ScriptedService):
         self.answer = asyncio.get_running_loop().create_future()
         return await self.answer
 
-    async def read_records(self, *ids: object) -> Page:
+    async def read_records(self, *ids: object, **unused: object) -> Page:
         await asyncio.sleep(0.05)
         return page(1, "t1", may_more=True)
 

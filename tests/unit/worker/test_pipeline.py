@@ -15,6 +15,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Guard, Immediate
+from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.worker.channel.pipeline import Pipeline, PipelineEnd
 from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import WorkerContext
@@ -44,7 +45,7 @@ class Scripted(Channels):
     def __post_init__(self) -> None:
         self.began = asyncio.get_running_loop().time()
 
-    async def read(self, token: Token) -> Page:
+    async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
         self.note(f"read {token}")
         await asyncio.sleep(0.001)
         if token not in self.pages:
@@ -365,7 +366,7 @@ async def test_a_write_that_waits_for_more_is_in_doubt() -> None:
 
 async def test_reads_that_hang_do_not_stop_other_channels() -> None:
     class Silent(Script):
-        async def read(self, token: Token) -> Page:
+        async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
             await asyncio.Event().wait()
             raise AssertionError
 
@@ -381,6 +382,41 @@ async def test_reads_that_hang_do_not_stop_other_channels() -> None:
     assert budget.used_bytes == 0
 
 
+async def test_pages_of_reads_that_hung_together_come_one_after_the_other() -> None:
+    class Late(Script):
+        async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
+            await asyncio.sleep(2 * PATIENCE)
+            await before_answer()
+            coming.append(token)
+            await asyncio.sleep(1)
+            most.append(len(coming))
+            coming.remove(token)
+            return page(1, FINISHED)
+
+    coming, most = list[Token](), list[int]()
+    budget = ByteBudget(2 * LEAST_SHARE_BYTES)
+    stands = [Stand(Late({}), budget=budget) for _ in range(6)]
+
+    await asyncio.gather(*(stand.run() for stand in stands))
+
+    assert max(most) == 2  # as many as fit
+    assert budget.used_bytes == 0
+
+
+async def test_a_read_whose_answer_comes_slowly_keeps_its_room() -> None:
+    class Slow(Script):
+        async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
+            await before_answer()
+            await asyncio.sleep(2 * PATIENCE)
+            assert budget.used_bytes == LEAST_SHARE_BYTES
+            return page(1, FINISHED)
+
+    budget = ByteBudget(LEAST_SHARE_BYTES)
+    await asyncio.gather(*(Stand(Slow({}), budget=budget).run() for _ in range(2)))
+
+    assert asyncio.get_running_loop().time() >= 4 * PATIENCE  # one after the other
+
+
 class _Records(list[Record]):
     """Records that a weak reference can watch."""
 
@@ -388,7 +424,7 @@ class _Records(list[Record]):
 @pytest.mark.parametrize("slots", [None, 1])
 async def test_a_page_that_is_written_is_not_held_while_the_next_one_is_awaited(slots: int | None) -> None:
     class Once(Script):
-        async def read(self, token: Token) -> Page:
+        async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
             nonlocal only
             if token == "t0":
                 found, only = only, page(0, FINISHED)

@@ -23,7 +23,7 @@ from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import Operation
 from ots_tunnel.protocol.http.rpc import build_request, parse_response
-from ots_tunnel.transport import Transport
+from ots_tunnel.transport import BeforeAnswer, Transport
 from ots_tunnel.transport.sync import BlockingTransport
 
 logger = logging.getLogger(__name__)
@@ -91,6 +91,7 @@ class ServiceCaller:
         retry: Backoff | None = None,
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
+        before_answer: BeforeAnswer | None = None,
         parse: Parser = parse_response,
     ) -> tuple[Any, HttpResponse]:
         """The parsed answer and the raw one.
@@ -99,7 +100,7 @@ class ServiceCaller:
             message: the request, or its bytes.
             retry: None tries once.
             timeout: seconds per try.
-            before_send: see `transport.Transport.send`; called before every try.
+            before_send, before_answer: see `transport.Transport.send`; called in every try.
             parse: returns the answer, or raises the error that decides about a repetition.
 
         Raises:
@@ -111,7 +112,9 @@ class ServiceCaller:
             try:
                 # Signed for every try: the date must be fresh, and the keys may have been rotated.
                 request = self._signer.request(operation, message)
-                response = await self._transport.send(request, timeout=timeout, before_send=before_send)
+                response = await self._transport.send(
+                    request, timeout=timeout, before_send=before_send, before_answer=before_answer
+                )
                 return parse(operation, response), response
             except TunnelError as error:
                 elapsed = asyncio.get_running_loop().time() - began

@@ -35,7 +35,7 @@ from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATI
 from ots_tunnel.protocol.http.rpc import body_of, service_time
 from ots_tunnel.protocol.page import PageContent, read_page
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.transport import Transport
+from ots_tunnel.transport import BeforeAnswer, Transport
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.sync import BlockingTransport, SyncTransport
 
@@ -178,15 +178,28 @@ class TunnelClient:
         answer, _ = await self._call("GetCheckpoint", message)
         return messages.checkpoint_from_wire(answer)
 
-    async def read_records(self, tunnel_id: TunnelId, client_id: ClientId, channel_id: ChannelId, token: Token) -> Page:
+    async def read_records(
+        self,
+        tunnel_id: TunnelId,
+        client_id: ClientId,
+        channel_id: ChannelId,
+        token: Token,
+        *,
+        before_answer: BeforeAnswer | None = None,
+    ) -> Page:
         """The records from `token` on; reading twice from one token is legal.
+
+        Args:
+            before_answer: see `transport.Transport.send`.
 
         Raises:
             TunnelExpired: the log at this position is gone.
         """
         message = pb.ReadRecordsRequest(tunnel_id=tunnel_id, client_id=client_id, channel_id=channel_id, token=token)
         operation = TUNNEL_OPERATIONS["ReadRecords"]
-        answer, response = await self._caller.call(operation, message, retry=READ_RETRY, parse=_read_page)
+        answer, response = await self._caller.call(
+            operation, message, retry=READ_RETRY, before_answer=before_answer, parse=_read_page
+        )
         (records, next_token, may_more), seconds = answer
         return Page(records, next_token, may_more, len(response.body), service_time(response), seconds)
 

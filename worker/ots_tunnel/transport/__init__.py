@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+
+#: Waits until there is room for an answer.
+BeforeAnswer = Callable[[], Awaitable[None]]
 
 
 class Transport(Protocol):
@@ -16,12 +19,19 @@ class Transport(Protocol):
     """
 
     async def send(
-        self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
+        self,
+        request: HttpRequest,
+        *,
+        timeout: float,
+        before_send: Callable[[], None] | None = None,
+        before_answer: BeforeAnswer | None = None,
     ) -> HttpResponse:
         """Send within `timeout` seconds in total.
 
         `before_send` runs when the connection is open, right before the bytes leave. If it raises, nothing is sent
         and its error is raised here. Fencing of writes depends on it (docs/architecture.md rule 4).
+
+        `before_answer` is awaited when the answer begins, before it is in memory. Its time does not count.
         """
         ...
 

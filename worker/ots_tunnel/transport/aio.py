@@ -14,7 +14,8 @@ One call, in this order, all within its timeout:
    open one. The most recently used connection comes first, so that surplus ones grow old and are closed.
 3. Call `before_send`. If it raises, nothing was sent, and its error leaves unchanged.
 4. Write the request and await the answer. Before the rest of a large body `before_send` is called again; if it raises
-   then, the connection is reset, the request was not executed, and the error leaves unchanged.
+   then, the connection is reset, the request was not executed, and the error leaves unchanged. When the answer begins,
+   `before_answer` is awaited before more of it is taken; the timeout stands still meanwhile.
 5. Return the connection to the idle ones if it can carry another request, and close idle ones older than 15 s.
 
 Errors. Before step 4 every failure is a `ConnectError`: the request was not executed. From step 4 on a timeout is a
@@ -34,11 +35,13 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.wire import encode_head
+from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.transport.attempt import Attempt, translate
 from ots_tunnel.transport.connecting import CONNECT_DEADLINE, lookup_threads, open_socket
 from ots_tunnel.transport.connection import Connection
@@ -79,7 +82,12 @@ class AioTransport:
         return sum(connection.is_usable for connection in self._idle)
 
     async def send(
-        self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
+        self,
+        request: HttpRequest,
+        *,
+        timeout: float,
+        before_send: Callable[[], None] | None = None,
+        before_answer: BeforeAnswer | None = None,
     ) -> HttpResponse:
         """Send one request; `timeout` covers waiting for a connection, sending and the whole answer.
 
@@ -92,11 +100,12 @@ class AioTransport:
         head, attempt = encode_head(self._authority, request), Attempt(before_send)
         deadline = asyncio.get_running_loop().time() + timeout
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(deadline) as limit:
+                admit = None if before_answer is None else partial(_admit, before_answer, limit)
                 if self._slots is None:
-                    return await self._exchange(head, request.body, attempt, deadline)
+                    return await self._exchange(head, request.body, attempt, deadline, admit)
                 async with self._slots:
-                    return await self._exchange(head, request.body, attempt, deadline)
+                    return await self._exchange(head, request.body, attempt, deadline, admit)
         except (TimeoutError, OSError, CodecError) as error:
             if error is attempt.refusal:
                 raise
@@ -110,7 +119,9 @@ class AioTransport:
         self._idle.clear()
         await asyncio.sleep(0)  # the loop closes the sockets in its next round
 
-    async def _exchange(self, head: bytes, body: bytes, attempt: Attempt, deadline: float) -> HttpResponse:
+    async def _exchange(
+        self, head: bytes, body: bytes, attempt: Attempt, deadline: float, admit: BeforeAnswer | None
+    ) -> HttpResponse:
         loop, connection = asyncio.get_running_loop(), self._kept() or await self._connect()
 
         def ask() -> None:
@@ -121,7 +132,7 @@ class AioTransport:
         self._busy.add(connection)
         try:
             ask()
-            return await connection.exchange(head, body, ask if attempt.before_send is not None else None)
+            return await connection.exchange(head, body, ask if attempt.before_send is not None else None, admit)
         finally:
             self._busy.discard(connection)
             self._give_back(connection)
@@ -168,3 +179,13 @@ class AioTransport:
         self._idle.append(connection)
         while self._idle[0].used_at < connection.used_at - KEEP_ALIVE:
             self._idle.popleft().abort()
+
+
+async def _admit(before_answer: BeforeAnswer, limit: asyncio.Timeout) -> None:
+    """Await `before_answer` outside of the limit."""
+    loop, until = asyncio.get_running_loop(), limit.when()
+    assert until is not None, "every request has a limit"
+    left = until - loop.time()
+    limit.reschedule(None)
+    await before_answer()
+    limit.reschedule(loop.time() + left)

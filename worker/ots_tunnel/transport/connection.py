@@ -12,6 +12,9 @@ therefore sent so that permission is asked right before its last byte leaves, ho
 Giving a request up resets the connection, which discards what the kernel has not sent (`sending_limit`). The loop
 closes the socket in its next round; `closed` waits for that, before the error is raised.
 
+An answer can wait, too: when its first bytes have come, nothing more is taken from the kernel until the caller admits
+it. The kernel's buffer is small, so the peer keeps the rest.
+
 Over TLS, bytes wait in two buffers, that of the TLS layer and that of the transport below; a `DrainTap` between them
 tells when the lower one is empty.
 
@@ -27,6 +30,7 @@ from collections.abc import Callable
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.protocol.http.wire import AnswerReader
+from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending, pauses
 
 #: Bytes of a body that the kernel takes at once on an idle connection: its first send buffer is larger on any Linux.
@@ -48,6 +52,8 @@ class Connection(asyncio.Protocol):
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[HttpResponse] | None = None
         self._room: asyncio.Future[None] | None = None
+        #: Ends when an answer that has to be admitted has begun.
+        self._begun: asyncio.Future[None] | None = None
         self._all_sent = True
         self._is_limited = False
         self.is_usable = False
@@ -57,11 +63,18 @@ class Connection(asyncio.Protocol):
     def __repr__(self) -> str:
         return f"Connection(is_usable={self.is_usable})"
 
-    async def exchange(self, head: bytes, body: bytes, ask: Callable[[], None] | None = None) -> HttpResponse:
+    async def exchange(
+        self,
+        head: bytes,
+        body: bytes,
+        ask: Callable[[], None] | None = None,
+        admit: BeforeAnswer | None = None,
+    ) -> HttpResponse:
         """Send a request and return its answer.
 
         Args:
             ask: permission to write, which the caller has just got; asked again before the rest of a large body.
+            admit: awaited when the answer has begun, before more of it is taken.
 
         Raises:
             OSError: the connection broke. CodecError: the answer is malformed. Any error of `ask`.
@@ -72,6 +85,7 @@ class Connection(asyncio.Protocol):
         self._reader = AnswerReader()
         answer: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
         self._answer = answer
+        self._begun = None if admit is None else asyncio.get_running_loop().create_future()
         try:
             if ask is None or len(body) <= SMALL_BODY:
                 self._transport.writelines((head, body))
@@ -79,6 +93,8 @@ class Connection(asyncio.Protocol):
                 self._all_sent = False
                 self._transport.write(head)
                 await self._send_in_parts(memoryview(body), ask, answer)
+            if admit is not None:
+                await self._let_in(admit, answer)
             return await answer
         except BaseException:
             answer.cancel()  # no caller awaits it any more
@@ -140,6 +156,10 @@ class Connection(asyncio.Protocol):
             return
         if answer is not None:
             self._succeed(answer, reuse=reader.may_reuse)
+        elif self._begun is not None and not self._begun.done():
+            assert self._transport is not None
+            self._transport.pause_reading()
+            self._begun.set_result(None)
 
     def eof_received(self) -> bool:
         """Called by the loop; the connection is closed then."""
@@ -152,6 +172,14 @@ class Connection(asyncio.Protocol):
         """Called by the loop."""
         self.is_usable = False
         self._fail(exc if isinstance(exc, OSError) else ConnectionResetError("closed by the other side"))
+
+    async def _let_in(self, admit: BeforeAnswer, answer: asyncio.Future[HttpResponse]) -> None:
+        assert self._begun is not None
+        assert self._transport is not None
+        await asyncio.wait((self._begun, answer), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():  # otherwise it broke, or came as a whole with its first bytes
+            await admit()
+            self._transport.resume_reading()
 
     async def _send_in_parts(
         self, body: memoryview, ask: Callable[[], None], answer: asyncio.Future[HttpResponse]

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from ots_tunnel.errors import ConnectionLost, ReadTimeout
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.transport import BeforeAnswer
 
 
 class InProcessTransport:
@@ -20,7 +21,12 @@ class InProcessTransport:
         return "InProcessTransport()"
 
     async def send(
-        self, request: HttpRequest, *, timeout: float, before_send: Callable[[], None] | None = None
+        self,
+        request: HttpRequest,
+        *,
+        timeout: float,
+        before_send: Callable[[], None] | None = None,
+        before_answer: BeforeAnswer | None = None,
     ) -> HttpResponse:
         """Let the handler answer within `timeout` seconds.
 
@@ -34,9 +40,12 @@ class InProcessTransport:
             before_send()
         try:
             async with asyncio.timeout(timeout):
-                return await self._handle(request)
+                answer = await self._handle(request)
         except TimeoutError as error:
             raise ReadTimeout("no complete answer in time") from error
+        if before_answer is not None:
+            await before_answer()
+        return answer
 
     async def close(self) -> None:
         """Refuse further requests."""

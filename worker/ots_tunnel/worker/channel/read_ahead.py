@@ -18,6 +18,7 @@ from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
+from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.worker.context import WorkerContext
 from ots_tunnel.worker.gaps.watch import GapWatch
 from ots_tunnel.worker.pages.budget import PATIENCE, Reservation
@@ -42,8 +43,12 @@ class ChannelStart:
 class ReadsPages(Protocol):
     """The part of `ChannelCursor` that is needed."""
 
-    async def read(self, token: Token) -> Page:
-        """Read the page at a token; repeats calls that fail."""
+    async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
+        """Read the page at a token; repeats calls that fail.
+
+        Args:
+            before_answer: awaited when an answer begins, before its page is in memory.
+        """
         ...
 
 
@@ -145,9 +150,9 @@ class ReadAhead:
         try:
             with await self._context.budget.reserve() as reservation:
                 asked_at = boottime()
-                with metrics.reading(kind), _lent_while_hanging(reservation):
-                    page = await self._cursor.read(token)
-                await reservation.regain()
+                with metrics.reading(kind), _lent_while_silent(reservation):
+                    page = await self._cursor.read(token, reservation.regain)
+                await reservation.regain()  # a page that came as a whole
                 if self.start.gaps is not None:
                     await self.start.gaps.check(page, self._context.end_us)
                 metrics.decoded(kind, page.decode_seconds)
@@ -173,8 +178,8 @@ class ReadAhead:
 
 
 @contextmanager
-def _lent_while_hanging(reservation: Reservation) -> Iterator[None]:
-    """Lend the room of a read that takes longer than `PATIENCE`."""
+def _lent_while_silent(reservation: Reservation) -> Iterator[None]:
+    """Lend the room of a read whose answer has not begun after `PATIENCE`."""
     lending = asyncio.get_running_loop().call_later(PATIENCE, reservation.lend)
     try:
         yield

@@ -4,8 +4,10 @@ Before a read is sent, it reserves the room of the dearest page seen so far (`Re
 least. What a page costs is the sink's declaration (`sinks.cost`). When the page has come, its own cost decides how much
 of the room is kept (`Share`), until its records are released.
 
-A read that hangs gives its room back after `PATIENCE`, so that a few silent connections do not stop all channels. When
-its page comes after all, it waits for room again before it is parsed; until then its bytes alone are beside the budget.
+A read without any byte of an answer gives its room back after `PATIENCE`, so that a few silent connections do not stop
+all channels. When its answer begins after all, the rest waits for room, in the kernel and at the service: however many
+channels were silent together, their pages come into memory one after the other. A read whose answer comes slowly keeps
+its room.
 
 Source: docs/architecture.md rule 7.
 """
@@ -20,7 +22,7 @@ from typing import Self
 LEAST_PAGE_BYTES = 4 << 20
 #: A read holds its page twice: in pieces, and as a whole.
 READ_COPIES = 2
-#: Seconds after which a read that hangs lends its room to others: nothing of its page is there yet.
+#: Seconds after which a read lends its room to others if nothing of its answer is there.
 PATIENCE = 5.0
 #: The first reads reserve this much at least, bytes.
 LEAST_SHARE_BYTES = LEAST_PAGE_BYTES * READ_COPIES
@@ -68,11 +70,12 @@ class ByteBudget:
 class Reservation:
     """Room for the page of one read: a context that gives back the room that `keep` did not turn into a share."""
 
-    __slots__ = ("_budget", "_held_bytes")
+    __slots__ = ("_budget", "_has_begun", "_held_bytes")
 
     def __init__(self, budget: ByteBudget, held_bytes: int) -> None:
         self._budget = budget
         self._held_bytes = held_bytes
+        self._has_begun = False
         budget._take(held_bytes)
 
     def __enter__(self) -> Self:
@@ -87,12 +90,14 @@ class Reservation:
         self._held_bytes = 0
 
     def lend(self) -> None:
-        """Give the room back while the read hangs; `regain` takes it again."""
-        self._budget._take(-self._held_bytes)
-        self._held_bytes = 0
+        """Give the room back while the read hangs, but not once its answer has begun."""
+        if not self._has_begun:
+            self._budget._take(-self._held_bytes)
+            self._held_bytes = 0
 
     async def regain(self) -> None:
-        """Wait for the room that was lent; at once where none was."""
+        """The answer begins: wait for the room that was lent; at once where none was."""
+        self._has_begun = True
         if not self._held_bytes:
             again = await self._budget.reserve()
             self._held_bytes, again._held_bytes = again._held_bytes, 0

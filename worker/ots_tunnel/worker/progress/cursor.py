@@ -5,6 +5,7 @@ from __future__ import annotations
 from ots_tunnel.client.tunnel import Page, TunnelClient
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Token, TunnelId
+from ots_tunnel.transport import BeforeAnswer
 
 
 class ChannelCursor:
@@ -40,6 +41,6 @@ class ChannelCursor:
         """
         await self._client.checkpoint(*self._ids, checkpoint, timeout=self._timeout, before_send=self._guard.check)
 
-    async def read(self, token: Token) -> Page:
+    async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
         """See `TunnelClient.read_records`."""
-        return await self._client.read_records(*self._ids, token)
+        return await self._client.read_records(*self._ids, token, before_answer=before_answer)
