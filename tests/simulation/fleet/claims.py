@@ -67,20 +67,20 @@ class Claims:
         """Judge what is claimed although the operator has not been able to look for UNKNOWN_SECONDS."""
         fleet, now = self._fleet, self._fleet.loop.now
         operator = fleet.operator.process
+        is_dark = fleet.is_operator_dark and now > fleet.fates.busy_until
+        # where the service cannot be looked at either, the last figures stay, marked with their time
+        is_unasked = fleet.fates.busy_until < now < fleet.unreachable_until and bool(fleet.programs())
         blind = {
-            "unobserved": fleet.fates.is_blind,
-            "unread": fleet.is_operator_dark and now > fleet.fates.busy_until,
-            # where the service cannot be looked at either, the last figures stay, marked with their time
-            "unasked": now < fleet.unreachable_until
-            and now > fleet.fates.busy_until
-            and bool(fleet.programs())
-            and not fleet.is_operator_dark,
+            "unobserved": fleet.fates.blind_since,
+            "unread": 0.0 if is_dark else None,
+            "unasked": 0.0 if is_unasked and not fleet.is_operator_dark else None,
         }
-        for name, is_blind in blind.items():
-            if not is_blind or operator is None or fleet.strangers.is_claimed:
+        for name, begun in blind.items():
+            if begun is None or operator is None or fleet.strangers.is_claimed:
                 self._blind.pop(name, None)
                 continue
             process, since = self._blind.setdefault(name, (operator.name, now))
+            since = max(since, begun)
             if process != operator.name:
                 self._blind[name] = (operator.name, now)
             elif now - since > UNKNOWN_SECONDS and (wrong := _claimed_blindly(name, status)):

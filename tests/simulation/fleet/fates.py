@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tests.simulation.apiserver.api import Request
 from tests.simulation.apiserver.client import Fate
@@ -14,6 +15,16 @@ from tests.simulation.machine.loop import VirtualLoop
 USUAL, SLOW = (0.001, 0.02), (0.5, 8.0)
 #: Kinds without which a pass observes nothing.
 BLINDING = frozenset({"pods", "secrets"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Requests that are refused for a while: those whose path has a part of this name, or all."""
+
+    refusal: Refusal
+    since: float
+    until: float
+    what: str
 
 
 class Fates:
@@ -31,7 +42,7 @@ class Fates:
         self._chance = chance
         self._kill = kill
         self._wrote = wrote
-        self._refusal: tuple[Refusal, float, str] | None = None
+        self._refusals: list[_Refused] = []
         self._crash: tuple[int, bool, float] | None = None
         self.slow_until = 0.0
         self.stale_until = 0.0
@@ -42,26 +53,27 @@ class Fates:
 
     def clear(self) -> None:
         """End every fault."""
-        self._refusal = self._crash = None
+        self._refusals, self._crash = [], None
         self.slow_until = self.stale_until = 0.0
         self.lost = 0
 
     @property
     def busy_until(self) -> float:
         """When the last fault that lasts for a time is over."""
-        refused = self._refusal[1] if self._refusal is not None else 0.0
-        return max(refused, self.slow_until, self.stale_until)
+        return max(self.slow_until, self.stale_until, *(refused.until for refused in self._refusals))
 
     @property
-    def is_blind(self) -> bool:
-        """Whether reads of one kind are refused, and nothing keeps the operator from writing the status."""
+    def blind_since(self) -> float | None:
+        """Since when reads of one kind are refused, and nothing keeps the operator from writing the status."""
         now = self._loop.now
-        refused = self._refusal is not None and now < self._refusal[1] and self._refusal[2] in BLINDING
-        return refused and now > max(self.slow_until, self.stale_until) and not self.lost
+        blinding = [refused.since for refused in self._refusals if now < refused.until and refused.what in BLINDING]
+        if not blinding or now <= max(self.slow_until, self.stale_until) or self.lost:
+            return None
+        return min(blinding)
 
     def refuse(self, refusal: Refusal, until: float, what: str = "") -> None:
         """Refuse every request whose path has a part of this name for a while; all without one."""
-        self._refusal = (refusal, until, what)
+        self._refusals.append(_Refused(refusal, self._loop.now, until, what))
 
     def crash(self, writes: int, *, before: bool, away: float) -> None:
         """Kill the operator at a write, after so many others: before it takes effect, or before its answer arrives."""
@@ -72,8 +84,9 @@ class Fates:
         now, is_read = self._loop.now, request.method == "GET"
         seconds = SLOW if now < self.slow_until else USUAL
         before, after = self._chance.uniform(*seconds), self._chance.uniform(*seconds)
-        if self._refusal is not None and now < self._refusal[1] and self._refusal[2] in ("", *request.path.split("/")):
-            return Fate(before, 0.0, refusal=self._refusal[0])
+        for refused in self._refusals:
+            if now < refused.until and refused.what in ("", *request.path.split("/")):
+                return Fate(before, 0.0, refusal=refused.refusal)
         if is_read:
             behind = self._chance.randint(1, 6) if now < self.stale_until else 0
             return Fate(before, after, versions_behind=behind)
