@@ -138,7 +138,7 @@ class TunnelWorker:
     def close(self) -> None:
         """End `run` at once: writes are abandoned, no checkpoint is stored any more."""
         logger.warning("closing at once", extra=self._extra(LogAction.CLOSING_AT_ONCE))
-        self._order.give()
+        self._order.give(at_once=True)
         self._start.close()
         if self._running is not None:
             self._running.cancel()
@@ -184,15 +184,25 @@ class TunnelWorker:
         if end is SessionEnd.GONE:
             await self._order.wait(session.in_doubt)  # the next client of this worker must not read beside the write
             return
-        if doubt := session.in_doubt:
-            if end is None or end is SessionEnd.OVERDUE:
-                # No time is left to wait. The heartbeat timeout frees the channels later than the write can last.
-                return
-            await asyncio.sleep(doubt)  # also when stopping: the call frees the channels at once
+        if session.in_doubt and (end is None or end is SessionEnd.OVERDUE or not await self._outlasts(session)):
+            # No time is left to wait. The heartbeat timeout frees the channels later than the write can last.
+            return
         try:
             await self._client.shutdown(self._settings.tunnel_id, client_id, timeout=SHUTDOWN_TIMEOUT)
         except PASSING as error:
             logger.info("shutdown call failed", extra={**self._extra(LogAction.SHUTDOWN_FAILED), "error": str(error)})
+
+    async def _outlasts(self, session: Session) -> bool:
+        """Wait until no write of a session may take effect; False where the worker has to end before."""
+        while doubt := session.in_doubt:
+            if not self._order.is_given:
+                await self._order.wait(doubt)
+                continue
+            left = self._drain_until - self._clock()
+            if self._order.is_urgent or left <= 0:
+                return False
+            await self._order.wait_unless_urgent(min(doubt, left))
+        return True
 
     def _extra(self, action: LogAction) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id}

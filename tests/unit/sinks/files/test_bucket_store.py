@@ -21,6 +21,7 @@ from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.transport.sending_limit import KERNEL_SHARE
 from tests.support.guards import ClosedGuard, OpenGuard
 from tests.support.sinks.s3_store import S3Store, s3_store
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +185,31 @@ async def test_a_delete_without_an_answer_may_still_be_carried_out(
         released.set()
     assert raised.value.retryable
     assert asyncio.get_running_loop().time() - began >= (KERNEL_SHARE + 1) * 0.5
+
+
+@pytest.mark.parametrize("rounds", range(5))
+async def test_a_cancellation_beside_an_answer_is_not_swallowed(
+    s3: str, secret: Path, tmp_path: Path, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    answer = asyncio.Event()
+
+    async def delete(store: object, path: str) -> None:
+        asked.append(path)
+        await answer.wait()
+
+    monkeypatch.setattr("obstore.delete_async", delete)
+    deleting = asyncio.create_task(store(s3, secret, tmp_path).delete("t", ["a", "b"]))
+    await until(lambda: asked == ["t/a"], what="the first call")
+    monkeypatch.setattr("obstore.delete_async", lambda *_: asyncio.Event().wait())
+    answer.set()
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    deleting.cancel()
+
+    done, _ = await asyncio.wait([deleting], timeout=2)
+    assert done
+    assert deleting.cancelled()
 
 
 async def test_a_file_that_is_gone_from_the_disk_is_read_again(s3: str, secret: Path, tmp_path: Path) -> None:

@@ -31,8 +31,11 @@ class Disk:
         self.loose: set[Path] = {path for path in base.rglob("*")}
         #: Files whose contents a power loss would take.
         self.unwritten: set[Path] = set()
-        self._calls = {name: getattr(os, name) for name in ("mkdir", "fsync", "replace", "rename")}
+        #: Entries that a power loss would bring back.
+        self.undead: set[Path] = set()
+        self._calls = {name: getattr(os, name) for name in ("mkdir", "fsync", "replace", "rename", "unlink")}
         patch.setattr(os, "mkdir", self._mkdir)
+        patch.setattr(os, "unlink", self._unlink)
         patch.setattr(os, "fsync", self._fsync)
         patch.setattr(os, "replace", self._replace)
         patch.setattr(os, "rename", self._replace)
@@ -46,6 +49,11 @@ class Disk:
         path = Path(os.readlink(f"/proc/self/fd/{handle}"))
         self.unwritten.discard(path)
         self.loose -= {entry for entry in self.loose if entry.parent == path}
+        self.undead -= {entry for entry in self.undead if entry.parent == path}
+
+    def _unlink(self, path: os.PathLike[str] | str) -> None:
+        self._calls["unlink"](path)
+        self.undead.add(Path(path).absolute())
 
     def _replace(self, source: os.PathLike[str] | str, target: os.PathLike[str] | str) -> None:
         spooled, path = Path(source).absolute(), Path(target).absolute()
@@ -81,6 +89,19 @@ async def test_a_published_file_is_found_after_a_power_loss(
 
             assert disk.would_lose(root / folder / f"{number}.jsonl") == set()
     assert [path for path in base.rglob("*.jsonl") if not path.is_relative_to(root)] == []
+
+
+async def test_a_file_that_a_replay_replaces_does_not_come_back(tmp_path: Path) -> None:
+    """Dead letters are removed also where the replay has none: no file that appears flushes the folder."""
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "old.jsonl").write_bytes(b"rows")
+    with pytest.MonkeyPatch.context() as patch:
+        disk = Disk(patch, tmp_path)
+        await FolderStore(tmp_path).delete("t", ["old.jsonl", "gone.jsonl"])
+        await FolderStore(tmp_path).delete("never", ["gone.jsonl"])
+
+        assert disk.undead == set()
+    assert list((tmp_path / "t").iterdir()) == []
 
 
 def test_the_state_of_a_comparison_is_found_after_a_power_loss(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -94,6 +94,10 @@ class FolderStore:
             before()  # here, on the thread: it may have started late
             with _disk_errors():
                 (self._root / folder / name).unlink(missing_ok=True)
+        if names:
+            # A file that comes back after a power loss would be read beside those that replaced it.
+            with _disk_errors(), suppress(FileNotFoundError):
+                flush_folder(self._root / folder)
 
 
 @contextmanager

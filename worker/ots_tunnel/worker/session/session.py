@@ -161,6 +161,8 @@ class Session:
             if not limit.expired():
                 raise
             return SessionEnd.OVERDUE  # a heartbeat hangs longer than the drain may take
+        finally:
+            self._limit = None
 
     def _limit_drain(self, seconds: float) -> None:
         if self._draining and self._limit is not None:

@@ -115,10 +115,10 @@ class BucketStore:
         for name in names:
             before()
             # Bounded as the upload is: a delete that arrives later could remove the file of the channel's next owner.
-            call = asyncio.wait_for(obstore.delete_async(self._store, f"{folder}/{name}"), self._patience)
+            call = obstore.delete_async(self._store, f"{folder}/{name}")
             async with limited_sockets((self._port,), self._deadline):
                 try:
-                    await self._translated(call)
+                    await self._translated(_within(self._patience, call))
                 except SinkRejected:
                     raise
                 except SinkError:
@@ -152,7 +152,7 @@ class BucketStore:
             sent += len(part)
         async with limited_sockets((self._port,), self._deadline):
             before()
-            await asyncio.wait_for(writer.close(), self._patience)
+            await _within(self._patience, writer.close())
 
     async def _translated(self, call: Awaitable[_T]) -> _T:
         try:
@@ -168,6 +168,12 @@ class BucketStore:
             "token": credentials.security_token,
             "expires_at": datetime.now(UTC) + timedelta(seconds=CREDENTIALS_SECONDS),
         }
+
+
+async def _within(seconds: float, call: Awaitable[_T]) -> _T:
+    """The result of a call that may take so long; `asyncio.wait_for` of Python 3.11 may swallow a cancellation."""
+    async with asyncio.timeout(seconds):
+        return await call
 
 
 def _read_part(spooled: Path, start: int) -> bytes:
