@@ -10,11 +10,14 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import TunnelType
 from ots_tunnel.sinks import Batch, Guard, Immediate
+from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.worker import TunnelWorker
-from tests.support.emulator.emulator_scene import EmulatorScene
+from tests.support.emulator.emulator_scene import CREDENTIALS, EmulatorScene
+from tests.support.interceptor import Interceptor
 from tests.support.waiting import until
 
 
@@ -68,7 +71,9 @@ async def test_an_end_waits_for_the_doubt_of_a_lost_client_no_longer_than_it_may
     sink, skipped = Slow(), 0.0
     sink.may_end.set()
     settings = scene.settings(interval=1, timeout=40, drain=1 if order is TunnelWorker.drain else 30)
-    worker = TunnelWorker(scene.client, sink, settings, clock=lambda: boottime() + skipped)
+    interceptor = Interceptor(scene)
+    client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(interceptor.handle))
+    worker = TunnelWorker(client, sink, settings, clock=lambda: boottime() + skipped)
     running = asyncio.create_task(worker.run())
     await scene.put(["a"])
     await asyncio.wait_for(sink.writing.wait(), 10)
@@ -83,3 +88,4 @@ async def test_an_end_waits_for_the_doubt_of_a_lost_client_no_longer_than_it_may
     await asyncio.wait_for(running, 20)
 
     assert time.monotonic() - began < 5  # D is 13 s
+    assert interceptor.times("shutdown") == []  # it would free the channels beside the write

@@ -385,7 +385,7 @@ async def test_reads_that_hang_do_not_stop_other_channels() -> None:
 async def test_pages_of_reads_that_hung_together_come_one_after_the_other() -> None:
     class Late(Script):
         async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
-            await asyncio.sleep(2 * PATIENCE)
+            await asyncio.sleep(8 * PATIENCE - asyncio.get_running_loop().time())  # all at the same time
             await before_answer()
             coming.append(token)
             await asyncio.sleep(1)
