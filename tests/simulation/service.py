@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,6 +103,8 @@ class SimulatedService:
         #: Machine to what is between it and the service; none where nothing is.
         self.gateways: dict[str, Gateway] = {}
         self.calls = 0
+        #: Set when a client has created a tunnel, before the answer is on its way.
+        self.created = asyncio.Event()
         _Ledger.of = self
 
     # Calls over the network
@@ -126,6 +129,8 @@ class SimulatedService:
             return
         finally:
             self._client = None
+        if name == "create" and response.status == 200:
+            self.created.set()
         if name not in _SILENT or response.status != 200:
             text = "" if response.status == 200 else f" -> {response.status} {_code(response)}"
             self._story.tell(client.process.name, "%s%s", name, text)

@@ -16,7 +16,7 @@ Key = tuple[str, str, str]
 
 
 def copied(value: Any) -> Any:
-    """A copy of decoded JSON; several times as fast as `copied`, and half of the simulation's time is copying."""
+    """A copy of decoded JSON; several times as fast as `copy.deepcopy`, and copying takes much of the time."""
     if isinstance(value, dict):
         return {key: copied(below) for key, below in value.items()}
     return [copied(below) for below in value] if isinstance(value, list) else value
@@ -55,6 +55,10 @@ class Store:
         found = self.objects.get(key)
         return None if found is None else copied(found)
 
+    def peek(self, key: Key) -> Manifest | None:
+        """An object itself, or None; it must not be changed, and never changes: another version takes its place."""
+        return self.objects.get(key)
+
     def all(self, kind: str, namespace: str = "") -> Iterator[Manifest]:
         """The objects of a kind, by namespace and name; every namespace without one. They must not be changed."""
         for key in sorted(self.objects):
@@ -72,7 +76,7 @@ class Store:
 
     def remove(self, key: Key) -> Manifest:
         """Remove an object and return its last state."""
-        gone = self.objects.pop(key)
+        gone = copied(self.objects.pop(key))
         gone["metadata"]["resourceVersion"] = str(self._next())
         self._record("DELETED", key, gone)
         return copied(gone)
@@ -106,7 +110,7 @@ class Store:
         return self.version
 
     def _record(self, kind: str, key: Key, stored: Manifest) -> None:
-        event = Event(self.version, kind, key, copied(stored))
+        event = Event(self.version, kind, key, stored)
         self.log.append(event)
         if len(self.log) > self.kept:
             self.compacted = self.log.pop(0).version

@@ -176,10 +176,10 @@ class Kubelet:
         namespace = pod["metadata"]["namespace"]
         for volume in pod["spec"].get("volumes") or ():
             name = (volume.get("configMap") or {}).get("name")
-            if name and self._api.store.read(("ConfigMap", namespace, name)) is None:
+            if name and self._api.store.peek(("ConfigMap", namespace, name)) is None:
                 return True
             name = (volume.get("secret") or {}).get("secretName")
-            if name and self._api.store.read(("Secret", namespace, name)) is None:
+            if name and self._api.store.peek(("Secret", namespace, name)) is None:
                 return True
         return False
 

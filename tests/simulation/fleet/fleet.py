@@ -138,8 +138,8 @@ class Fleet(Telling):
     # What is
 
     def stored(self) -> Manifest | None:
-        """The object as the API server has it."""
-        return self.store.read(("TablestoreTunnel", NAMESPACE, NAME))
+        """The object as the API server has it; it must not be changed."""
+        return self.store.peek(("TablestoreTunnel", NAMESPACE, NAME))
 
     def stalled(self) -> str:
         """The reason of the condition Stalled; empty while it is not True."""
@@ -377,7 +377,7 @@ class Fleet(Telling):
 
     def judge_foreign(self) -> None:
         """Judge whether the ConfigMap of somebody else is as it was."""
-        if self.store.read(("ConfigMap", NAMESPACE, f"{NAME}-snapshot")) != self._foreign:
+        if self.store.peek(("ConfigMap", NAMESPACE, f"{NAME}-snapshot")) != self._foreign:
             self.violate("foreign", "a ConfigMap of somebody else was changed or deleted")
 
     # The end

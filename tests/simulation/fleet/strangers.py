@@ -11,6 +11,7 @@ keep_off          children's names are taken by somebody else's objects: these m
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ots_tunnel.model import StreamConfig, TunnelType
@@ -38,8 +39,8 @@ TAKE_OVER_SECONDS = 150.0
 RIVALRY_SECONDS = 100.0
 #: Seconds after which a tunnel that was replaced has no worker any more.
 STOPPING_SECONDS = 180.0
-#: Seconds between two looks for a new tunnel, far less than a call takes; and how many looks.
-MOMENT, MOMENTS = 0.002, 30_000
+#: Seconds in which a tunnel is created, if at all.
+CREATING_SECONDS = 60.0
 
 
 class Strangers:
@@ -57,7 +58,7 @@ class Strangers:
     @property
     def has_rival(self) -> bool:
         """Whether a second object is on the tunnel."""
-        return self._fleet.store.read(("TablestoreTunnel", "shop", RIVAL)) is not None
+        return self._fleet.store.peek(("TablestoreTunnel", "shop", RIVAL)) is not None
 
     # Another operator
 
@@ -118,7 +119,7 @@ class Strangers:
 
     def edit_deployment(self, value: str) -> None:
         """Change the workers' Deployment by hand."""
-        found = self._fleet.store.read(("Deployment", "shop", "orders"))
+        found = self._fleet.store.peek(("Deployment", "shop", "orders"))
         if found is None:
             return
         before = found["spec"]["template"]["spec"].get("terminationGracePeriodSeconds")
@@ -131,12 +132,12 @@ class Strangers:
     def apply_rival(self, seconds: float) -> None:
         """Apply a second object on the tunnel, and delete it after some seconds."""
         fleet = self._fleet
-        if fleet.store.read(("TablestoreTunnel", "shop", RIVAL)) is None:
+        if fleet.store.peek(("TablestoreTunnel", "shop", RIVAL)) is None:
             fleet.apply(RIVAL, deletionPolicy="Retain")
             fleet.loop.after(seconds, self._delete_rival)
 
     def _delete_rival(self) -> None:
-        if self._fleet.store.read(("TablestoreTunnel", "shop", RIVAL)) is not None:
+        if self._fleet.store.peek(("TablestoreTunnel", "shop", RIVAL)) is not None:
             self._fleet.user("DELETE", f"{OBJECTS}/{RIVAL}")
 
     def rivalry(self) -> str:
@@ -161,7 +162,7 @@ class Strangers:
 
     def unfit(self) -> list[str]:
         """What is left of the changes of others."""
-        found = self._fleet.store.read(("Deployment", "shop", "orders"))
+        found = self._fleet.store.peek(("Deployment", "shop", "orders"))
         if found is None or self._deadline is None:
             return []
         value = found["spec"]["template"]["spec"].get("terminationGracePeriodSeconds")
@@ -191,11 +192,11 @@ class Strangers:
         """The operator dies right after it has created a tunnel, and the object is deleted meanwhile."""
         fleet = self._fleet
         self._drop_tunnel()
+        fleet.service.created.clear()
         fleet.apply(deletionPolicy="Delete")
-        for _ in range(MOMENTS):
-            if fleet.tunnel() is not None:
-                break
-            await asyncio.sleep(MOMENT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CREATING_SECONDS):
+                await fleet.service.created.wait()
         fleet.operator.kill(5.0)
         fleet.user("DELETE", OBJECT)
         await self._gone()
@@ -224,12 +225,12 @@ class Strangers:
         fleet.judge_foreign()
         for before in found:
             key = (before["kind"], "shop", before["metadata"]["name"])
-            if fleet.store.read(key) != before:
+            if fleet.store.peek(key) != before:
                 fleet.violate("foreign", f"the {before['kind']} of somebody else was changed or deleted")
 
     def _wanted(self) -> int:
         """Number of workers that the Deployment asks for."""
-        found = self._fleet.store.read(("Deployment", "shop", "orders"))
+        found = self._fleet.store.peek(("Deployment", "shop", "orders"))
         return 0 if found is None else int(found["spec"].get("replicas", 1))
 
     async def _gone(self) -> None:

@@ -160,7 +160,7 @@ class WorkerProgram:
         for volume in self._pod["spec"].get("volumes") or ():
             if "configMap" in volume:
                 key = ("ConfigMap", self._pod["metadata"]["namespace"], volume["configMap"]["name"])
-                found = self._store.read(key)
+                found = self._store.peek(key)
                 return None if found is None else str(found["data"][names.WORKER_FILE])
         raise ValueError(f"{self.process.name} mounts no ConfigMap")
 
@@ -180,7 +180,7 @@ class WorkerProgram:
         """A folder with the files of a Secret; all pods share it, and a changed Secret changes the files."""
         folder = self._folder / namespace / secret
         folder.mkdir(parents=True, exist_ok=True)
-        found = self._store.read(("Secret", namespace, secret)) or {"data": {}}
+        found = self._store.peek(("Secret", namespace, secret)) or {"data": {}}
         for name, value in found["data"].items():
             (folder / name).write_bytes(base64.b64decode(value))
         return folder
