@@ -13,7 +13,7 @@ from typing import Any, TypeVar, assert_never
 from ots_tunnel.errors import ObjectAlreadyExist
 from ots_tunnel.tables.destination import ensure_destination
 from ots_tunnel_operator import KIND, names
-from ots_tunnel_operator.diagnosis import Place, destination_incompatible, kube_problem, service_problem
+from ots_tunnel_operator.diagnosis import Place, crd_outdated, destination_incompatible, kube_problem, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
@@ -32,7 +32,7 @@ from ots_tunnel_operator.plan.actions import (
     ScaleDown,
 )
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.status_write import StatusOutdated, write_status
+from ots_tunnel_operator.status_write import StatusOutdated, dropped_fields, write_status
 from ots_tunnel_operator.world import Resource
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,9 @@ class Applier:
         return True
 
     async def _record(self, change: Mapping[str, Any]) -> None:
-        await write_status(self._kube, self._resource, change, self._cache)
+        stored = await write_status(self._kube, self._resource, change, self._cache)
+        if lost := dropped_fields(change, stored):
+            raise ActionFailed(crd_outdated(lost))
         # with the tunnel, the source's stream may have been enabled: read both again
         self._cache.source.table = None
         self._cache.tunnel = None

@@ -163,6 +163,15 @@ def spec_unreadable(found: str) -> Problem:
     )
 
 
+def crd_outdated(fields: Iterable[str]) -> Problem:
+    """The problem of a record that the API server has not stored; `fields` are the paths of what is missing."""
+    return Problem(
+        Reason.CRD_OUTDATED,
+        f"the API server drops {shortened(', '.join(fields))}: the CRD is older than this operator, so nothing is "
+        f"created that has to be recorded there: {CRD_HINT}; workers that run keep running",
+    )
+
+
 def internal_problem(error: Exception) -> Problem:
     """The problem of an unexpected error; the operator's log has the traceback."""
     return Problem(
@@ -172,6 +181,9 @@ def internal_problem(error: Exception) -> Problem:
         (),
     )
 
+
+#: The way out where the CRD is older than the operator.
+CRD_HINT = "apply the CRD of this release (kubectl apply --server-side -f crds/, or the chart with crds.enabled)"
 
 #: The way out where resuming could lose or mix up data.
 RESET_HINT = (

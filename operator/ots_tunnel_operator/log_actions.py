@@ -70,6 +70,13 @@ class LogAction(enum.StrEnum):
         "object",
         "error",
     )
+    STATUS_DROPPED = (
+        "status_dropped",
+        "The API server drops fields of a status: the CRD is older than the operator.",
+        "namespace",
+        "object",
+        "fields",
+    )
     DELETION_DELAYED = (
         "deletion_delayed",
         "Something is in the way of a deletion; tried again, at most for 600 s.",

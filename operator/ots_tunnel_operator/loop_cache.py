@@ -88,6 +88,8 @@ class LoopCache:
     foreign_since: dict[str, float] = field(default_factory=dict)
     last_write: float = 0.0
     """Time of the last status write."""
+    written: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+    """The last status written: as wanted, and as the API server has stored it."""
     body: Mapping[str, Any] | None = None
     """The object as last read."""
     absent_since: float | None = None
@@ -96,6 +98,8 @@ class LoopCache:
     """Time of the last pass that observed everything."""
     failing_since: float | None = None
     """Start of the first of the passes in a row that could not observe the object; None after one that could."""
+    action_failed: bool = False
+    """Whether an action of the last step failed: its problem stays shown until the actions of a step succeed."""
     failures: int = 0
     """Consecutive passes that ended with a problem or an error."""
     posted: dict[tuple[str, str], float] = field(default_factory=dict)

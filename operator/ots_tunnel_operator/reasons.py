@@ -47,6 +47,7 @@ class Reason(enum.StrEnum):
     NAME_CONFLICT = "NameConflict", "A child's name is taken by an object that this object does not own."
     API_SERVER_REFUSED = "ApiServerRefused", "The API server refused a call of the operator; tried again."
     SPEC_UNREADABLE = "SpecUnreadable", "This release cannot read the object: the CRD is of another release."
+    CRD_OUTDATED = "CrdOutdated", "The CRD is older than the operator: the API server drops what has to be recorded."
     INTERNAL_ERROR = "InternalError", "An unexpected error of the operator; its log has the traceback."
     # tunnel
     TUNNEL_IN_USE = "TunnelInUse", "An elder object consumes the same tunnel."
@@ -115,6 +116,7 @@ STALLED = frozenset(
     {
         Reason.INVALID_SPEC,
         Reason.SPEC_UNREADABLE,
+        Reason.CRD_OUTDATED,
         Reason.ACCESS_DENIED,
         Reason.DESTINATION_INCOMPATIBLE,
         Reason.DESTINATION_NOT_EMPTY,

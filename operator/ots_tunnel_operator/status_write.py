@@ -1,8 +1,12 @@
-"""The one way to write a status: against the version of the object that the decision came from."""
+"""The one way to write a status: against the version of the object that the decision came from.
+
+The API server drops, without an error, every field that the CRD does not have. So the answer to a write is compared
+with what was wanted: an operator that is newer than its CRD says so, and relies on nothing that was dropped.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ots_tunnel_operator.kube.client import KubeError
@@ -16,8 +20,13 @@ class StatusOutdated(Exception):
     """Somebody else has changed the object since it was read: the decision has to be made again."""
 
 
-async def write_status(kube: Cluster, resource: Named, change: Mapping[str, Any], cache: LoopCache) -> None:
+async def write_status(
+    kube: Cluster, resource: Named, change: Mapping[str, Any], cache: LoopCache
+) -> Mapping[str, Any] | None:
     """Merge a change into the stored status; the next write of this loop relies on the version of the answer.
+
+    Returns:
+        The status as stored; None where the answer does not show it.
 
     Raises:
         StatusOutdated: the object has changed since this loop read or wrote it.
@@ -33,3 +42,27 @@ async def write_status(kube: Cluster, resource: Named, change: Mapping[str, Any]
             raise StatusOutdated(str(error)) from error
         raise
     cache.version = str(((answer or {}).get("metadata") or {}).get("resourceVersion") or "")
+    return (answer or {}).get("status")
+
+
+def dropped_fields(wanted: Mapping[str, Any], stored: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Paths of the fields that were written and are not stored, such as `status.verdict`; list items are `[]`."""
+    return () if stored is None else tuple(dict.fromkeys(_dropped(wanted, stored, "status")))
+
+
+def _dropped(wanted: Any, stored: Any, path: str) -> Iterator[str]:
+    if isinstance(wanted, Mapping) and isinstance(stored, Mapping):
+        for key, value in wanted.items():
+            if value is None:
+                continue
+            if key in stored:
+                yield from _dropped(value, stored[key], f"{path}.{key}")
+            else:
+                yield f"{path}.{key}"
+    elif _is_list(wanted) and _is_list(stored):
+        for value, found in zip(wanted, stored, strict=False):
+            yield from _dropped(value, found, f"{path}[]")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)

@@ -8,7 +8,7 @@ it did, so it may be interrupted anywhere and repeated. One pass has up to MAX_S
     observe   read object, children, pods, reports, source, sink, tunnel        -> World
     assess    derive lag, problems, snapshot, completion                        -> Assessment
     plan      decide actions, wait and problem                                  -> Plan
-    report    before actions that may take a minute: the status names them
+    report    before actions that may take a minute: the status names them, or still why they failed the last time
     apply     carry out the actions in order; the first failure ends the step
     report    write status and events, if they changed
 
@@ -276,10 +276,12 @@ class Reconciler:
         world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
         assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
         decided = plan(world, assessment, self._settings)
-        if decided.again:
+        if decided.again and not cache.action_failed:
             # the actions may take a minute, and every condition has to exist before anything else is written
             await self._reporter.report(world, assessment, decided, cache)
-        decided, changed = await self._apply_actions(world, decided, cache)
+        tried = decided
+        decided, changed = await self._apply_actions(world, tried, cache)
+        cache.action_failed = decided is not tried
         if decided.again and decided.problem is None:
             return None
         await self._reporter.report(await self._refreshed(world, changed), assessment, decided, cache)

@@ -10,7 +10,7 @@ from typing import Any
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.observed import find_unobserved
-from ots_tunnel_operator.diagnosis import shortened
+from ots_tunnel_operator.diagnosis import CRD_HINT, shortened
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import EVENT
@@ -18,13 +18,13 @@ from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.plan.actions import Plan
-from ots_tunnel_operator.reasons import Problem
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice, notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.status_write import write_status
+from ots_tunnel_operator.status_write import dropped_fields, write_status
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Named, Reference, World
 
@@ -32,6 +32,10 @@ logger = logging.getLogger(__name__)
 
 #: Seconds in which an event is not repeated.
 EVENT_SECONDS = 600.0
+#: Seconds between two tries to store what the API server drops, because the CRD may be another one by now.
+DROPPED_SECONDS = 600.0
+#: Seconds after which the event about that is repeated; the API server keeps one for an hour.
+DROPPED_EVENT_SECONDS = 3000.0
 #: Events remembered per object.
 MAX_POSTED = 100
 
@@ -43,6 +47,7 @@ class Reporter:
         self._kube = kube
         self._settings = settings
         self._metrics = metrics
+        self._told: set[tuple[str, ...]] = set()
 
     async def report(self, world: World, assessment: Assessment, plan: Plan, cache: LoopCache) -> None:
         """Write the status if it changed enough, and post the events about its changes.
@@ -85,20 +90,35 @@ class Reporter:
     async def _write(
         self, of: Named, before: Mapping[str, Any], after: Mapping[str, Any], cache: LoopCache, now: float
     ) -> None:
-        urgent = is_urgent(before, after)
+        known = _known(before, cache, now)
         due = now - cache.last_write >= self._settings.status_seconds
-        if not urgent and not (due and is_different(before, after)):
+        if not is_urgent(known, after) and not (due and is_different(known, after)):
             return
         try:
-            await write_status(self._kube, of, merge_patch(before, after), cache)
+            stored = await write_status(self._kube, of, merge_patch(before, after), cache)
         except KubeError as error:
             if error.status == 404 and not isinstance(error, KindMissing):
                 return
             raise
         cache.last_write = now
+        cache.written = None if stored is None else (after, stored)
         self._metrics.wrote_status()
+        if lost := dropped_fields(after, stored):
+            await self._tell_dropped(of, lost, cache, now)
         for notice in notices(before.get("conditions") or (), after["conditions"]):
             await self.post(of, notice, cache, now)
+
+    async def _tell_dropped(self, of: Named, fields: tuple[str, ...], cache: LoopCache, now: float) -> None:
+        """Say that the CRD is older than the operator: once in the log, and by an event of the object."""
+        text = shortened(", ".join(fields))
+        if fields not in self._told:
+            self._told.add(fields)
+            place = {"namespace": of.namespace, "object": of.name, "fields": text}
+            logger.warning(LogAction.STATUS_DROPPED.description, extra={"action": LogAction.STATUS_DROPPED, **place})
+        message = f"the API server drops {text}: the CRD is older than this operator, and what it keeps there is lost: "
+        await self.post(
+            of, Notice("Warning", Reason.CRD_OUTDATED, message + CRD_HINT), cache, now, every=DROPPED_EVENT_SECONDS
+        )
 
     async def post(
         self, resource: Named, notice: Notice, cache: LoopCache, now: float, *, every: float = EVENT_SECONDS
@@ -124,6 +144,17 @@ class Reporter:
                         "error": shortened(str(error)),
                     },
                 )
+
+
+def _known(before: Mapping[str, Any], cache: LoopCache, now: float) -> Mapping[str, Any]:
+    """The status to compare with: what was wanted, while the stored one is what the API server made of it.
+
+    It drops what the CRD does not have, and to write that again in every pass would change nothing.
+    """
+    if cache.written is None or now - cache.last_write >= DROPPED_SECONDS:
+        return before
+    wanted, stored = cache.written
+    return wanted if stored == before else before
 
 
 def event(resource: Named, notice: Notice, now: float) -> dict[str, Any]:

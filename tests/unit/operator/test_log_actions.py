@@ -39,6 +39,7 @@ def test_log_actions_are_an_interface() -> None:
         "scaled_down",
         "served_elsewhere",
         "serving",
+        "status_dropped",
         "tunnel_left_behind",
         "watch_ended",
         "watch_refused",

@@ -22,7 +22,7 @@ from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Resource, World
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, World
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
@@ -93,6 +93,38 @@ async def test_a_problem_is_reported_and_tried_again_with_growing_pauses() -> No
     assert max(delays) <= 1.1 * SETTINGS.backoff_max_seconds
     await step(kube, lambda _: world(), cache)
     assert cache.failures == 0
+
+
+async def test_the_problem_of_an_action_stays_shown_until_the_action_succeeds() -> None:
+    class OlderDefinition(KubeMemory):
+        """Stores no status.destination, and keeps the reasons of Ready that were written."""
+
+        reasons: list[str]
+        lacks = True
+
+        async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, part: str = "") -> Manifest:
+            if self.lacks and "destination" in change.get("status", {}):
+                change = change | {"status": {**change["status"], "destination": None}}
+            self.reasons += [
+                item["reason"] for item in change["status"].get("conditions", ()) if item["type"] == "Ready"
+            ]
+            return await super().patch(kind, namespace, name, change, part)
+
+    kube, cache = OlderDefinition(stored().objects), LoopCache()
+    kube.reasons = []
+    kube.objects["TablestoreTunnel", NAME]["status"] = {}
+
+    def find(of: Resource) -> World:
+        return replace(world(tunnel=Missing()), resource=of, destination=Missing())
+
+    for _ in range(3):
+        await step(kube, find, cache)
+    assert kube.reasons == ["CreatingDestination", "CrdOutdated"]
+
+    kube.lacks = False
+    await step(kube, find, cache)
+    assert kube.objects["TablestoreTunnel", NAME]["status"]["destination"]["createIntentTime"]
+    assert condition(kube, "Ready")[1] == "CreatingDestination"
 
 
 async def test_a_wait_that_no_watch_reports_is_polled_often() -> None:

@@ -7,7 +7,7 @@ import pytest
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.status_write import StatusOutdated, write_status
+from ots_tunnel_operator.status_write import StatusOutdated, dropped_fields, write_status
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import resource
@@ -45,3 +45,32 @@ async def test_another_refusal_is_raised_as_it_is() -> None:
 
     with pytest.raises(KubeError, match="may not"):
         await write_status(Refusing(), resource(), {}, LoopCache())
+
+
+WANTED = {
+    "phase": "Failed",
+    "verdict": {"reason": "TunnelNotFound"},
+    "tunnel": {"id": "1", "stage": None, "kept": True},
+    "workers": [{"name": "a", "busy": 1}, {"name": "b", "busy": 2}],
+    "channels": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("stored", "dropped"),
+    [
+        (WANTED, ()),
+        (WANTED | {"ours": 1}, ()),
+        # what the answer does not show is not known to be dropped
+        (None, ()),
+        ({}, ("status.phase", "status.verdict", "status.tunnel", "status.workers", "status.channels")),
+        (WANTED | {"tunnel": {"id": "1"}}, ("status.tunnel.kept",)),
+        (WANTED | {"workers": [{"name": "a"}, {"name": "b"}]}, ("status.workers[].busy",)),
+        # another value is somebody else's, or the API server's own spelling
+        (WANTED | {"phase": "Streaming", "workers": "none"}, ()),
+    ],
+)
+def test_fields_that_the_api_server_has_dropped_are_named(
+    stored: dict[str, object] | None, dropped: tuple[str, ...]
+) -> None:
+    assert dropped_fields(WANTED, stored) == dropped

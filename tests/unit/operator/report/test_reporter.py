@@ -14,9 +14,9 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice
-from ots_tunnel_operator.report.reporter import EVENT_SECONDS, MAX_POSTED, Reporter, event
+from ots_tunnel_operator.report.reporter import DROPPED_SECONDS, EVENT_SECONDS, MAX_POSTED, Reporter, event
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Failure, World
+from ots_tunnel_operator.world import Failure, Missing, World
 from tests.support.operator.worlds import (
     NOW,
     SETTINGS,
@@ -175,3 +175,51 @@ async def test_a_status_that_becomes_unknown_tells_when_it_was_last_observed(
     await reporter.report(found, assessed(found), planned(found), LoopCache(observed_time=NOW - 15))
 
     assert kube.patches[0]["observedTime"] == timestamp(NOW - 15)
+
+
+class OlderDefinition(RecordingKube):
+    """The CRD has no status.verdict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.status: dict[str, Any] = {}
+
+    async def patch(  # type: ignore[override]  # the other one answers with nothing
+        self, kind: object, namespace: str, name: str, change: Mapping[str, Any], part: str
+    ) -> dict[str, Any]:
+        await super().patch(kind, namespace, name, change, part)
+        self.status = merged(self.status or recorded(), change["status"])
+        self.status.pop("verdict", None)
+        return {"metadata": {}, "status": dict(self.status)}
+
+
+async def test_a_field_that_the_crd_lacks_is_tried_again_after_a_while_only(caplog: pytest.LogCaptureFixture) -> None:
+    kube, cache = OlderDefinition(), LoopCache()
+    reporter = Reporter(cast("Kube", kube), SETTINGS, OperatorMetrics())
+
+    async def look(seconds: float) -> int:
+        """The writes of one look."""
+        before = len(kube.patches)
+        gone = replace(world(resource(kube.status or recorded()), tunnel=Missing()), now=NOW + seconds)
+        await report(reporter, gone, cache)
+        return len(kube.patches) - before
+
+    writes = [await look(seconds) for seconds in (0, 1, 20, 300, DROPPED_SECONDS - 1)]
+    assert writes == [1, 0, 0, 0, 0]
+    assert "verdict" in kube.patches[0]
+    assert [await look(seconds) for seconds in (DROPPED_SECONDS, DROPPED_SECONDS + 1)] == [1, 0]
+    dropped = [found for found in kube.events if found["reason"] == "CrdOutdated"]
+    assert len(dropped) == 1
+    assert "status.verdict" in dropped[0]["message"]
+    assert [vars(record)["fields"] for record in caplog.records] == ["status.verdict"]
+
+
+async def test_what_somebody_else_writes_into_a_status_is_set_back_at_once() -> None:
+    kube, cache = OlderDefinition(), LoopCache()
+    reporter = Reporter(cast("Kube", kube), SETTINGS, OperatorMetrics())
+    await report(reporter, world(tunnel=Missing()), cache)
+    kube.status = kube.status | {"phase": "Streaming"}
+
+    await report(reporter, world(resource(kube.status), tunnel=Missing()), cache)
+
+    assert kube.status["phase"] == "Failed"
