@@ -84,6 +84,34 @@ async def test_only_clients_close_idle_connections(driver: Driver, http: aiohttp
     assert connection.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
 
 
+async def test_a_client_that_asks_first_may_send_its_body(driver: Driver) -> None:
+    """The vendor's PHP and .NET SDKs ask before a large body: without an answer each call of theirs waits a second."""
+    await driver.create_table()
+    request = await captured(driver, "DescribeTable", table_name="t")
+    host, _, port = driver.emulator.endpoint.removeprefix("http://").partition(":")
+    lines = [f"{name}: {value}" for name, value in request.headers.items()]
+    head = "\r\n".join([f"POST {request.path} HTTP/1.1", f"Host: {host}", "Expect: 100-Continue", *lines])
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        async with asyncio.timeout(10):
+            for size, interim in ((len(request.body), b"HTTP/1.1 100 Continue\r\n"), (6 << 20, None)):
+                writer.write(f"{head}\r\nContent-Length: {size}\r\n\r\n".encode())
+                first = await reader.readline()
+                if interim is None:
+                    # The length alone is enough to refuse it.
+                    assert first.startswith(b"HTTP/1.1 413 ")
+                    continue
+                assert (first, await reader.readline()) == (interim, b"\r\n")
+                writer.write(request.body)
+                answer = await reader.readuntil(b"\r\n\r\n")
+                assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+                length = re.search(rb"Content-Length: (\d+)", answer)
+                assert length is not None
+                await reader.readexactly(int(length[1]))
+    finally:
+        writer.close()
+
+
 async def test_only_posts_and_no_huge_bodies(driver: Driver, http: aiohttp.ClientSession) -> None:
     async with http.get(driver.emulator.endpoint + "/ListTable") as response:
         assert response.status == 405

@@ -16,12 +16,19 @@ from ots_emulator.api.rows.capacity import VERSION_BYTES, consumed, version_byte
 from ots_emulator.api.rows.change_check import check_row_key
 from ots_emulator.api.rows.row_write import KeyedWrite, RowWrite, execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
-from ots_emulator.refusal import Refusal, RequestRefusal, parameter_invalid, request_invalid, table_missing
+from ots_emulator.refusal import (
+    Refusal,
+    RequestRefusal,
+    check_table_name,
+    parameter_invalid,
+    request_invalid,
+    table_missing,
+)
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope, out_of_scope
 from ots_emulator.wire import bytes_field
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp
+from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.rpc import check_text
 
@@ -116,13 +123,13 @@ def _with_first_refused(batch: TableBatch, refusal: Refusal) -> TableBatch:
 def _outcome(call: Call, scope: Scope | None, row: BatchRow, version: int) -> bytes:
     """Execute one row of a batch and return its field of the response."""
     if isinstance(row, RefusedWrite):
-        return _failure(row.write, row.refusal, version)
+        return _failure(row.write, row.refusal)
     assert scope is not None, "rows without a table have been refused"
     try:
         call.check_ready(scope.table)
         content = execute(call, scope, row)
     except Refusal as refusal:
-        return _failure(row.write, refusal, version)
+        return _failure(row.write, refusal)
     return _success(row.write, content, version)
 
 
@@ -171,9 +178,7 @@ def _atomic_rows(call: Call, batches: Sequence[TableBatch]) -> list[KeyedWrite]:
 
 
 def _all_refused(batches: Sequence[TableBatch], refusal: Refusal) -> bytes:
-    return b"".join(
-        _answer(batch.name, [_failure(row.write, refusal, batch.version) for row in batch.rows]) for batch in batches
-    )
+    return b"".join(_answer(batch.name, [_failure(row.write, refusal) for row in batch.rows]) for batch in batches)
 
 
 def _check_batch(tables: Sequence[tuple[str, Sequence[pb.RowInBatchWriteRowRequest]]]) -> None:
@@ -185,6 +190,7 @@ def _check_batch(tables: Sequence[tuple[str, Sequence[pb.RowInBatchWriteRowReque
     for name, rows in tables:
         if not isinstance(name, str):
             raise request_invalid(f"Invalid table name: '{name!r}'.")
+        check_table_name(name)
         if name in seen:
             raise request_invalid(f"Duplicated table name: {name}.")
         if not rows:
@@ -222,18 +228,14 @@ def _check_repeated(writes: Sequence[RowWrite], *, allowed: bool) -> None:
 
 def _without_repeated_increments(rows: Sequence[BatchRow]) -> Sequence[BatchRow]:
     """Refuse the increments of a row that is incremented more than once (docs/data-plane.md 2.5)."""
-    counts = Counter(row.write.span.key for row in rows if _increments(row.write))
+    counts = Counter(row.write.span.key for row in rows if row.write.increments)
     if all(count == 1 for count in counts.values()):
         return rows
     refusal = parameter_invalid("Repeated rows do not support increments more than once in BatchModify.")
     return [
-        RefusedWrite(row.write, refusal) if _increments(row.write) and counts[row.write.span.key] > 1 else row
+        RefusedWrite(row.write, refusal) if row.write.increments and counts[row.write.span.key] > 1 else row
         for row in rows
     ]
-
-
-def _increments(write: RowWrite) -> bool:
-    return write.action is Action.UPDATE and any(cell.op == CellOp.INCREMENT for cell in write.span.cells)
 
 
 def _answer(name: str, outcomes: Iterable[bytes]) -> bytes:
@@ -241,15 +243,16 @@ def _answer(name: str, outcomes: Iterable[bytes]) -> bytes:
     return bytes_field(1, bytes_field(1, name.encode()) + b"".join(outcomes))
 
 
-def _failure(write: RowWrite, refusal: Refusal, version: int) -> bytes:
+def _failure(write: RowWrite, refusal: Refusal) -> bytes:
+    """Return the field of a refused row, which costs one write unit whatever its size is."""
     error = pb.Error(code=refusal.code, message=refusal.message)
-    row = pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=write_cost(write, version))
+    row = pb.RowInBatchWriteRowResponse(is_ok=False, error=error, consumed=consumed(write.read_units, 1))
     return bytes_field(2, row.SerializeToString())
 
 
 def _success(write: RowWrite, content: bytes | None, version: int) -> bytes:
     if content is None:
-        return _plain_success(int(write.conditioned), write_units(write.span, len(write.row), version))
+        return _plain_success(write.read_units, write_units(write.span, len(write.row), version))
     row = pb.RowInBatchWriteRowResponse(is_ok=True, consumed=write_cost(write, version), row=content)
     return bytes_field(2, row.SerializeToString())
 

@@ -145,7 +145,8 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
 
 LEDGER: Final = (
     documented("ListStream", "at most one stream for each table"),
-    documented("DescribeStream", "shards with their parents, a hundred for each answer"),
+    documented("DescribeStream", "shards with their parents, as many as are asked for"),
+    guessed("DescribeStream", "a hundred shards without a limit", "no source names a limit"),
     documented("GetShardIterator", "the oldest record, or the first at or after a time"),
     guessed("GetShardIterator", "the answer is final at once", "the service may give a token to ask again"),
     documented(

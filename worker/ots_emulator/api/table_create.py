@@ -36,7 +36,7 @@ def key_columns_of(meta: pb.TableMeta) -> list[KeyColumn]:
         raise parameter_invalid("The number of primary key columns must be in range: [1, 4].")
     for index, column in enumerate(meta.primary_key):
         if index and column.HasField("option") and any(other.auto_increment for other in columns):
-            raise parameter_invalid("At most one primary key column can be auto increment.")
+            raise parameter_invalid("AUTO_INCREMENT primary key count must <= 1.")
         if any(other.name == column.name for other in columns):
             raise parameter_invalid(f"Duplicated primary key name: '{column.name}'.")
         check_name(column.name.encode())

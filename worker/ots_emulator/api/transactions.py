@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.ledger import JAVA, documented, guessed, tested
+from ots_emulator.ledger import ELIXIR, JAVA, documented, guessed, tested
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.keys import KeySchema, read_primary_key
 from ots_tunnel.protocol import table_pb2 as pb
@@ -47,16 +47,17 @@ HANDLERS: Final[Mapping[str, Callable[[Call, Any], bytes]]] = {
 LEDGER: Final = (
     tested(
         "StartLocalTransaction",
-        "one key column; the table must have transactions",
-        JAVA("LocalTxnTest.TestStartCommitTxnWithTwoPK", "LocalTxnTest.TestCreateTableLocalTxnDisabled"),
+        "the table must have transactions",
+        JAVA("LocalTxnTest.TestCreateTableLocalTxnDisabled"),
     ),
     documented(
         "StartLocalTransaction", "other writers of the partition key are refused until it ends, after 60 s at most"
     ),
     tested(
-        "CommitTransaction, AbortTransaction",
-        "an ended transaction does not exist, an empty id is invalid",
+        "StartLocalTransaction, CommitTransaction, AbortTransaction",
+        "the words of refusals: of two key columns, of an ended transaction, of an empty id",
         JAVA(
+            "LocalTxnTest.TestStartCommitTxnWithTwoPK",
             "LocalTxnTest.TestStartTxnTwice",
             "LocalTxnTest.TestStartAbortTxn",
             "LocalTxnTest.TestCommitFailed",
@@ -64,13 +65,23 @@ LEDGER: Final = (
         ),
     ),
     guessed(
+        "StartLocalTransaction, CommitTransaction, AbortTransaction",
+        "that these are refused",
+        "the tests that know the words pass without a refusal as well",
+    ),
+    tested(
+        "GetRange",
+        "a malformed transaction id is invalid; a range beyond its partition key is refused, in these words",
+        ELIXIR("test/transaction_test.exs get range with transaction_id"),
+    ),
+    guessed(
         "CommitTransaction, AbortTransaction",
-        "a malformed id is invalid, as in PutRow; an id is malformed if it is no UUID",
+        "a malformed id is invalid, as in GetRange; an id is malformed if it is no UUID",
         "the form of the service's ids is not known",
     ),
     guessed(
-        "CommitTransaction",
-        "texts for another partition key and for more than 4 MiB",
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "texts for another table than that of the transaction, and for more than 4 MiB in it",
         "the codes are known, the texts are not",
     ),
 )

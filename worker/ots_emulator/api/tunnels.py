@@ -245,7 +245,12 @@ LEDGER: Final = (
     tested("DeleteTunnel", "a missing tunnel is OTSParameterInvalid", JAVA("TestTunnelConsumer.setUp")),
     guessed("DescribeTunnel", "a missing tunnel is OTSParameterInvalid", "as in DeleteTunnel"),
     documented("ListTunnel", "the tunnels of a table"),
-    live("DescribeTunnel", "forms of ids of channels and streams", ELIXIR("test/tunnel/utils_test.exs stream token")),
+    live(
+        "DescribeTunnel",
+        "forms of ids of stream channels and streams",
+        ELIXIR("test/tunnel/utils_test.exs stream_token? with content v2"),
+    ),
+    documented("DescribeTunnel", "ids of base channels begin with `BaseData_`", "the Go SDK's code"),
     tested(
         "DescribeTunnel",
         "no channels in the first stage, then base and stream channels",

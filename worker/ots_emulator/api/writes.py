@@ -31,7 +31,8 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import version_bytes
 from ots_emulator.api.rows.row_write import execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
-from ots_emulator.ledger import DOTNET, ERRORS, GO, JAVA, PHP, PYTHON, documented, guessed, tested
+from ots_emulator.ledger import DEW, DOTNET, ERRORS, GO, JAVA, PHP, PYTHON, documented, guessed, tested
+from ots_emulator.refusal import check_table_name
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
 
@@ -58,6 +59,7 @@ def _single(
     row: bytes,
     operation: str,
 ) -> bytes:
+    check_table_name(request.table_name)
     write = read_write(action, row, request)
     check_size(operation, [write])
     table = call.row_table(request.table_name)
@@ -89,10 +91,25 @@ LEDGER: Final = (
         ),
     ),
     tested(
+        "PutRow",
+        "the number of key columns is checked before the table is looked up",
+        JAVA("RestrictedItemTest.testCase16"),
+    ),
+    guessed(
+        "UpdateRow, DeleteRow, BatchWriteRow, GetRow, BatchGetRow, GetRange",
+        "the number of key columns is checked before the table is looked up, as in `PutRow`",
+        "contested: a remark in the test of `PutRow` says that `GetRow` looks up the table first",
+    ),
+    tested(
+        "PutRow, GetRow",
+        "a key without columns is `Cell data broken, empty PK.`",
+        DOTNET("RowOperationTest.TestEmptyPrimaryKey"),
+    ),
+    guessed("PutRow, UpdateRow, DeleteRow, BatchWriteRow", "the table's name is checked first", "as in reads"),
+    tested(
         "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
-        "keys: number of columns before the table, then size, name, type",
+        "keys: size, then name, then type",
         JAVA(
-            "RestrictedItemTest.testCase16",
             "DataOperationTest.testCase3",
             "DataOperationTest.testCase2",
             "ParameterLegalityTest.testInvalidPkOrder",
@@ -100,6 +117,11 @@ LEDGER: Final = (
     ),
     documented(
         "PutRow, UpdateRow", "zero bytes behind a row are accepted", "the code of the Node SDK, which sends them"
+    ),
+    guessed(
+        "PutRow",
+        "the tag of attributes may come without any",
+        "the public Elixir client sends it, but no test of it puts such a row",
     ),
     tested(
         "PutRow, UpdateRow",
@@ -121,6 +143,7 @@ LEDGER: Final = (
         "increments: a missing column is 0, the new value can be returned",
         JAVA("IncrementRequest.testDefaultLongValue", "IncrementRequest.testReturnColumnNames"),
     ),
+    tested("UpdateRow", "an increment costs a read unit", DEW("Integration/RowTest.php update with increment")),
     guessed("UpdateRow", "an increment beyond 64 bits wraps around", "no source says what happens"),
     tested("UpdateRow", "`Update operation is not allowed in this table`", PHP("CreateTableTest.testAllowUpdateFalse")),
     guessed(
@@ -128,19 +151,23 @@ LEDGER: Final = (
         "a malformed column condition refuses the request, before the table is looked up",
         "the order is known of reads only",
     ),
-    documented("DeleteRow", "a missing row is a success, and is recorded in the stream"),
+    documented("DeleteRow", "a missing row is a success"),
+    guessed("DeleteRow", "the deletion of a missing row is recorded in the stream", "no source says whether it is"),
     tested(
         "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
         "a unit for every 4 KiB that are written, and one read unit for a condition",
         DOTNET("CapacityUnitTest.Test3WriteCUConsumed"),
+        JAVA("CapacityUnitTest.testPutRowExpectExistOrNotExist"),
         PHP("PutRowTest.testWrite10CUConsumed"),
         PYTHON("filter_and_condition_update_unitttest.test_batch_write_row"),
     ),
-    documented(
+    guessed(
         "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
         "versions count 8 bytes each, but nothing in tables of one version without a time to live",
-        "the page on storage usage of the product's documentation",
+        "so it is documented of what storage costs; no source says it of units",
     ),
+    documented("BatchWriteRow", "a row that fails its condition costs one unit of both"),
+    guessed("BatchWriteRow", "other refused rows cost one write unit", "as rows that fail their condition"),
     tested(
         "BatchWriteRow",
         "200 rows; a key may come twice; which mistakes fail the request",
@@ -169,5 +196,9 @@ LEDGER: Final = (
         JAVA("OTSAPIBehaviorTest.testAtomicBatchWriteRowWithDiffPartKey"),
     ),
     documented("BatchWriteRow", "an atomic batch has one table"),
-    tested("PutRow", "a malformed transaction id is invalid", PYTHON("transaction_test.test_invalid_transaction_id")),
+    tested(
+        "PutRow",
+        "the words for a malformed transaction id; the test passes without a refusal as well",
+        PYTHON("transaction_test.test_invalid_transaction_id"),
+    ),
 )

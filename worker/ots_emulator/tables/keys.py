@@ -10,6 +10,7 @@ every element, like INF_MAX.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from ots_emulator.refusal import Refusal, request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyColumn, KeyType, KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells, decode_value, encode_primary_key
-from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_key_cells, scan_row
 from ots_tunnel.protocol.plainbuffer.tags import (
     BLOB,
     CELL,
@@ -26,6 +27,7 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     CELL_VALUE,
     I64,
     INTEGER,
+    ROW_DATA,
     STRING,
     U32,
 )
@@ -216,7 +218,7 @@ def read_primary_key(buffer: bytes) -> PrimaryKey:
         RequestRefusal: it is malformed, or no table has a key of so many columns.
     """
     try:
-        span = scan_sent_row(buffer)
+        _, span = scan_sent_row(buffer)
         if span.cells or span.delete_marker or span.sequence is not None:
             raise CodecError("expected a row of primary key columns only")
         primary_key = decode_key_cells(span.key)
@@ -226,19 +228,41 @@ def read_primary_key(buffer: bytes) -> PrimaryKey:
     return primary_key
 
 
-def scan_sent_row(buffer: bytes) -> RowSpan:
-    """Find the parts of a row that a client has sent; zero bytes may follow it.
+def scan_sent_row(buffer: bytes) -> tuple[bytes, RowSpan]:
+    """Find the row that a client has sent, and its parts; zero bytes may follow it, its attribute section may be empty.
 
     The vendor's Node SDK reserves a byte too many for each value without payload and for each deleted column, and
-    sends what it has reserved.
+    sends what it has reserved. The public Elixir client sends the section's tag with every put. The row that is
+    returned has neither.
 
     Raises:
         CodecError: the bytes are not a row, a checksum is wrong, or something else follows.
     """
-    span = scan_row(buffer, check_header(buffer), verify=True)
+    start = check_header(buffer)
+    try:
+        span = scan_row(buffer, start, verify=True)
+    except CodecError:
+        shorter = _without_empty_section(buffer, start)
+        if shorter is None:
+            raise
+        buffer, span = shorter, scan_row(shorter, start, verify=True)
     if span.end != len(buffer) and buffer[span.end :].strip(b"\0"):
         raise CodecError(f"{len(buffer) - span.end} bytes follow the row", span.end)
-    return span
+    return buffer[: span.end], span
+
+
+def _without_empty_section(buffer: bytes, start: int) -> bytes | None:
+    """Return a row without the tag of an attribute section that has no cell, None if it has no such section.
+
+    No checksum covers the tag.
+    """
+    try:
+        position, _ = scan_key_cells(buffer, start, verify=False)
+        if buffer[position] != ROW_DATA or buffer[position + 1] == CELL:
+            return None
+    except (CodecError, IndexError, struct.error):
+        return None
+    return buffer[:position] + buffer[position + 1 :]
 
 
 def check_column_count(count: int) -> None:
@@ -247,6 +271,8 @@ def check_column_count(count: int) -> None:
     Raises:
         RequestRefusal: it concerns the request whatever the table is.
     """
+    if count == 0:
+        raise request_invalid("Cell data broken, empty PK.")
     if not 1 <= count <= KEY_COLUMNS:
         raise request_invalid(f"The number of primary key columns must be in range: [1, {KEY_COLUMNS}].")
 

@@ -111,6 +111,10 @@ async def test_a_malformed_column_condition_refuses_the_request_before_any_row_i
     refused = (400, "OTSParameterInvalid", BAD_FILTER)
     assert await driver.refused("BatchWriteRow", tables=[batch]) == refused
     assert await driver.get(1) is None
+    row = rows[1].row_change
     for table in ("t", "none"):
-        row = rows[1].row_change
         assert await driver.refused("PutRow", table_name=table, row=row, condition=condition) == refused
+    bad_name = (400, "OTSParameterInvalid", BAD_NAME)
+    assert await driver.refused("PutRow", table_name="#", row=row, condition=condition) == bad_name
+    batch.table_name = "#"
+    assert await driver.refused("BatchWriteRow", tables=[batch]) == bad_name

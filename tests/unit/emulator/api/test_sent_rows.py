@@ -92,16 +92,21 @@ def with_key(columns: int, table: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", sorted(with_key(5, "t")))
-@pytest.mark.parametrize("columns", [0, 5])
-@pytest.mark.parametrize("table", ["t", "none"])
+@pytest.mark.parametrize(
+    ("columns", "table", "message"),
+    [
+        (0, "t", "Cell data broken, empty PK."),
+        (0, "none", "Cell data broken, empty PK."),
+        (5, "t", "The number of primary key columns must be in range: [1, 4]."),
+        (5, "none", "The number of primary key columns must be in range: [1, 4]."),
+        (0, "#", "Invalid table name: '#'."),
+        (5, "#", "Invalid table name: '#'."),
+    ],
+)
 async def test_the_columns_of_a_key_are_counted_before_the_table_is_looked_up(
-    driver: Driver, name: str, columns: int, table: str
+    driver: Driver, name: str, columns: int, table: str, message: str
 ) -> None:
-    assert await driver.refused(name, **with_key(columns, table)[name]) == (
-        400,
-        "OTSParameterInvalid",
-        "The number of primary key columns must be in range: [1, 4].",
-    )
+    assert await driver.refused(name, **with_key(columns, table)[name]) == (400, "OTSParameterInvalid", message)
 
 
 # Changes that only delete

@@ -218,6 +218,8 @@ async def test_columns_are_checked() -> None:
 
     assert await columns_refused([], []) == "The number of primary key columns must be in range: [1, 4]."
     assert await columns_refused(five, []) == "The number of primary key columns must be in range: [1, 4]."
+    two = [pb.PrimaryKeySchema(name=name, type="INTEGER", option=pb.AUTO_INCREMENT) for name in "ab"]
+    assert await columns_refused([*key, *two], []) == "AUTO_INCREMENT primary key count must <= 1."
     assert await columns_refused(key * 2, []) == "Duplicated primary key name: 'k'."
     assert await columns_refused([pb.PrimaryKeySchema(name="#", type="STRING")], []) == "Invalid column name: '#'."
     assert await columns_refused(key, ["k"]) == "Duplicated defined column name: 'k'."

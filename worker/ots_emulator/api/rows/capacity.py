@@ -5,6 +5,7 @@ A read costs the size of the rows it returns, so one that selects nothing of man
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +20,8 @@ from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 UNIT_BYTES: Final = 4096
 #: Bytes of a cell's version, in tables that keep several of them or for a limited time.
 VERSION_BYTES: Final = 8
+#: Rows of a page that are counted in detail, at most.
+SAMPLES: Final = 16
 #: Bytes of a value by its type byte: integer, double, boolean; other types count their payload.
 _DATA_BYTES: Final = {0x00: 8, 0x01: 8, 0x02: 1}
 
@@ -34,17 +37,22 @@ def data_bytes(span: RowSpan, version: int = VERSION_BYTES) -> int:
     return key + sum(len(cell.name) + _value_bytes(cell.value) + version for cell in span.cells)
 
 
-def read_bytes(wire_bytes: int, sample: bytes, version: int) -> int:
+def read_bytes(rows: Sequence[bytes], version: int) -> int:
     """Return the size of rows that were read.
 
+    What a row has on the wire beside names and values depends on its columns and not on their texts. So some of the
+    rows tell it for all: the size is exact where rows have the same columns, or are few.
+
     Args:
-        wire_bytes: their size on the wire, which is an upper bound.
-        sample: one of the rows; the size of all is estimated from it.
+        rows: as they are sent; what they have on the wire is an upper bound.
         version: bytes of a cell's version.
     """
+    wire_bytes = sum(map(len, rows))
     if wire_bytes <= UNIT_BYTES:
         return wire_bytes
-    return wire_bytes * data_bytes(scan_image(sample), version) // len(sample)
+    samples = rows[:: -(-len(rows) // SAMPLES)]
+    beside = sum(len(row) - data_bytes(scan_image(row), version) for row in samples)
+    return wire_bytes - beside * len(rows) // len(samples)
 
 
 def write_units(span: RowSpan, wire_bytes: int, version: int) -> int:

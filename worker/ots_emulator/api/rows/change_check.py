@@ -37,13 +37,13 @@ COLUMNS_PER_ROW: Final = 1024
 _FIXED_BYTES = {0x00: 9}
 
 
-def read_change(buffer: bytes, action: Action) -> RowSpan:
-    """Parse a row change and check it.
+def read_change(buffer: bytes, action: Action) -> tuple[bytes, RowSpan]:
+    """Parse a row change and check it; return the row, without what follows it, and its parts.
 
     Raises:
         RequestRefusal: malformed, or wrong whatever the table looks like.
     """
-    span = _scan(buffer)
+    row, span = _scan(buffer)
     if not 1 <= len(span.key_checksums) <= KEY_COLUMNS:
         check_column_count(len(span.key_checksums))
     if action is Action.DELETE:
@@ -61,10 +61,10 @@ def read_change(buffer: bytes, action: Action) -> RowSpan:
     _check_cells(span, action)
     if action is Action.UPDATE:
         _check_increments(span)
-    return span
+    return row, span
 
 
-def _scan(buffer: bytes) -> RowSpan:
+def _scan(buffer: bytes) -> tuple[bytes, RowSpan]:
     try:
         return scan_sent_row(buffer)
     except CodecError as error:

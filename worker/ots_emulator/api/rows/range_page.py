@@ -50,23 +50,21 @@ def read_page(
     version = version_bytes(table.options)
     scan = table.scan(span.start, span.end, now_ms, backward=span.backward)
     rows: list[bytes] = []
-    size = read = 0
-    sample = b""
+    size = 0
     for scanned, (key, image) in enumerate(scan, 1):
         row: bytes | None = image
         if not as_stored and not (single_as_stored and table.single_versions(key)):
             row = projection.apply(image, table.schema.names)
-        sample = sample or row or b""
         if row is not None and (token or len(row) > most_bytes):
             row, behind = cut_row(row, most_bytes, token if key == span.start else b"")
             if behind is not None:
-                return Page([*rows, row], read_bytes(read + len(row), sample, version), key, behind)
+                rows.append(row)
+                return Page(rows, read_bytes(rows, version), key, behind)
         token = b""
         if row is not None:
-            read += len(row)
             rows.append(row)
         # A scan costs the stored size, not the selected one.
         size += len(image)
         if scanned >= most_rows or size >= most_bytes or len(rows) == limit:
-            return Page(rows, read_bytes(read, sample, version), next((following for following, _ in scan), None))
-    return Page(rows, read_bytes(read, sample, version))
+            return Page(rows, read_bytes(rows, version), next((following for following, _ in scan), None))
+    return Page(rows, read_bytes(rows, version))

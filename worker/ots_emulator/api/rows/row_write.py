@@ -33,7 +33,8 @@ WriteRequest = pb.RowInBatchWriteRowRequest | pb.PutRowRequest | pb.UpdateRowReq
 class RowWrite(NamedTuple):
     """One row of a write as it was sent, without what follows it.
 
-    `span` is `row` parsed; `conditioned` is whether the request has a condition, which costs a read unit.
+    `span` is `row` parsed; `conditioned` and `increments` are whether the request has a condition, or the row an
+    increment.
     """
 
     action: Action
@@ -41,6 +42,12 @@ class RowWrite(NamedTuple):
     span: RowSpan
     request: WriteRequest
     conditioned: bool
+    increments: bool
+
+    @property
+    def read_units(self) -> int:
+        """What it costs to look at the stored row."""
+        return int(self.conditioned or self.increments)
 
 
 class KeyedWrite(NamedTuple):
@@ -56,7 +63,7 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
     Raises:
         RequestRefusal: malformed, or wrong whatever the table looks like.
     """
-    span = read_change(row, action)
+    sent, span = read_change(row, action)
     # The condition is asked once, because every look into a message takes its time.
     condition = request.condition
     column_condition = condition.column_condition
@@ -65,8 +72,9 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
         read_filter(column_condition)
     if request.HasField("return_content"):
         _check_return(request.return_content, span)
-    sent = row if span.end == len(row) else row[: span.end]
-    return RowWrite(action, sent, span, request, bool(column_condition) or condition.row_existence != pb.IGNORE)
+    conditioned = bool(column_condition) or condition.row_existence != pb.IGNORE
+    increments = action is Action.UPDATE and any([cell.op == CellOp.INCREMENT for cell in span.cells])
+    return RowWrite(action, sent, span, request, conditioned, increments)
 
 
 def _check_return(wanted: pb.ReturnContent, span: RowSpan) -> None:
@@ -111,7 +119,7 @@ def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
     Raises:
         Refusal: it may not be executed.
     """
-    (action, row, span, request, conditioned), key = keyed
+    (action, row, span, request, conditioned, _), key = keyed
     scope.check(key)
     table = scope.table
     now_us = call.now_us

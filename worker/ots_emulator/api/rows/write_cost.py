@@ -32,4 +32,4 @@ def check_size(operation: str, writes: Sequence[RowWrite]) -> None:
 
 def write_cost(write: RowWrite, version: int) -> pb.ConsumedCapacity:
     """Return the cost of a write, `version` bytes for each cell's version; shared, so callers must not change it."""
-    return consumed(int(write.conditioned), write_units(write.span, len(write.row), version))
+    return consumed(write.read_units, write_units(write.span, len(write.row), version))

@@ -10,10 +10,10 @@ from ots_emulator.api.rows.capacity import data_bytes
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.spans import scan_row
-from tests.support.emulator.emulator_driver import IGNORE, Driver, put
+from tests.support.emulator.emulator_driver import IGNORE, Driver, increment, put
 
 LOW, HIGH = encode_primary_key((("k", Marker.INF_MIN),)), encode_primary_key((("k", Marker.INF_MAX),))
 KEY = encode_primary_key((("k", 1),))
@@ -81,10 +81,11 @@ async def test_a_missing_row_costs_a_unit(driver: Driver) -> None:
     assert await cost(driver, "DeleteRow", primary_key=delete, condition=IGNORE) == (0, 1)
 
 
-async def test_a_row_of_a_batch_that_fails_its_condition_costs_both(driver: Driver) -> None:
+@pytest.mark.parametrize("size", [100, 9000])
+async def test_a_row_of_a_batch_that_fails_its_condition_costs_one_of_both(driver: Driver, size: int) -> None:
     row = pb.RowInBatchWriteRowRequest(
         type="PUT",
-        row_change=encode_row((("k", 1),), [of(100)]),
+        row_change=encode_row((("k", 1),), [of(size)]),
         condition=pb.Condition(row_existence="EXPECT_EXIST"),
     )
     batch = pb.TableInBatchWriteRowRequest(table_name="t", rows=[row])
@@ -92,6 +93,24 @@ async def test_a_row_of_a_batch_that_fails_its_condition_costs_both(driver: Driv
 
     assert outcome.error.code == "OTSConditionCheckFail"
     assert (outcome.consumed.capacity_unit.read, outcome.consumed.capacity_unit.write) == (1, 1)
+
+
+async def test_an_increment_costs_a_read_unit(driver: Driver) -> None:
+    change = encode_row((("k", 1),), [increment("n", 1), put("a", 1)])
+    rows = [
+        pb.RowInBatchWriteRowRequest(type="UPDATE", row_change=change, condition=IGNORE),
+        pb.RowInBatchWriteRowRequest(
+            type="UPDATE", row_change=encode_row((("k", 2),), [put("a", 1)]), condition=IGNORE
+        ),
+    ]
+    batch = pb.TableInBatchWriteRowRequest(table_name="t", rows=rows)
+
+    assert await cost(driver, "UpdateRow", row_change=change, condition=IGNORE) == (1, 1)
+    expected = pb.Condition(row_existence="EXPECT_EXIST")
+    assert await cost(driver, "UpdateRow", row_change=change, condition=expected) == (1, 1)
+    (answer,) = (await driver.call("BatchWriteRow", tables=[batch])).tables
+    units = [row.consumed.capacity_unit for row in answer.rows]
+    assert [(unit.read, unit.write) for unit in units] == [(1, 1), (0, 1)]
 
 
 async def test_a_range_that_selects_nothing_of_many_rows_costs_a_unit(driver: Driver) -> None:
@@ -172,3 +191,59 @@ async def test_tables_are_counted() -> None:
     await driver.create_table("b")
     with pytest.raises(ServiceError, match="OTSQuotaExhausted: Number of tables exceeds the quota:2"):
         await driver.create_table("c")
+
+
+KEYS = (("PK0", "STRING"), ("PK1", "STRING"), ("PK2", "INTEGER"), ("PK3", "INTEGER"))
+
+
+def predefined(number: int) -> bytes:
+    """A row like those that the vendor's .NET SDK reads in its tests of ranges."""
+    key = (("PK0", f"ABC{number}"), ("PK1", f"DEF{number}"), ("PK2", 123 + number), ("PK3", 456 + number))
+    values = (f"ABC{number}", 123 + number, 3.14 + number, number % 2 == 0, b"\x20\x20")
+    return encode_row(key, [put(f"Col{place}", value) for place, value in enumerate(values)])
+
+
+async def read_all(driver: Driver, most: int) -> int:
+    """Read so many rows; return the units that the pages have cost."""
+    start, end = (
+        encode_primary_key(tuple((name, marker) for name, _ in KEYS)) for marker in (Marker.INF_MIN, Marker.INF_MAX)
+    )
+    units = 0
+    while start and most:
+        ends = {"inclusive_start_primary_key": start, "exclusive_end_primary_key": end}
+        page = await driver.call("GetRange", table_name="t", direction="FORWARD", max_versions=1, limit=most, **ends)
+        units += page.consumed.capacity_unit.read
+        most -= len(decode_rows(page.rows))
+        start = page.next_start_primary_key
+    return units
+
+
+@pytest.mark.parametrize(
+    ("versions", "rows", "units"), [(1, 5000, 107), (1, 5001, 108), (1, 15_100, 328), (10, 5000, 156)]
+)
+async def test_every_row_of_a_long_range_is_counted(versions: int, rows: int, units: int) -> None:
+    """Without versions these are the numbers of that SDK, which reads at most 15,001 rows."""
+    driver = Driver()
+    await driver.call(
+        "CreateTable",
+        table_meta={"table_name": "t", "primary_key": [{"name": name, "type": kind} for name, kind in KEYS]},
+        reserved_throughput={"capacity_unit": {"read": 0, "write": 0}},
+        table_options={"time_to_live": -1, "max_versions": versions},
+    )
+    for first in range(0, rows, 100):
+        changes = [
+            pb.RowInBatchWriteRowRequest(type="PUT", row_change=predefined(number), condition=IGNORE)
+            for number in range(first, min(first + 100, rows))
+        ]
+        await driver.call("BatchWriteRow", tables=[pb.TableInBatchWriteRowRequest(table_name="t", rows=changes)])
+
+    assert await read_all(driver, 15_001) == units
+
+
+async def test_rows_of_different_columns_are_counted_alike(driver: Driver) -> None:
+    sizes = [of(100), of(9000), of(5000)]
+    for key, column in enumerate(sizes):
+        await driver.put(key, column, put("w", 1))
+    key_range = {"direction": "FORWARD", "inclusive_start_primary_key": LOW, "exclusive_end_primary_key": HIGH}
+
+    assert await cost(driver, "GetRange", max_versions=1, **key_range) == (-(-(100 + 9000 + 5000 + 3 * 17) // 4096), 0)
