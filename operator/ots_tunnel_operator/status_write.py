@@ -42,6 +42,8 @@ async def write_status(
             raise StatusOutdated(str(error)) from error
         raise
     cache.version = str(((answer or {}).get("metadata") or {}).get("resourceVersion") or "")
+    # what a failed pass changes is the status as it is now, not as this pass has read it
+    cache.body = answer or cache.body
     return (answer or {}).get("status")
 
 

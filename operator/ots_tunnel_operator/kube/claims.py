@@ -124,6 +124,10 @@ class Claims:
             self._waits[uid] = self._clock() + GRACE_SECONDS
         return Claim.NEW
 
+    def names_another(self, body: Mapping[str, Any]) -> bool:
+        """Whether an object names another operator; whether that one is still there is not asked."""
+        return _holder(body["metadata"]) not in ("", self._mine)
+
     def doubt(self, body: Mapping[str, Any]) -> str:
         """Why this operator cannot tell whether the one that an object names is still there; empty where it can."""
         holder = _holder(body["metadata"])

@@ -201,9 +201,9 @@ class Reconciler:
                 logger.exception("a pass failed", extra=where)
         cache.failing_since = started if cache.failing_since is None else cache.failing_since
         now = self._clock()
-        if cache.body is not None and not (
-            _is_passing(error) and now - cache.failing_since < self._settings.unknown_seconds
-        ):
+        is_shown = not _is_passing(error) or now - cache.failing_since >= self._settings.unknown_seconds
+        # the status of an object that another operator serves is that one's to write
+        if is_shown and cache.body is not None and not self.claims.names_another(cache.body):
             try:
                 await self._reporter.report_unobserved(cache.body, problem, cache, now)
             except (KubeError, StatusOutdated) as refused:

@@ -15,6 +15,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
+from ots_tunnel_operator.kube.reflector import StaleCopy
 from ots_tunnel_operator.loop.reconcile import ABSENT_SECONDS, MAX_STEPS, Outcome, Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -347,6 +348,34 @@ async def test_an_error_that_may_be_over_soon_is_shown_only_when_it_lasts(status
 
     assert seen == [("True", "Consuming")] * (shown - 1) + [("Unknown", "ApiServerRefused")] * (4 - shown)
     assert metrics.failing_seconds() > 0
+
+
+class Blind(KubeMemory):
+    """An API server whose object nobody can read."""
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        raise StaleCopy(0, "Stale", "no sign of tablestoretunnels for 40 s")
+
+
+async def test_a_failed_pass_writes_nothing_about_an_object_that_another_operator_serves() -> None:
+    kube, cache = stored(annotations={ANNOTATION_OPERATOR: "far/lease"}), LoopCache()
+    kube.objects["Lease", "lease"] = {"metadata": {"name": "lease", "namespace": "far", "resourceVersion": "1"}}
+    before = copy.deepcopy(kube.objects)
+
+    for each in (kube, Blind(kube.objects)):
+        await step(each, lambda _: world(), cache)
+
+    assert kube.objects == before
+
+
+async def test_a_failed_pass_right_after_a_recovery_makes_the_status_unknown_again() -> None:
+    kube, cache = stored(), LoopCache()
+    shown = []
+    for each in (kube, Blind(kube.objects)) * 2:
+        await step(each, lambda _: world(), cache)
+        shown.append(condition(kube, "Ready")[0])
+
+    assert shown == ["True", "Unknown", "True", "Unknown"]
 
 
 async def test_what_is_completed_stays_so_while_nothing_can_be_observed() -> None:
