@@ -65,6 +65,7 @@ bench: setup ## Measure worker and emulator; writes bench.json and the table of 
 	@$(RUN) python -m tests.bench
 	@$(RUN) python -m tests.bench.emulator
 	@$(RUN) python -m tests.bench.emulator_durable
+	@$(RUN) python -m tests.bench.pages
 	@$(RUN) python -m tests.docs.fill
 
 .PHONY: lint

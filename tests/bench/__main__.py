@@ -1,9 +1,10 @@
 """Measure our worker beside the vendor's Java and Go workers, on one emulator and the same tables.
 
-    python -m tests.bench [--rounds N] [--only count copy ...] [--quick] [--profile] [--output bench.json]
+    python -m tests.bench [--rounds N] [--minutes N] [--only count copy ...] [--quick] [--profile] [--output bench.json]
 
 The emulator has one core, the worker another. CPU seconds are those of the worker's process between two points of one
-run, so that the start does not count; rows per second also wait for the emulator.
+run, so that the start does not count; rows per second also wait for the emulator. On a slow or busy machine there are
+fewer rounds, so that the whole ends in its time. What is measured is in the file as soon as its part is done.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.bench import hot_channel, idle, latency
 from tests.bench.bench_scene import CHANNELS, REQUEST_ROWS, bench_scene_on, record_bytes
 from tests.bench.consumers import Lab
 from tests.bench.contenders import Job, Programs
-from tests.bench.figures import Figure, add_to_file
+from tests.bench.figures import Figure, Rounds, add_to_file
 from tests.bench.hot_channel import HotChannel
 from tests.bench.idle import Idle
 from tests.bench.latency import Latency
@@ -65,16 +66,20 @@ def main() -> int:
         return 2
     os.sched_setaffinity(0, cores[:1])
     began = time.monotonic()
-    figures = asyncio.run(_bench(options, programs, cores[0], cores[1]))
-    _print_table(figures, options, time.monotonic() - began)
-    if not options.quick:
-        add_to_file(options.output, (figure.document() for figure in figures))
+    figures, rounds = asyncio.run(_bench(options, programs, cores[0], cores[1]))
+    _print_table(figures, rounds, time.monotonic() - began)
     return 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each measurement; medians are shown (default 5)")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=25,
+        help="no round begins that would end later (default 25); one round at least",
+    )
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="what to measure (default all)")
     parser.add_argument("--quick", action="store_true", help="one short round as a trial: its figures are not kept")
     parser.add_argument("--profile", action="store_true", help="also print where our worker spends its time")
@@ -87,11 +92,20 @@ def _options() -> argparse.Namespace:
     return options
 
 
-async def _bench(options: argparse.Namespace, programs: Programs, server_core: int, worker_core: int) -> list[Figure]:
+async def _bench(
+    options: argparse.Namespace, programs: Programs, server_core: int, worker_core: int
+) -> tuple[list[Figure], int]:
+    """The figures, and the number of rounds that they are medians of."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # so that the processes end, too
     figures: list[Figure] = []
+
+    def keep(found: list[Figure]) -> None:
+        figures.extend(found)
+        if not options.quick:
+            add_to_file(options.output, (figure.document() for figure in found))
+
     with tempfile.TemporaryDirectory() as folder:
         async with bench_scene_on(server_core) as scene:
             lab = Lab(scene, programs, Path(folder), worker_core)
@@ -101,32 +115,33 @@ async def _bench(options: argparse.Namespace, programs: Programs, server_core: i
             await throughput.prepare()
             if hot_channel.NAME in options.only:
                 await hot.prepare()
-            for number in range(1, options.rounds + 1):
+            rounds = Rounds(options.rounds, options.minutes * 60, time.monotonic)
+            for number in rounds:
                 await throughput.round(number)
                 if hot_channel.NAME in options.only:
                     await hot.round(number)
             await throughput.check_copies()
-            figures += throughput.figures()
+            keep(throughput.figures())
             if hot_channel.NAME in options.only:
-                figures += hot.figures()
+                keep(hot.figures())
             for name, watching in ((latency.NAME, Latency), (idle.NAME, Idle)):
                 if name in options.only:
-                    watch = watching(lab, options.rounds, _say)
+                    watch = watching(lab, rounds.begun, _say)
                     await watch.run()
-                    figures += watch.figures()
+                    keep(watch.figures())
             if options.profile:
                 await throughput.profile(PROFILE_LINES)
-    return figures
+    return figures, rounds.begun
 
 
 def _say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def _print_table(figures: list[Figure], options: argparse.Namespace, seconds: float) -> None:
+def _print_table(figures: list[Figure], rounds: int, seconds: float) -> None:
     table = Table(
         title=f"Our worker beside the vendor's (codec: {CODEC})",
-        caption=f"median of {options.rounds}, one core each, load average of the machine {os.getloadavg()[0]:.1f}, "
+        caption=f"median of {rounds}, one core each, load average of the machine {os.getloadavg()[0]:.1f}, "
         f"{seconds / 60:.0f} minutes; {SETTINGS} unless said",
     )
     table.add_column("name")

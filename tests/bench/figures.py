@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -87,6 +87,31 @@ class Figure:
             "goal": self.goal,
             "met": self.met,
         }
+
+
+class Rounds:
+    """The numbers of rounds, from 1 on; none begins that would end too late if it took as long as the one before.
+
+    Args:
+        wanted: rounds, 1 or more.
+        seconds: that all rounds may take.
+        clock: seconds.
+    """
+
+    def __init__(self, wanted: int, seconds: float, clock: Callable[[], float]) -> None:
+        self._wanted = wanted
+        self._seconds = seconds
+        self._clock = clock
+        self.begun = 0
+
+    def __iter__(self) -> Iterator[int]:
+        began = last = self._clock()
+        while self.begun < self._wanted:
+            now = self._clock()
+            if self.begun and now - began + (now - last) > self._seconds:
+                return
+            self.begun, last = self.begun + 1, now
+            yield self.begun
 
 
 def quantile(values: Iterable[float], share: float) -> float:

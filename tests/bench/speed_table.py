@@ -1,4 +1,4 @@
-"""The table of speed in docs/performance.md, from `bench.json`: ours beside the vendor's workers."""
+"""The tables of docs/performance.md from `bench.json`: ours beside the vendor's workers, and pages in each sink."""
 
 from __future__ import annotations
 
@@ -11,14 +11,33 @@ from typing import Any
 BENCH = Path(__file__).resolve().parents[2] / "bench.json"
 _NAME = re.compile(r"(?P<work>.+), beside (?P<peer>Java|Go), (?P<how>best|default|undecoded) \(.*\)")
 _HOW = {"best": "peers at their best", "default": "peers by default", "undecoded": "Go leaves the records undecoded"}
+_WORDS = {True: "yes", False: "**no**"}
 _HEADERS = ("work", "unit", "ours", "Java", "Go", "times better", "goal", "met")
 #: Shown although it has no goal: it explains the figure that has one.
 _SHOWN = "latency"
+#: Begins the names of the figures about pages.
+PAGE = "a page of 4 MiB"
 
 
 def speed() -> str:
     """The table of the last kept run."""
     return table(json.loads(BENCH.read_text()))
+
+
+def pages() -> str:
+    """The table about pages of the last kept run."""
+    return page_table(json.loads(BENCH.read_text()))
+
+
+def page_table(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The rows of `bench.json` about pages."""
+    lines = [("what", "ours", "at most", "unit", "met"), ("---",) * 5]
+    for document in documents:
+        begin, _, what = document["name"].partition(": ")
+        if begin == PAGE:
+            numbers = (_number(document["ours"]), _number(document["goal"]))
+            lines.append((what, *numbers, document["unit"].removesuffix(" at most"), _WORDS[document["met"]]))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def table(documents: Iterable[Mapping[str, Any]]) -> str:
@@ -49,7 +68,7 @@ def _both(java: Mapping[str, Any] | None, go: Mapping[str, Any] | None, field: s
     found = [peer[field] for peer in (java, go) if peer is not None]
     if all(value is None for value in found):
         return ""
-    words = [{True: "yes", False: "**no**"}[value] if field == "met" else _number(value) for value in found]
+    words = [_WORDS[value] if field == "met" else _number(value) for value in found]
     return words[0] if len({*words}) == 1 and field == "met" else " / ".join(words)
 
 

@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.bench.speed_table import speed
+from tests.bench.speed_table import pages, speed
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals
 from tests.docs.pages import ROOT
@@ -50,7 +50,7 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/protocol.md": {"schedules": schedules, "sharp edges go": go_edges, "sharp edges java": java_edges},
     "docs/architecture.md": {"operator settings": operator_settings},
     "docs/emulator.md": {"settings": emulator_settings, "ledger": ledger, "programs": programs},
-    "docs/performance.md": {"speed": speed},
+    "docs/performance.md": {"speed": speed, "pages": pages},
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.bench.consumers import Report
-from tests.bench.figures import Figure, Stretch, quantile, windows
+from tests.bench.figures import Figure, Rounds, Stretch, quantile, windows
 from tests.bench.milestone_worker import Point
 
 
@@ -66,3 +66,15 @@ def test_windows_leave_out_earlier_and_later_rows() -> None:
     sent, delayed = [99, 100, 149, 150, 199, 200], [1, 2, 3, 4, 5, 6]
 
     assert windows(sent, delayed, begin=100, length=50, count=2) == [[2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize(("each", "begun"), [(1.0, 5), (30.0, 3), (99.0, 1), (500.0, 1)])
+def test_no_round_begins_that_would_end_too_late(each: float, begun: int) -> None:
+    now = 0.0
+    rounds = Rounds(5, 100, lambda: now)
+
+    for number in rounds:
+        assert number == rounds.begun
+        now += each
+
+    assert rounds.begun == begun

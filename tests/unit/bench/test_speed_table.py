@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.bench.figures import Figure
-from tests.bench.speed_table import table
+from tests.bench.pages import BESIDE, blocking, memory
+from tests.bench.speed_table import page_table, table
 
 SETTINGS = "(4 channels, 200 rows per write)"
 
@@ -34,3 +35,15 @@ def test_java_and_go_share_a_line() -> None:
 
 def test_every_line_has_every_column() -> None:
     assert len({line.count("|") for line in table(documents()).splitlines()}) == 1
+
+
+def test_pages_have_a_table_of_their_own() -> None:
+    goals = [blocking("http", 12.34), blocking("kafka", 51), memory("kafka", BESIDE[0], 120.4)]
+    lines = page_table([*documents(), *(goal.document() for goal in goals)]).splitlines()
+
+    assert lines[2:] == [
+        "| the event loop is blocked, http | 12.3 | 50 | ms | yes |",
+        "| the event loop is blocked, kafka | 51 | 50 | ms | **no** |",
+        "| memory, kafka, 8 channels, narrow rows, budget 64 MiB | 120 | 201 | MB resident | yes |",
+    ]
+    assert table([goal.document() for goal in goals]).count("\n") == 2

@@ -33,6 +33,9 @@ BROKER_PORT = 9092
 #: Seconds between two polls for librdkafka's own events, such as a lost broker, while no message is in flight.
 IDLE_POLL = 10.0
 
+#: Reports that one round of the event loop passes on.
+PASSED_AT_ONCE = 1000
+
 #: Called with the failure of a message; with None when it is stored on all replicas that are in sync.
 OnReport = Callable[[Failure | None], None]
 
@@ -55,6 +58,8 @@ class ReportingProducer:
         self._loop = asyncio.get_running_loop()
         self._on_error = on_error
         self._reports: deque[tuple[OnReport, Failure | None]] = deque()
+        #: Whether the event loop will pass reports on in its next round.
+        self._is_passing = False
         self._room: list[asyncio.Future[None]] = []
         self._work = threading.Event()
         self._calls = 0
@@ -127,7 +132,9 @@ class ReportingProducer:
         self._stopping = True
         self._work.set()
         await self._threads.run(self._thread.join)
-        self._pass_reports()
+        while self._reports:
+            self._pass_reports()
+            await asyncio.sleep(0)
 
     def _serve(self) -> None:
         while not self._stopping:
@@ -138,7 +145,8 @@ class ReportingProducer:
                     self._work.wait(IDLE_POLL)
             self._limit_sockets()
             self._producer.poll(0 if self._is_idle() else POLL)
-            if self._reports:
+            if self._reports and not self._is_passing:
+                self._is_passing = True
                 self._call_loop(self._pass_reports)
         self._producer.poll(0)
         self._producer = None  # takes its connections down, which takes time
@@ -169,9 +177,13 @@ class ReportingProducer:
             self._stopping = True
 
     def _pass_reports(self) -> None:
-        while self._reports:
+        self._is_passing = False  # first: the thread passes on what it adds from now on
+        for _ in range(min(len(self._reports), PASSED_AT_ONCE)):
             on_report, failure = self._reports.popleft()
             on_report(failure)
+        if self._reports and not self._is_passing:
+            self._is_passing = True
+            self._loop.call_soon(self._pass_reports)
         waiting, self._room = self._room, []
         for future in waiting:
             if not future.done():

@@ -10,6 +10,8 @@ from ots_tunnel.errors import ConfigError
 
 #: Bytes of messages that wait in the client, outside of the worker's memory budget; producing waits for room.
 QUEUE_BYTES = 32 << 20
+#: Messages that wait there: librdkafka keeps about 1 KB beside each, which QUEUE_BYTES does not count.
+QUEUE_MESSAGES = 20_000
 #: Longest message that the client sends; the topic's own limit decides. It has to fit into the queue.
 MESSAGE_BYTES = 30 << 20
 #: Seconds between librdkafka's scans for messages that have timed out.
@@ -53,6 +55,7 @@ def producer_settings(config: KafkaSinkConfig, deadline: float) -> dict[str, Any
         "linger.ms": 0,
         "message.max.bytes": MESSAGE_BYTES,
         "queue.buffering.max.kbytes": QUEUE_BYTES >> 10,
+        "queue.buffering.max.messages": QUEUE_MESSAGES,
         "reconnect.backoff.max.ms": 2000,
         # the sink itself checks again before it takes a topic as gone
         "topic.metadata.propagation.max.ms": 5000,

@@ -27,6 +27,9 @@ from ots_tunnel.sinks.tally import Tally
 #: Checks of the topic within the first pause between tries: the start of the sink waits for the answer.
 CHECKS_PER_PAUSE = 10
 
+#: Reports that one round of the event loop takes, out of tens of thousands: a few milliseconds of work.
+REPORTS_AT_ONCE = 500
+
 #: Delivery reports: the failure is None for a parcel that is stored.
 Reports = asyncio.Queue[tuple[Parcel, Failure | None]]
 
@@ -107,12 +110,11 @@ class KafkaSink(Immediate):
             portion = shipment.portion()
             for parcel in portion:
                 await self._send(parcel, messages, guard, reports)
-            if portion:
-                await asyncio.sleep(0)
-            elif self._settle(shipment, *await reports.get()):
+            if not portion and self._settle(shipment, *await reports.get()):
                 attempt = 0
-            while not reports.empty():
+            for _ in range(min(reports.qsize(), REPORTS_AT_ONCE)):
                 self._settle(shipment, *reports.get_nowait())
+            await self._turns.next()
             if shipment.is_stuck:
                 if batch.on_refused is not None:
                     self._tolerate(shipment, batch.on_refused)
