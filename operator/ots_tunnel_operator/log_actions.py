@@ -91,6 +91,7 @@ class LogAction(enum.StrEnum):
         "object",
         "error",
     )
+    CLOSE_INCOMPLETE = "close_incomplete", "A pass goes on while the process ends; what it uses stays open."
     EVENT_LOST = (
         "event_lost",
         "The API server did not accept an event of an object.",

@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 SPREAD = 0.03
 #: Seconds for which a start waits for the list of objects.
 LIST_SECONDS = 5.0
+#: Seconds for which the end of the operator waits for passes under way, which kopf has cancelled by then.
+CLOSE_SECONDS = 3.0
 #: Seconds after the start in which a loop is taken for one of an object that was there before.
 START_SECONDS = 10.0
 
@@ -107,16 +109,34 @@ class Runtime:
         self._opened = asyncio.get_running_loop().time()
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection once the passes under way have ended; none begins from now on.
+
+        What a pass still uses after CLOSE_SECONDS stays open: the process ends soon.
+        """
+        is_idle = await self._end_passes()
         if self._watched is not None:
             await self._watched.close()
-        for cache in self._caches.values():
-            await cache.close()
+        session, cluster = self._session, self._cluster
+        self._session = self._cluster = self._reader = self._reconciler = None
+        if not is_idle:
+            logger.warning(LogAction.CLOSE_INCOMPLETE.description, extra={"action": LogAction.CLOSE_INCOMPLETE})
+            return
+        if session is not None:
+            await session.close()
+        if cluster is not None:
+            await cluster.close()
+
+    async def _end_passes(self) -> bool:
+        """Take every object's lock for good, and close the clients below it; False where a pass goes on."""
+        held = {asyncio.create_task(cache.lock.acquire()): cache for cache in self._caches.values()}
+        ending = {*held, *self._forgetting}
         self._caches.clear()
-        if self._session is not None:
-            await self._session.close()
-        if self._cluster is not None:
-            await self._cluster.close()
+        late = (await asyncio.wait(ending, timeout=CLOSE_SECONDS))[1] if ending else set()
+        for task in late:
+            task.cancel()
+        for cache in (cache for task, cache in held.items() if task not in late):
+            await cache.close()
+        return not late
 
     def reconciler(self, elder: Callable[[Resource], Competitor | None] | None = None) -> Reconciler:
         """The passes over all objects; `elder` replaces the look for an elder object on the same tunnel."""

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from random import Random
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Selection
 from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.kube.reflector import Event, Reflector
@@ -64,6 +65,7 @@ class Watched:
         self._running: dict[Selection, tuple[Reflector, asyncio.Task[None]]] = {}
         self._read: dict[Selection, float] = {}
         self._swept = 0.0
+        self._is_closed = False
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         """One object; None where it does not exist or does not have the operator's labels.
@@ -108,7 +110,8 @@ class Watched:
             found[0].accept(manifest)
 
     async def close(self) -> None:
-        """End every watch."""
+        """End every watch; none is started any more."""
+        self._is_closed = True
         tasks = [task for _, task in self._running.values()]
         self._running.clear()
         for task in tasks:
@@ -134,6 +137,8 @@ class Watched:
         return Selection(kind, scope, labels=labels)
 
     def _reflector(self, selection: Selection, index: str) -> Reflector:
+        if self._is_closed:
+            raise KubeError(0, "Closed", f"the watch of {selection.kind.plural} has ended with the operator")
         now = asyncio.get_running_loop().time()
         if now - self._swept > SWEEP_SECONDS:
             self._swept = now

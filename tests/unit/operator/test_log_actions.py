@@ -24,6 +24,7 @@ def test_log_actions_are_an_interface() -> None:
     assert sorted(LogAction) == [
         "action_failed",
         "applied_object",
+        "close_incomplete",
         "created_destination",
         "created_tunnel",
         "deleted_object",

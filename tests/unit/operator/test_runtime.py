@@ -6,12 +6,17 @@ import asyncio
 import contextlib
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
 
+import aiohttp
 import pytest
 
+from ots_tunnel.model import Credentials
 from ots_tunnel_operator import names
 from ots_tunnel_operator import runtime as runtime_module
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -20,7 +25,7 @@ from ots_tunnel_operator.runtime import Runtime, eldest
 from ots_tunnel_operator.world import Competitor, Resource
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.worlds import NOW, SETTINGS, UID, resource
+from tests.support.operator.worlds import KEYS, NOW, SETTINGS, UID, resource
 
 OLDER = Competitor("older", "shop", NOW - 2000, "f")
 OLDEST = Competitor("oldest", "shop", NOW - 3000, "f")
@@ -190,3 +195,93 @@ async def test_what_a_pass_calls_by_is_closed_only_after_the_pass() -> None:
 
     assert closed == ["closed"]
     assert cache.source.instance is None
+
+
+@dataclass
+class Client:
+    """Stands for the clients of an instance; calls must not follow its end."""
+
+    endpoint: str = "http://source"
+    instance: str = "demo"
+    credentials: Credentials = KEYS
+    closed: bool = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def with_client(runtime: Runtime, uid: str) -> tuple[LoopCache, Client]:
+    cache, client = runtime.cache(uid, "default", f"object-{uid}"), Client()
+    cache.source.instance = cast(Instance, client)
+    return cache, client
+
+
+async def test_a_pass_under_way_keeps_its_clients_until_it_ends() -> None:
+    runtime, model = Runtime(SETTINGS, OperatorMetrics()), ClusterModel()
+    await runtime.open(model, session=(session := aiohttp.ClientSession()))
+    (busy, used), (_, idle) = with_client(runtime, "1"), with_client(runtime, "2")
+
+    async with busy.lock:
+        closing = asyncio.create_task(runtime.close())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not used.closed
+        assert not session.closed
+    await closing
+
+    assert (used.closed, idle.closed, session.closed) == (True, True, True)
+
+
+async def test_no_pass_begins_while_the_operator_closes() -> None:
+    scene = Scene()
+    scene.create("a", "1")
+    await scene.runtime.open(scene.model)
+    reconciler, cache = scene.runtime.reconciler(), scene.caches["a"]
+
+    async with cache.lock:
+        closing = asyncio.create_task(scene.runtime.close())
+        await asyncio.sleep(0)
+        late = asyncio.create_task(reconciler.step("default", "a", cache))
+        await asyncio.sleep(0)
+    await closing
+
+    _, waiting = await asyncio.wait([late], timeout=0.05)
+    assert waiting == {late}
+    assert cache.source.instance is None
+    late.cancel()
+    with pytest.raises(RuntimeError, match="not connected"):
+        scene.runtime.deleter()
+
+
+async def test_what_a_pass_that_never_ends_uses_stays_open(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(runtime_module, "CLOSE_SECONDS", 0.01)
+    runtime = Runtime(SETTINGS, OperatorMetrics())
+    await runtime.open(ClusterModel(), session=(session := aiohttp.ClientSession()))
+    (busy, used), (_, idle) = with_client(runtime, "1"), with_client(runtime, "2")
+
+    async with busy.lock:
+        await runtime.close()
+        assert (used.closed, idle.closed, session.closed) == (False, True, False)
+    assert [vars(record)["action"] for record in caplog.records] == ["close_incomplete"]
+    await session.close()
+
+
+async def test_an_object_that_goes_while_the_operator_closes_gives_its_clients_back() -> None:
+    scene = Scene()
+    scene.create("a", "1")
+    await scene.runtime.open(scene.model)
+    await scene.settle()
+    cache, client = scene.caches["a"], Client()
+    cache.source.instance = cast(Instance, client)
+
+    async with cache.lock:
+        scene.model.remove(TUNNEL, "default", "a")
+        await scene.settle()
+        closing = asyncio.create_task(scene.runtime.close())
+        await asyncio.sleep(0)
+        assert not client.closed
+    await closing
+
+    assert client.closed

@@ -176,3 +176,13 @@ async def test_a_watch_that_ended_by_a_defect_is_started_again(
         await watched.get(DEPLOYMENT, "shop", "a")
     assert await watched.get(DEPLOYMENT, "shop", "a") is None
     assert [vars(record)["action"] for record in caplog.records] == ["watch_ended"]
+
+
+async def test_a_read_after_the_end_starts_no_watch(watched: Watched) -> None:
+    await watched.close()
+    before = asyncio.all_tasks()
+
+    with pytest.raises(KubeError, match="has ended with the operator"):
+        await watched.get(DEPLOYMENT, "shop", "any")
+
+    assert asyncio.all_tasks() == before
