@@ -1,6 +1,7 @@
 """Problems that prevent progress, in the order in which a person would fix them. Pure.
 
-Nothing is created while there is one (docs/architecture.md 3.2).
+Nothing is created while there is one (docs/architecture.md 3.2), and one that stops the workers is never hidden by one
+that does not: so the order decides about words alone.
 """
 
 from __future__ import annotations
@@ -19,16 +20,14 @@ from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
 
 
 def find_problem(world: World, snapshot: Snapshot) -> Problem | None:
-    """The first problem; None without one.
+    """The first problem that stops the workers, otherwise the first one; None without any.
 
     Args:
         world: what was observed.
         snapshot: of this world.
     """
-    for problem in _problems(world, snapshot):
-        if problem is not None:
-            return problem
-    return None
+    found = [problem for problem in _problems(world, snapshot) if problem is not None]
+    return next((problem for problem in found if problem.stops_workers), found[0] if found else None)
 
 
 def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
@@ -36,7 +35,6 @@ def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
     yield _destination_changed(world)
     yield _tunnel_gone(world)
     yield _lasting_verdict(world)
-    yield _behind(world, snapshot)
     yield gap_problem(world)
     for observed in (
         world.source_credentials,
@@ -97,6 +95,8 @@ def _tunnel_gone(world: World) -> Problem | None:
             f"never created again silently, because changes would be lost: {RESET_HINT}",
             ("TunnelReady",),
         )
+    if isinstance(world.tunnel, Failure) and world.tunnel.problem.reason is Reason.TUNNEL_EXPIRED:
+        return world.tunnel.problem
     if not isinstance(world.tunnel, Tunnel):
         return None
     info = world.tunnel.description.tunnel
@@ -117,7 +117,7 @@ def _tunnel_gone(world: World) -> Problem | None:
 
 
 def _behind(world: World, snapshot: Snapshot) -> Problem | None:
-    """A problem of resuming that stops workers: a gap seen from outside, which stops none, must not hide it."""
+    """A problem of resuming that stops workers, and lasts."""
     found = find_adoption_problem(world, snapshot)
     return found if found is not None and found.stops_workers and may_last(world.resource) else None
 

@@ -9,11 +9,12 @@ Theory of operation
     3. delivered earlier, tunnel now gone   workers to 0, still Completed
     4. a problem that workers would worsen  workers to 0 (`STOPS_WORKERS`)
     5. another problem                      workers that run keep running as wanted; nothing new is created
-    6. destination not ensured              create it, or record that it exists
-    7. tunnel not recorded or initialised   create or adopt it, wait for its channels
-    8. snapshot needed                      run it, wait, record it (`plan.snapshot`)
-    9. no engine is Workers                 Completed
-    10. otherwise                           as many workers as wanted (`plan.workers`)
+    6. something was not seen               as 5: what creates takes what was seen (`plan.sight`)
+    7. destination not ensured              create it, or record that it exists
+    8. tunnel not recorded or initialised   create or adopt it, wait for its channels
+    9. snapshot needed                      run it, wait, record it (`plan.snapshot`)
+    10. no engine is Workers                Completed
+    11. otherwise                           as many workers as wanted (`plan.workers`)
 
 Killing the operator between any two actions is harmless, for three reasons: each creating call has its intent in the
 status before it; each call is idempotent, or finds what an earlier one created; and a pass derives everything from
@@ -54,12 +55,13 @@ from ots_tunnel_operator.plan.actions import (
     ScaleDown,
     Wait,
 )
+from ots_tunnel_operator.plan.sight import Sight, look
 from ots_tunnel_operator.plan.snapshot import plan_snapshot, suspend_snapshot
 from ots_tunnel_operator.plan.workers import consume, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+from ots_tunnel_operator.world import Missing, World
 
 #: Problems of a tunnel that no longer matter once it has delivered everything.
 TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED})
@@ -80,7 +82,10 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
         return _suspended(world, assessment, settings)
     if problem is not None:
         return _with_problem(world, assessment, settings, problem)
-    unmade = _destination_step(world) or _tunnel_step(world, settings)
+    seen = look(world)
+    if isinstance(seen, Wait):
+        return consume(world, assessment, settings, None) if may_consume(world, assessment) else Plan(wait=seen)
+    unmade = _destination_step(world, seen) or _tunnel_step(world, seen, settings)
     if unmade is not None:
         return unmade
     if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
@@ -105,7 +110,7 @@ def _scale_down(assessment: Assessment) -> tuple[Action, ...]:
     return (ScaleDown(),) if assessment.deployed_replicas else ()
 
 
-def _destination_step(world: World) -> Plan | None:
+def _destination_step(world: World, seen: Sight) -> Plan | None:
     """Create the destination, or record that it exists; None once it is recorded."""
     sink = world.resource.spec.sink.tablestore
     recorded = world.resource.recorded_destination
@@ -113,14 +118,14 @@ def _destination_step(world: World) -> Plan | None:
         return None
     now = timestamp(world.now)
     place = {"endpoint": sink.endpoint, "instance": sink.instance, "table": sink.table}
-    if isinstance(world.destination, Missing):
+    if isinstance(seen.destination, Missing):
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} is being created in {sink.instance!r}")
         intent = RecordStatus({"destination": place | {"createIntentTime": now, "createdByOperator": True}})
         actions: tuple[Action, ...] = (EnsureDestination(),)
         if not recorded.get("createIntentTime"):
             actions = (intent, *actions)
         return Plan(actions, wait, again=True)
-    if isinstance(world.destination, Table) and not world.resource.is_destination_recorded:
+    if not world.resource.is_destination_recorded:
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} exists in {sink.instance!r}")
         created = bool(recorded.get("createIntentTime"))
         change = {"destination": place | {"ensuredTime": now, "createdByOperator": created}}
@@ -129,22 +134,21 @@ def _destination_step(world: World) -> Plan | None:
     return None
 
 
-def _tunnel_step(world: World, settings: Settings) -> Plan | None:
+def _tunnel_step(world: World, seen: Sight, settings: Settings) -> Plan | None:
     """Create or adopt the tunnel and wait until it lists its channels; None once it does."""
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel
-    if spec.wire_type is None:
+    wire_type = spec.wire_type
+    if wire_type is None or seen.tunnel is None:
         return None
     name = spec.source.tunnel.name
-    if isinstance(world.tunnel, Missing):
+    if isinstance(seen.tunnel, Missing):
         intent = RecordStatus({"tunnel": {"createIntentTime": timestamp(world.now)}})
-        create = CreateTunnel(TunnelType[spec.wire_type], _stream_config(world))
+        create = CreateTunnel(TunnelType[wire_type], _stream_config(world))
         actions: tuple[Action, ...] = (create,) if recorded.get("createIntentTime") else (intent, create)
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being created")
         return Plan(actions, wait, again=True)
-    if not isinstance(world.tunnel, Tunnel):
-        return Plan(wait=Wait(Reason.CREATING_TUNNEL, "the tunnel could not be read"))
-    description = world.tunnel.description
+    description = seen.tunnel.description
     if not recorded.get("id"):
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being adopted")
         change = {"tunnel": tunnel_record(description.tunnel, recorded)}
