@@ -10,6 +10,7 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
     loop          the event loop: order within a process as in asyncio, between processes by chance
     process       one process: its clocks, its callbacks; killed, paused, or suspended with its machine
     network       hosts, paths, TCP with what a kernel does after its process has given up or died
+    disk          what survives a loss of power; processes that end in the middle of a call
     seams         the two functions of the product that are replaced: opening a socket, calls in threads
     service       the emulator behind the network; witnesses of every executed call
     worker        a pod with a worker, started again when it ends

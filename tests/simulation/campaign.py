@@ -57,7 +57,13 @@ class Tally:
 
 
 #: Kind of stories to the prefixes of their seeds, which come up in turn.
-KINDS = {"all": ("", "fleet:"), "region": ("",), "fleet": ("fleet:",)}
+KINDS = {
+    "all": ("", "fleet:", "files:"),
+    "region": ("",),
+    "fleet": ("fleet:",),
+    "files": ("files:",),
+    "replicate": ("replicate:",),
+}
 
 
 def run_campaign(

@@ -381,19 +381,21 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-def draw_faults(chance: random.Random, length: float, timeout: float, count: int) -> tuple[Fault, ...]:
+def draw_faults(
+    chance: random.Random, length: float, timeout: float, count: int, kinds: Mapping[str, Kind] = KINDS
+) -> tuple[Fault, ...]:
     """Faults between the workers' start and three quarters of the story, in order of time.
 
     Half of them come in bursts, since two faults close to each other find more than the same two far apart.
     """
-    names = list(KINDS)
-    weights = [KINDS[name].weight for name in names]
+    names = list(kinds)
+    weights = [kinds[name].weight for name in names]
     faults: list[Fault] = []
     at = 0.0
     for _ in range(count):
         at = at + chance.uniform(0, 0.4 * timeout) if faults and chance.random() < 0.5 else chance.uniform(5, length)
         name = chance.choices(names, weights)[0]
-        faults.append(KINDS[name].draw(chance, name, min(at, length), timeout))
+        faults.append(kinds[name].draw(chance, name, min(at, length), timeout))
     return tuple(sorted(faults, key=lambda fault: fault.at))
 
 
@@ -401,6 +403,6 @@ def happen(region: Region, fault: Fault) -> None:
     """Apply a fault; one that is not possible now, such as a merge of one partition, is left out."""
     region.story.tell("fault", "%s", fault)
     try:
-        KINDS[fault.kind].apply(region, fault)
+        region.kinds[fault.kind].apply(region, fault)
     except Refusal as refusal:
         region.story.tell("fault", "  not possible: %s", refusal)

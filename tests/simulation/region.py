@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
@@ -16,7 +16,7 @@ from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_emulator.tunnels.channel import TunnelChannel
 from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
-from tests.simulation.faults import happen
+from tests.simulation.faults import KINDS, Kind, happen
 from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.figures import Figures
 from tests.simulation.processors import UserCode
@@ -39,9 +39,12 @@ QUIET = 40.0
 class Region(Telling):
     """Everything of one story."""
 
+    #: Faults that can happen.
+    kinds: ClassVar[Mapping[str, Kind]] = KINDS
+
     def __init__(self, scenario: Scenario, folder: Path) -> None:
         seed = str(scenario.seed)
-        super().__init__(seed, page_rows=scenario.page_rows, is_fenced=scenario.sink == "tablestore")
+        super().__init__(seed, page_rows=scenario.page_rows, is_fenced=scenario.sink != "python")
         self.scenario = scenario
         if scenario.end:
             self.history.end = EPOCH + scenario.end
@@ -95,12 +98,16 @@ class Region(Telling):
         self._expect(0)
         looking = asyncio.create_task(self._look())
         await self._write(self.loop.now + scenario.length)
-        self.service.emulator.clear_faults()
+        self.end_faults()
         self.story.tell("writers", "are done")
         await self._settle()
         await self._stay_quiet()
         looking.cancel()
         await self._stop()
+
+    def end_faults(self) -> None:
+        """Nothing goes wrong from now on."""
+        self.service.emulator.clear_faults()
 
     def _expect(self, number: int) -> None:
         """Let the next fault happen at its time; no timer of a later one changes the story until then."""
@@ -129,15 +136,12 @@ class Region(Telling):
     def _document(self) -> dict[str, Any]:
         scenario, keys = self.scenario, {"directory": str(self._folder)}
         side = {"table": TABLE, "credentials": keys}
-        sink: dict[str, Any] = {"python": {"factory": "tests.simulation.processors:factory"}}
-        if scenario.sink == "tablestore":
-            sink = {"tablestore": {"endpoint": "http://copy.region", "instance": COPY, **side}}
         tunnel = {"tunnelName": TUNNEL, "tunnelId": str(self.tunnel.id)}
         if self.history.end is not None:
             tunnel["endTime"] = datetime.fromtimestamp(self.history.end, UTC).isoformat()
         return {
             "source": {"endpoint": "http://source.region", "instance": SOURCE, **tunnel, **side},
-            "sink": sink,
+            "sink": self.sink(),
             "client": {
                 "heartbeatIntervalSeconds": scenario.interval,
                 "heartbeatTimeoutSeconds": scenario.timeout,
@@ -151,6 +155,13 @@ class Region(Telling):
                 "rateLimit": {"rowsPerSecond": scenario.rows_per_second},
             },
         }
+
+    def sink(self) -> dict[str, Any]:
+        """The section of the document that names the sink."""
+        if self.scenario.sink == "python":
+            return {"python": {"factory": "tests.simulation.processors:factory"}}
+        side = {"table": TABLE, "credentials": {"directory": str(self._folder)}}
+        return {"tablestore": {"endpoint": "http://copy.region", "instance": COPY, **side}}
 
     async def _write(self, until: float) -> None:
         """Write bursts of changes, mostly to a few keys."""
@@ -191,10 +202,9 @@ class Region(Telling):
     def _unfit(self) -> list[str]:
         """What is not as it has to be without faults."""
         unfit = [f"not copied: {', '.join(missing[:5])}"] if (missing := self.delivery.missing()) else []
-        ends = self.history.end is not None and self.history.end < EPOCH + self.loop.now
-        is_whole = self.scenario.sink == "tablestore" and not ends
-        if not unfit and is_whole and (different := self.different_keys()):
-            unfit.append(f"rows differ: {', '.join(different[:5])}")
+        ends = self.has_ended
+        if not unfit and (different := self.unlike()):
+            unfit.append(f"unlike the source: {', '.join(different[:5])}")
         clients: dict[str, Pod] = {}
         for pod in self.pods:
             if not pod.is_running or pod.worker is None:
@@ -215,6 +225,15 @@ class Region(Telling):
             elif view.progress.channel_type is ChannelType.STREAM and not owner.run(_is_fit, view.progress):
                 unfit.append(f"channel {channel.id[:8]} is not caught up at {owner.name}")
         return unfit
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the end time is over."""
+        return self.history.end is not None and self.history.end < EPOCH + self.loop.now
+
+    def unlike(self) -> list[str]:
+        """Where the destination differs from the source, once everything that is due has taken effect."""
+        return self.different_keys() if self.scenario.sink == "tablestore" and not self.has_ended else []
 
     def different_keys(self) -> list[str]:
         """Keys whose rows differ between source and copy."""

@@ -1,7 +1,9 @@
-"""The two kinds of stories, and how each is drawn, read and told.
+"""The kinds of stories, and how each is drawn, read and told.
 
 data path   a tunnel, workers and a destination (`region`); written `17`
 fleet       Kubernetes with the operator above them (`fleet`); written `fleet:17`
+files       workers that publish files on a disk (`files`); written `files:17`
+replicate   users who copy a table by `ots-tunnel replicate` (`replicate`); written `replicate:17`
 """
 
 from __future__ import annotations
@@ -11,13 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulation.apart import start
+from tests.simulation.files.region import FilesRegion
+from tests.simulation.files.scenario import FilesScenario
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.region import Region
+from tests.simulation.replicate.region import ReplicateRegion
+from tests.simulation.replicate.scenario import ReplicateScenario
 from tests.simulation.scenario import Scenario
 from tests.simulation.telling import Outcome, tell_out
 
-KINDS = (Scenario, FleetScenario)
+KINDS = (Scenario, FleetScenario, FilesScenario, ReplicateScenario)
 AnyScenario = Scenario | FleetScenario
 
 
@@ -29,13 +35,17 @@ def load(what: str) -> AnyScenario:
             return known.of(int(seed))
     document = json.loads(Path(what).read_text())
     found: dict[str, Any] = document.get("scenario", document)
-    return next(known.from_json(found) for known in KINDS if known.happenings in found)
+    return next(known.from_json(found) for known in KINDS if found.keys() <= set(known.__dataclass_fields__))
 
 
 def tell_here(scenario: AnyScenario, keep_story: bool = False) -> Outcome:
     """Run a scenario in this process; see `tell_out`."""
     if isinstance(scenario, FleetScenario):
         return tell_out(Fleet, scenario, keep_story)
+    if isinstance(scenario, ReplicateScenario):
+        return tell_out(ReplicateRegion, scenario, keep_story)
+    if isinstance(scenario, FilesScenario):
+        return tell_out(FilesRegion, scenario, keep_story)
     return tell_out(Region, scenario, keep_story)
 
 

@@ -113,18 +113,24 @@ class Telling(ABC):
 
 
 class LogLines(logging.Handler):
-    """Puts the log of simulated processes into the story; an error of ours is a finding."""
+    """Puts the log of simulated processes into the story; an error of ours is a finding.
 
-    def __init__(self, story: Story, violate: Callable[[str, str], None]) -> None:
+    Args:
+        folder: of the story's files, whose name differs from run to run.
+    """
+
+    def __init__(self, story: Story, violate: Callable[[str, str], None], folder: str) -> None:
         super().__init__(logging.INFO)
         self._story = story
+        self._folder = folder
         self._violate = violate
 
     def emit(self, record: logging.LogRecord) -> None:
         process = CURRENT.get()
         name = process.name if process is not None else "region"
         extra = getattr(record, "error", "")
-        self._story.tell(name, "%s", f"{record.getMessage()}{f': {extra}' if extra else ''}")
+        text = f"{record.getMessage()}{f': {extra}' if extra else ''}"
+        self._story.tell(name, "%s", text.replace(self._folder, ""))
         if record.exc_info and record.levelno >= logging.ERROR:
             self._violate("bug", f"{name} logs {record.getMessage()}: {record.exc_info[1]!r}")
 
@@ -144,7 +150,7 @@ def tell_out(make: Callable[[AScenario, Path], Telling], scenario: AScenario, ke
     with tempfile.TemporaryDirectory(prefix="simulation-") as name:
         telling = make(scenario, Path(name))
         for log in map(logging.getLogger, LOGS):
-            log.handlers, log.propagate = [LogLines(telling.story, telling.violate)], False
+            log.handlers, log.propagate = [LogLines(telling.story, telling.violate, name)], False
             log.setLevel(logging.INFO)
         try:
             telling.loop.run_until_complete(telling.loop.region.start(telling.run()))

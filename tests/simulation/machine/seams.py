@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import ContextVar
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -51,8 +52,17 @@ class _Pool:
 _POOLS: WeakKeyDictionary[DaemonThreads, _Pool] = WeakKeyDictionary()
 
 
+#: Whether a call in a thread is under way: it may wait for a call in another thread.
+_IS_IN_THREAD: ContextVar[bool] = ContextVar("in a thread", default=False)
+
+
 def submit(self: DaemonThreads, call: Callable[..., Any], *args: Any) -> Future[Any]:
-    """See `DaemonThreads.submit`: the call runs as a callback a little later, and its thread is busy until then."""
+    """See `DaemonThreads.submit`: the call runs as a callback a little later, and its thread is busy until then.
+
+    A call that a thread waits for runs at once.
+    """
+    if _IS_IN_THREAD.get():
+        return _called(call, *args)
     loop, pool = _loop(), _POOLS.setdefault(self, _Pool())
     future: Future[Any] = Future()
     limit: int = vars(self)["_limit"]
@@ -62,7 +72,7 @@ def submit(self: DaemonThreads, call: Callable[..., Any], *args: Any) -> Future[
         if not future.set_running_or_notify_cancel():
             end(None)
             return
-        loop.run_in_executor(None, call, *args).add_done_callback(end)
+        loop.run_in_executor(None, _in_a_thread, call, *args).add_done_callback(end)
 
     def end(done: asyncio.Future[Any] | None) -> None:
         pool.busy -= 1
@@ -77,6 +87,24 @@ def submit(self: DaemonThreads, call: Callable[..., Any], *args: Any) -> Future[
         begin()
     else:
         pool.waiting.append(begin)
+    return future
+
+
+def _in_a_thread(call: Callable[..., Any], *args: Any) -> Any:
+    token = _IS_IN_THREAD.set(True)
+    try:
+        return call(*args)
+    finally:
+        _IS_IN_THREAD.reset(token)
+
+
+def _called(call: Callable[..., Any], *args: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    try:
+        future.set_result(call(*args))
+    except Exception as error:
+        # the future carries it to the caller, as that of a thread does
+        future.set_exception(error)
     return future
 
 

@@ -9,7 +9,8 @@ matched with what it has read:
     overtaken   no session writes a key after a newer one has written it
     foreign     a write was read before by its writer; a checkpoint that somebody else has stored is not overwritten
     checkpoint  a checkpoint is stored only when every record before it has taken effect at the destination
-    start       a session begins at the durable checkpoint
+    start       a session begins at the durable checkpoint, or where the service has moved it, for what is before is
+                gone: then nothing is written behind the gap
     late        nothing is written that was committed after the end time
     ended       TERMINATED is reported after the last checkpoint, and nothing is written after CLOSE or TERMINATED
 """
@@ -83,12 +84,18 @@ class Delivery:
         self._durable: dict[str, str] = {}
         #: Channel to the stored tokens, in order; those after a stranger's are forgotten.
         self._stored: dict[str, list[str]] = defaultdict(list)
+        #: Channel to a checkpoint that the service has answered, and that nobody has stored.
+        self._moved: dict[str, str] = {}
         #: Clients that have read the checkpoint of a channel: their next read begins a session.
         self._opened: set[tuple[str, str]] = set()
         self._by_key: dict[tuple[str, str], list[tuple[float, _Session]]] = defaultdict(list)
         self._last_writer: dict[str, _Session] = {}
         #: Number of the last change of a key that has taken effect.
         self.applied: dict[str, int] = {}
+        #: The same for keys whose later changes have been taken away and have to come again.
+        self._left: dict[str, int] = {}
+        #: Channels whose checkpoint somebody has stored who is no client.
+        self.overruled: set[str] = set()
         self.counts: Counter[str] = Counter()
 
     def take(self, entry: Entry) -> None:
@@ -101,13 +108,18 @@ class Delivery:
                     self._writes(entry, change)
             case Opened():
                 self._opened.add((entry.client, entry.channel))
-                self._durable.setdefault(entry.channel, entry.token)
+                if self._durable.setdefault(entry.channel, entry.token) != entry.token:
+                    self._moved[entry.channel] = entry.token
             case Stored():
                 self._stores(entry)
             case Reported():
                 self._reports(entry)
             case Connected():
                 self.counts["clients"] += 1
+
+    def stored(self, channel: str) -> str:
+        """The stored checkpoint of a channel; empty before anybody has read it."""
+        return self._durable.get(channel, "")
 
     def rewound(self, channel: str) -> str | None:
         """An earlier checkpoint of the channel; None where there is none, or where it is read to its end."""
@@ -116,18 +128,32 @@ class Delivery:
 
     def overrule(self, channel: str, token: str) -> None:
         """Somebody who is no client has stored a checkpoint."""
+        self.overruled.add(channel)
         self._durable[channel] = token
         self._stored[channel].append(token)
         if (session := self._latest.get(channel)) is not None:
             session.is_overruled = True
 
+    def withdraw(self, key: str, number: int) -> None:
+        """Changes of a key after this one were taken away again, as a file is that a replay replaces."""
+        self._left[key] = number
+
     def missing(self) -> list[str]:
         """Keys whose last change has not taken effect."""
         return [
-            f"{key}: {self.applied.get(key, 0)} of {number}"
+            f"{key}: {self._present(key)} of {number}"
             for key, number in sorted(self._history.due.items())
-            if self.applied.get(key, 0) < number
+            if self._present(key) < number
         ]
+
+    def _present(self, key: str) -> int:
+        """Number of the last change of a key that is in effect now."""
+        applied = self.applied.get(key, 0)
+        return min(applied, self._left.get(key, applied))
+
+    def _apply(self, key: str, number: int) -> None:
+        self._left[key] = max(self._present(key), number)
+        self.applied[key] = max(self.applied.get(key, 0), number)
 
     def _reads(self, page: Read) -> None:
         session = self._session_of(page)
@@ -166,7 +192,7 @@ class Delivery:
         session = _Session(self._sessions, page.who, page.client, page.channel, page.t, page.token)
         self._sessions += 1
         self.counts["sessions"] += 1
-        if page.token != self._durable.get(page.channel):
+        if page.token not in (self._durable.get(page.channel), self._moved.get(page.channel)):
             self._violate("start", f"{session} does not begin at the durable checkpoint")
         self._latest[page.channel] = session
         return session
@@ -191,15 +217,15 @@ class Delivery:
             return
         self.counts["rows"] += 1
         self._check_fenced(session, write, change)
-        before = self.applied.get(key, 0)
+        before = self._present(key)
         if action == "PUT" and session.channel.startswith("BaseData_"):
-            self.applied[key] = max(before, true)
+            self._apply(key, true)
             return
         if self._history.end is not None and true > self._history.due.get(key, 0):
             self._violate("late", f"{session} writes {change} (number {true}), committed after the end time")
         if true > max(before, self._history.first_in_stream.get(key, 0) - 1) + 1:
             self._violate("gap", f"{session} writes {change} (number {true}) after number {before}")
-        self.applied[key] = max(before, true)
+        self._apply(key, true)
 
     def _check_fenced(self, session: _Session, write: Written, change: Change) -> None:
         last = self._last_writer.get(change[0])
@@ -230,9 +256,9 @@ class Delivery:
             return
         for count, (following, taken) in enumerate(session.pages, 1):
             for key, number in taken:
-                if self.applied.get(key, 0) < number:
+                if self._present(key) < number:
                     text = f"{session} stores a checkpoint behind number {number} of {key}"
-                    self._violate("checkpoint", f"{text}; written is number {self.applied.get(key, 0)}")
+                    self._violate("checkpoint", f"{text}; written is number {self._present(key)}")
                     return
             if following == stored.token:
                 session.start, session.pages = following, session.pages[count:]

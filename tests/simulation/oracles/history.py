@@ -43,6 +43,7 @@ class History:
         #: Channel to its entries, in order.
         self.entries: dict[str, list[Place]] = defaultdict(list)
         self._places: dict[tuple[str, int], Place] = {}
+        self._by_time: dict[tuple[str, int], Place] = {}
 
     def write(self, key: str) -> None:
         """Make the next change of a key, within the domain of docs/architecture.md rule 14."""
@@ -61,6 +62,7 @@ class History:
             if self.is_due(place):
                 self.due[key] = number
             self._places[partition.id, position] = place
+            self._by_time[partition.id, partition.times_us[-1]] = place
 
     def is_due(self, place: Place) -> bool:
         """Whether an entry is not after the end."""
@@ -69,3 +71,7 @@ class History:
     def place(self, channel: str, position: int) -> Place:
         """The entry at a position of a channel's log."""
         return self._places[channel, position]
+
+    def place_at(self, channel: str, time_us: int) -> Place:
+        """The entry of a channel's log that was committed at a time: no other one was."""
+        return self._by_time[channel, time_us]
