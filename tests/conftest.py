@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from ots_tunnel.protocol.plainbuffer.compiled import VARIABLE, native
 from tests.support.lacking import lack
+from tests.support.measuring import unmeasured
+from tests.support.order import arranged
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Bring the tests into the order in which several processes get them; one process runs them as they are written."""
+    workerinput = getattr(config, "workerinput", None)
+    if workerinput is not None:
+        items[:] = arranged(items, workerinput["workercount"])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Leave a test with the mark `unmeasured` out of the coverage."""
+    with unmeasured() if item.get_closest_marker("unmeasured") else nullcontext():
+        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,6 +4,9 @@
 
 The file keeps a fingerprint of the project's files and the tests that have passed. A run with the same fingerprint
 leaves these tests out and says how many; a run with another one starts from the beginning. A failed test is run again.
+
+With pytest-xdist the controlling process alone reads and writes the file. Its workers, also those that replace a
+crashed one later, get what it has read: all of them have to collect the same tests.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +29,7 @@ class Record:
     def __init__(self, path: Path, fingerprint: str) -> None:
         self._path = path
         found = path.read_text().splitlines() if path.exists() else []
-        self.passed = set(found[1:]) if found[:1] == [fingerprint] else set()
+        self.passed = frozenset(found[1:]) if found[:1] == [fingerprint] else frozenset()
         if not self.passed:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{fingerprint}\n")
@@ -35,21 +39,43 @@ class Record:
         with self._path.open("a") as lines:
             lines.write(f"{test}\n")
 
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out what has passed."""
-        done = [item for item in items if item.nodeid in self.passed]
-        if done:
-            config.hook.pytest_deselected(items=done)
-            items[:] = [item for item in items if item.nodeid not in self.passed]
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker of pytest-xdist what has passed."""
+        node.workerinput[_RECORD] = sorted(self.passed)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record what passes."""
         if report.when == "call" and report.passed:
-            self.add(report.nodeid)
+            self.add(_without_group(report.nodeid))
 
     def pytest_report_header(self) -> str:
         """Say how much is left out."""
         return f"resumed: {len(self.passed)} tests have passed before with these files"
+
+
+class Rest:
+    """Leaves out the tests that have passed."""
+
+    def __init__(self, passed: frozenset[str]) -> None:
+        self._passed = passed
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out what has passed."""
+        done = [item for item in items if _without_group(item.nodeid) in self._passed]
+        if done:
+            config.hook.pytest_deselected(items=done)
+            items[:] = [item for item in items if _without_group(item.nodeid) not in self._passed]
+
+
+def _without_group(nodeid: str) -> str:
+    """Name of a test without the xdist group that pytest-xdist appends.
+
+    >>> _without_group("tests/test_a.py::test_b[x@y]@kafka")
+    'tests/test_a.py::test_b[x@y]'
+    """
+    place = nodeid.rfind("@")
+    return nodeid[:place] if place > nodeid.rfind("]") else nodeid
 
 
 def fingerprint(root: Path = ROOT) -> str:
@@ -73,7 +99,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the record."""
+    """Read the record; a worker of pytest-xdist gets its content from the controlling process."""
     path = config.getoption("--resume")
-    if path:
-        config.pluginmanager.register(Record(Path(path), fingerprint()), _RECORD)
+    if not path:
+        return
+    workerinput = getattr(config, "workerinput", None)
+    if workerinput is None:
+        record = Record(Path(path), fingerprint())
+        config.pluginmanager.register(record, _RECORD)
+        passed = record.passed
+    else:
+        passed = frozenset(workerinput[_RECORD])
+    config.pluginmanager.register(Rest(passed), f"{_RECORD}-rest")

@@ -25,6 +25,9 @@ from tests.support.lacking import INSTALLED
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "build" / "reports"
 MEASURED = ROOT / "build" / "coverage"
+#: Compiled modules, pytest's included: where the caller's environment forbids to write them beside their sources, every
+#: one of the thousands of processes that the tests start would compile its modules again.
+BYTECODE = ROOT / "build" / "bytecode"
 HEAVY = "api or cluster or spark or long"
 
 
@@ -98,7 +101,8 @@ FAST = Stage(
     "fast",
     "unit, golden, property, integration, the vendor's own clients",
     marks=f"not ({HEAVY})",
-    workers=4,
+    # more than processors, because many tests wait: for heartbeats, time limits, and processes that they have killed
+    workers=6,
     # a test may need ten seconds of a processor that it shares with others
     timeout=180,
     is_measured=True,
@@ -118,7 +122,8 @@ API = Stage(
     "the operator on a real API server; PySpark in a local session",
     marks="(api or spark) and not (cluster or long)",
     folders=("tests/operator", "tests/chart", "tests/spark", "tests/simulation/apiserver"),
-    workers=2,
+    # each has an API server of its own, which costs three seconds of a processor and 2 % of it afterwards
+    workers=5,
     timeout=300,
     is_measured=True,
 )
@@ -129,7 +134,7 @@ E2E = Stage(
     folders=("tests/cluster_scenarios",),
     timeout=600,
 )
-LONG = Stage("long", "many seeds, many kills", marks="long", timeout=3600, is_resumed=True)
+LONG = Stage("long", "many seeds, many kills", marks="long", workers=4, timeout=3600, is_resumed=True)
 
 SIMULATION = Stage(
     "simulation",
@@ -212,7 +217,8 @@ def _execute(command: tuple[str, ...], outcome: Outcome, installed: set[str]) ->
 
 def _environment(stage: Stage) -> dict[str, str]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    return {**os.environ, **stage.environment, "PATH": path}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, "PYTHONPYCACHEPREFIX": str(BYTECODE), **stage.environment, "PATH": path}
 
 
 def _pytest(stage: Stage, report: Path) -> tuple[str, ...]:

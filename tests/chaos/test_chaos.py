@@ -1,4 +1,4 @@
-"""Four workers on 32 channels for two minutes of strikes and faults: nothing is lost, repeated needlessly, or late."""
+"""Four workers on 32 channels under strikes and faults: nothing is lost, repeated needlessly, or late."""
 
 from __future__ import annotations
 
@@ -9,16 +9,37 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.scene import CHANNELS, ROWS, chaos
-from tests.chaos.schedule import LENGTH, WORKERS, Blow, plan
+from tests.chaos.schedule import LAST_STRIKE, LENGTH, WORKERS, Blow, plan
+
+pytestmark = pytest.mark.unmeasured
 
 #: Generous, because the machine may be busy.
 TIMEOUT = 500
 
 
+def two_at_a_time(number: int) -> pytest.MarkDecorator:
+    """The processes of more than two runs at once would wait for processors longer than for each other."""
+    return pytest.mark.xdist_group(f"chaos-{number % 2}")
+
+
+#: Seconds of the short run; its seed has every kind of blow.
+SHORT = 75.0
+#: Seed and seconds of each run.
+RUNS = [
+    pytest.param(12, SHORT, marks=pytest.mark.lasts(100), id="short"),
+    *(
+        pytest.param(seed, LENGTH, marks=[pytest.mark.long, two_at_a_time(seed), pytest.mark.lasts(170)], id=str(seed))
+        for seed in range(11)
+    ),
+]
+
+
 @pytest.mark.timeout(TIMEOUT)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 11))])
-async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int, tmp_path: Path) -> None:
-    events = plan(seed)
+@pytest.mark.parametrize(("seed", "length"), RUNS)
+async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(
+    seed: int, length: float, tmp_path: Path
+) -> None:
+    events = plan(seed, length, last_strike=length - (LENGTH - LAST_STRIKE))
     blows = Counter(event.blow for event in events)
     print(f"seed {seed}:", *events, sep="\n")
     began = time.monotonic()
@@ -27,7 +48,7 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(seed: int
         await run.prepare()
         assert len((await run.tunnel())["channels"]) >= 2 * CHANNELS
         # a channel may have no records left when it is taken over, and is then not counted by the judge
-        await run.endure(events, LENGTH, hand_overs=CHANNELS * 3 // 2)
+        await run.endure(events, length, hand_overs=CHANNELS * 3 // 2)
         assert run.processes is not None
         stopped = time.monotonic()
         await run.catch_up()
@@ -67,8 +88,11 @@ SABOTAGE = {
 
 
 @pytest.mark.long
+@pytest.mark.lasts(130)
 @pytest.mark.timeout(TIMEOUT)
-@pytest.mark.parametrize("kind", SABOTAGE)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=two_at_a_time(number)) for number, kind in enumerate(SABOTAGE)]
+)
 async def test_a_missing_safeguard_is_noticed(kind: str, tmp_path: Path) -> None:
     length = 75.0
     async with chaos(tmp_path, 0) as run:

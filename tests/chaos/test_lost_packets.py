@@ -16,6 +16,7 @@ def lost_packets() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.lasts(60)
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_no_old_value_overwrites_a_new_one(seed: int) -> None:
     run_apart("tests.support.network.lossy_copy", "chaos", str(seed), seconds=240)

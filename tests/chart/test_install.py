@@ -13,7 +13,7 @@ from tests.chart.conftest import CHART, Helm
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.objects import tunnel_object
 
-pytestmark = pytest.mark.api
+pytestmark = [pytest.mark.api, pytest.mark.xdist_group("chart")]
 
 ACCOUNT = "--as=system:serviceaccount:ots:ott-ots-tunnel-operator"
 UID = "1c6f4d32-0b53-4a0e-9c7b-6f0f5f1f6a11"

@@ -36,9 +36,16 @@ up() {
   [[ ! -e $DIR/kubeconfig ]] || fail "$DIR is in use already; apionly.sh down $DIR"
   mkdir -p "$DIR"/{etcd,pki}
   chmod 700 "$DIR" "$DIR/etcd"
+  # below the ports that the kernel gives to connections and to servers without a wish: one of them could be taken again
+  # before the program listens; above those of a cluster's components
   read -r API_PORT CLIENT_PORT PEER_PORT < <(python3 -c '
-import socket
-taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+import random, socket
+taken = []
+while len(taken) < 3:
+    try:
+        taken.append(socket.create_server(("127.0.0.1", random.randrange(12_000, 30_000))))
+    except OSError:
+        pass
 print(*(s.getsockname()[1] for s in taken))')
   openssl ecparam -name prime256v1 -genkey -noout -out "$DIR/service-accounts.key"
   TOKEN=$(openssl rand -hex 16)

@@ -13,7 +13,7 @@ import pytest
 from tests.cluster.local_cluster import Cluster, ClusterError
 from tests.cluster_scenarios.conftest import RunScenario
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
 
 DRIVER = "flights-snapshot-driver"
 
@@ -43,6 +43,7 @@ def test_spark_copies_existing_rows_and_workers_the_changes(cluster: Cluster, ru
 
 
 @pytest.mark.long
+@pytest.mark.lasts(150)
 @pytest.mark.timeout(1800)
 def test_a_new_driver_copies_the_splits_that_a_killed_one_left(cluster: Cluster, run_scenario: RunScenario) -> None:
     # Enough rows for five splits, so that the kill comes between two of them. The workers start a write deadline after

@@ -17,7 +17,13 @@ from tests.demo.workload import Workload
 from tests.support.audit import AuditLog, others, patches_allowed, summary
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.long,
+    pytest.mark.timeout(1800),
+    pytest.mark.lasts(720),
+]
 
 WINDOW = 300.0
 #: Seconds after the last change of a table within which the operator writes its final figures.

@@ -40,6 +40,8 @@ def check_reach(tally: Tally) -> None:
     assert not missing, f"never refused: {missing}"
 
 
+@pytest.mark.lasts(24)
+@pytest.mark.unmeasured
 async def test_mutated_requests_are_answered() -> None:
     tally = await Campaign(seed=1).run(0, 8_000)
 
@@ -49,6 +51,7 @@ async def test_mutated_requests_are_answered() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.lasts(150)
 @pytest.mark.parametrize("seed", range(2, 7))
 async def test_many_mutated_requests_are_answered(seed: int) -> None:
     tally = await Campaign(seed).run(0, 100_000)

@@ -86,6 +86,7 @@ async def test_mutated_requests_over_one_connection_are_answered() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.lasts(150)
 async def test_many_mutated_requests_over_one_connection_are_answered() -> None:
     assert await run_over_http(102, 50_000) == 50_000
 

@@ -8,12 +8,15 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from ots_emulator import Emulator, Settings
 from ots_tunnel.tables import TableAdmin
 from tests.docs.pages import page
 from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 
 
+@pytest.mark.lasts(32)
 def test_the_program_consumes(tmp_path: Path) -> None:
     with Emulator(settings=Settings(init_delay=0.01)) as emulator:
         admin = TableAdmin(emulator.endpoint, INSTANCE, KEYS)

@@ -61,6 +61,7 @@ class Program:
         self.process.stdout.close()
 
 
+@pytest.mark.lasts(8)
 def test_the_tunnel_worker(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(number) for number in range(20)])
     program = Program("tunnel_worker.py", scene)

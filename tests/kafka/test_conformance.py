@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.oracle,
     pytest.mark.timeout(300),  # the first test also fetches and starts the broker
     pytest.mark.xdist_group("kafka"),  # the tests of this folder share one broker
+    pytest.mark.lasts(3),
 ]
 #: Bytes above which the broker refuses a message; its default is 1 MiB.
 TOO_LARGE = 1_200_000

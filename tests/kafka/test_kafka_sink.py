@@ -37,6 +37,7 @@ pytestmark = [
     pytest.mark.oracle,
     pytest.mark.timeout(300),  # the first test also fetches and starts it
     pytest.mark.xdist_group("kafka"),  # they share one broker, which some of them end
+    pytest.mark.lasts(3),
 ]
 
 

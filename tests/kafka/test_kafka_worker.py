@@ -22,7 +22,7 @@ from tests.kafka.topic import Read, numbers_by_key, read_topic
 from tests.support.emulator.emulator_scene import FAST, TABLE, EmulatorScene
 from tests.support.programs.processes import bare_environment, module
 
-pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300), pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300), pytest.mark.xdist_group("kafka"), pytest.mark.lasts(3)]
 
 KEYS = [f"key-{number:02}" for number in range(40)]
 EXPECTED = {json.dumps([key]).encode() for key in KEYS}

@@ -30,8 +30,3 @@ def spark_api_server(api_server: ApiServer) -> Iterator[ApiServer]:
     yield api_server
     # other tests need a cluster without a Spark operator
     api_server.must("delete", "-f", str(definition), "--timeout=60s")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the test that mostly waits first: a second pytest process runs the others in the meantime."""
-    items.sort(key=lambda item: item.path.name != "test_quiet.py")

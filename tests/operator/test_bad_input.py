@@ -19,7 +19,12 @@ from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.kube.api_server import ApiServer
 from tests.support.kube.kube_api import Refused
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.api,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("bad-input"),  # they share one operator
+    pytest.mark.lasts(4),
+]
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ class StoryPlayer:
             assert not scene.operator.is_running
             scene.operator.start()
             try:
-                scene.until(lambda: end_state(scene) == expected.state, "the undisturbed end", seconds=30)
+                scene.until(lambda: end_state(scene) == expected.state, "the undisturbed end")
                 scene.until_quiet(QUIET_SECONDS / 2)
             except AssertionError:
                 return difference(expected.state, end_state(scene)) + "\n" + scene.operator.last_output()
@@ -146,6 +146,8 @@ def player(spark_api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory
     return StoryPlayer(spark_api_server, tmp_path_factory.mktemp("crash"))
 
 
+@pytest.mark.xdist_group("crash")  # they compare with one undisturbed run
+@pytest.mark.lasts(14)
 @pytest.mark.parametrize(
     ("story", "path", "moment"),
     [
@@ -163,6 +165,7 @@ def test_killed_at_a_write_that_matters(player: StoryPlayer, story: Story, path:
 
 
 @pytest.mark.long
+@pytest.mark.lasts(250)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("moment", list(Moment))
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)

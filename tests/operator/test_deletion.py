@@ -20,7 +20,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from tests.operator.scenes.pass_scene import FINALIZER, SETTINGS, PassScene, fill, open_scene
 from tests.support.kube.api_server import ApiServer
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
 
 NAME = "flights-copy"
 #: Long enough that the first attempt comes in time, and not much longer.

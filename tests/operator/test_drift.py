@@ -185,6 +185,7 @@ def _at(place: Any, path: tuple[str | int, ...]) -> Any:
     return place
 
 
+@pytest.mark.lasts(13)
 async def test_what_another_client_changes_in_our_fields_is_set_back(scene: PassScene) -> None:
     scene.apply(workers={"podTemplate": TEMPLATE})
     await scene.running()

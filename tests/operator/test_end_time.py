@@ -14,10 +14,11 @@ from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 
-#: Seconds from the creation of the object to its end time: enough for operator and worker to start.
-AHEAD = 35.0
+#: Seconds from the creation of the object to its end time: enough for operator and worker to start beside other tests.
+AHEAD = 60.0
 #: Seconds before the end time at which the worker is killed: less than the service's timeout of its client.
-SHORT_BEFORE = 10.0
+SHORT_BEFORE = 20.0
+TIMEOUT = 30
 
 
 def rows_of(scene: OperatorScene, table: str) -> int:
@@ -25,6 +26,7 @@ def rows_of(scene: OperatorScene, table: str) -> int:
     return next(int(found["rows"]) for found in instance["tables"] if found["name"] == table)
 
 
+@pytest.mark.lasts(80)
 def test_a_worker_killed_before_the_end_time_does_not_complete_the_object(
     api_server: ApiServer, tmp_path: Path
 ) -> None:
@@ -36,7 +38,7 @@ def test_a_worker_killed_before_the_end_time_does_not_complete_the_object(
         end = time.time() + AHEAD
         scene.create(
             source__tunnel__stream={"startFrom": "Latest", "endTime": timestamp(end)},
-            workers={"heartbeatIntervalSeconds": 5, "heartbeatTimeoutSeconds": 15},
+            workers={"heartbeatIntervalSeconds": 5, "heartbeatTimeoutSeconds": TIMEOUT},
         )
         scene.operator.start()
         scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "the Deployment has its pod")

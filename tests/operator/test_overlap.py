@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
 
-PATIENCE = 60.0
+PATIENCE = 150.0
 FAST = ("--poll-seconds", "0.5", "--status-seconds", "0")
 #: Actions of log lines about a change that an operator made.
 ACTS = {"applied_object", "created_tunnel", "created_destination", "deleted_object", "scaled_down"}
@@ -105,6 +105,7 @@ def overlap(api: ApiServer, folder: Path, namespace: str) -> Iterator[Overlap]:
         yield Overlap(api, emulator, namespace, folder, stack)
 
 
+@pytest.mark.lasts(10)
 def test_a_namespace_s_operator_and_the_cluster_s_never_both_act(api_server: ApiServer, tmp_path: Path) -> None:
     with overlap(api_server, tmp_path, "shared") as scene:
         one = scene.operator("release-one")
@@ -132,6 +133,7 @@ def test_a_namespace_s_operator_and_the_cluster_s_never_both_act(api_server: Api
             api_server.must("-n", scene.namespace, "delete", "ott", name, "--timeout=40s")
 
 
+@pytest.mark.lasts(24)
 def test_a_suspended_leader_ends_without_a_write_when_it_wakes_up(api_server: ApiServer, tmp_path: Path) -> None:
     with overlap(api_server, tmp_path, "asleep") as scene:
         first = scene.operator("first", home="asleep")
@@ -156,6 +158,7 @@ def test_a_suspended_leader_ends_without_a_write_when_it_wakes_up(api_server: Ap
         assert scene.holder("copy") == "asleep/ots-tunnel-operator"
 
 
+@pytest.mark.lasts(37)
 def test_a_leader_whose_event_loop_stands_still_loses_the_lease_and_ends(api_server: ApiServer, tmp_path: Path) -> None:
     with overlap(api_server, tmp_path, "blocked") as scene:
         first = scene.operator("stuck", home="blocked", can_block=True)
@@ -178,6 +181,7 @@ def test_a_leader_whose_event_loop_stands_still_loses_the_lease_and_ends(api_ser
 
 
 @pytest.mark.long
+@pytest.mark.lasts(200)
 def test_what_an_uninstalled_operator_served_is_taken_over(api_server: ApiServer, tmp_path: Path) -> None:
     with overlap(api_server, tmp_path, "heritage") as scene:
         first, second = scene.operator("gone"), scene.operator("heir", everywhere=True)

@@ -19,7 +19,7 @@ from tests.support.operator.objects import tunnel_object
 from tests.support.programs.processes import inherited_environment, module
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
 
 #: Longest time of one step of the operator in seconds.
 PATIENCE = 60.0
@@ -43,6 +43,7 @@ def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[byt
             assert process.wait(30) == 0, log.read_text()
 
 
+@pytest.mark.lasts(21)
 def test_the_life_of_an_object(api_server: ApiServer, tmp_path: Path) -> None:
     api = api_server
     api.must("create", "namespace", NAMESPACE)

@@ -15,8 +15,11 @@ from tests.operator.scenes.operator_process import OperatorProcess
 from tests.support.kube.api_server import ApiServer
 from tests.support.kube.kube_api import KubeApi
 from tests.support.operator.objects import tunnel_object
+from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
+#: Seconds within which an operator has started, beside other tests.
+STARTING = 120.0
 
 NAMESPACE = "stop"
 #: Number of objects; more than the thread pool for blocking calls has threads.
@@ -55,10 +58,11 @@ def test_an_endpoint_that_never_answers_does_not_delay_the_exit(api_server: ApiS
             document["metadata"]["namespace"] = NAMESPACE
             api.create(document)
         operator.start()
-        give_up = time.monotonic() + 30
-        while not all(item["metadata"].get("finalizers") for item in api.list("TablestoreTunnel", NAMESPACE)):
-            assert time.monotonic() < give_up, operator.last_output()
-            time.sleep(0.1)
+
+        def all_begun() -> bool:
+            return all(item["metadata"].get("finalizers") for item in api.list("TablestoreTunnel", NAMESPACE))
+
+        wait_until(all_begun, STARTING, "every loop has begun", explain=operator.last_output)
         time.sleep(1.0)  # then every loop waits in a call, which takes much longer than a second
 
         began = time.monotonic()
@@ -80,10 +84,9 @@ def test_a_standby_ends_too_and_leaves_the_lease_unchanged(api_server: ApiServer
     log = tmp_path / "log"
     with OperatorProcess(api_server.kubeconfig, namespace, log, "--lease-namespace", namespace) as operator:
         operator.start()
-        give_up = time.monotonic() + 30
-        while "serving probes" not in operator.last_output():
-            assert time.monotonic() < give_up, operator.last_output()
-            time.sleep(0.1)
+        wait_until(
+            lambda: "serving probes" in operator.last_output(), STARTING, "it has started", explain=operator.last_output
+        )
 
         assert operator.stop() == 0, operator.last_output()
     held = api_server.must("-n", namespace, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")

@@ -22,6 +22,7 @@ def _reason(scene: OperatorScene) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(("part", "status"), [("/secrets", 403), ("/deployments", 500)])
+@pytest.mark.lasts(55)
 def test_what_the_api_server_refuses_is_unknown_within_a_minute(
     api_server: ApiServer, tmp_path: Path, part: str, status: int
 ) -> None:
@@ -49,6 +50,7 @@ def test_what_the_api_server_refuses_is_unknown_within_a_minute(
     assert after["observedTime"] >= before["observedTime"]
 
 
+@pytest.mark.lasts(54)
 def test_a_definition_that_is_not_served_for_a_while_ends_nothing(api_server: ApiServer, tmp_path: Path) -> None:
     with running_scene(api_server.kubeconfig, "unserved", tmp_path, flags=()) as scene:
         scene.create(replicas=0)

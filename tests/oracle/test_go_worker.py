@@ -75,6 +75,8 @@ def statuses(scene: EmulatorScene) -> list[ChannelStatus]:
     return [channel.status for channel in scene.channels().values()]
 
 
+@pytest.mark.lasts(11)
+@pytest.mark.unmeasured
 async def test_tunnel_checklist_11_go_workers_share_a_tunnel_and_hand_channels_over(
     scene: EmulatorScene, consumers: Consumers
 ) -> None:

@@ -65,6 +65,8 @@ BOTH = pytest.mark.parametrize("vendor", ["go", "java"], indirect=True)
 
 
 @BOTH
+@pytest.mark.lasts(27)
+@pytest.mark.unmeasured
 async def test_tunnel_checklist_11_channels_go_to_and_fro(
     scene: EmulatorScene, consumers: Consumers, vendor: Vendor
 ) -> None:
@@ -125,6 +127,8 @@ def check_not_repeated(consumers: Consumers, *names: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("victim", ["theirs", pytest.param("ours", marks=pytest.mark.long)])
+@pytest.mark.lasts(18)
+@pytest.mark.unmeasured
 async def test_one_takes_over_when_the_other_is_killed(
     scene: EmulatorScene, consumers: Consumers, vendor: Vendor, victim: str
 ) -> None:
@@ -156,6 +160,7 @@ async def one_channel_each(scene: EmulatorScene, consumers: Consumers, vendor: V
 
 
 @pytest.mark.long
+@pytest.mark.lasts(30)
 @BOTH
 async def test_ours_delivers_nothing_old_after_a_sleep(
     scene: EmulatorScene, consumers: Consumers, vendor: Vendor

@@ -48,6 +48,8 @@ async def consumers(scene: EmulatorScene, java_worker: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("compressed", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.lasts(8)
+@pytest.mark.unmeasured
 async def test_tunnel_checklist_11_java_reads_base_data_splits_and_a_merge_exactly(
     scene: EmulatorScene, consumers: Consumers, compressed: bool
 ) -> None:
@@ -80,6 +82,7 @@ async def test_tunnel_checklist_11_java_reads_base_data_splits_and_a_merge_exact
 
 
 @pytest.mark.long
+@pytest.mark.lasts(30)
 @pytest.mark.parametrize(
     "settings", [{"reads": 5}, {"parallel": 1}], ids=["five pages a round", "one channel at a time"]
 )
@@ -99,6 +102,8 @@ async def test_java_reads_exactly_however_it_is_set(
     check_once_in_order(consumers, scene)
 
 
+@pytest.mark.lasts(16)
+@pytest.mark.unmeasured
 async def test_tunnel_checklist_11_java_and_go_share_a_tunnel_and_hand_channels_over(
     scene: EmulatorScene, consumers: Consumers, java_worker: Path, go_worker: Path
 ) -> None:
@@ -159,6 +164,7 @@ async def test_tunnel_checklist_11_java_skips_a_single_410(scene: EmulatorScene,
 
 
 @pytest.mark.long
+@pytest.mark.lasts(30)
 async def test_java_connects_again_when_its_client_is_forgotten(scene: EmulatorScene, consumers: Consumers) -> None:
     await streaming(scene)
     theirs = await consumers.theirs(**{**BEAT, "timeout": "2s"})

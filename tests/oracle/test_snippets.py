@@ -69,6 +69,7 @@ def test_the_java_program_lists_tables(java_worker: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.long
+@pytest.mark.lasts(60)
 @pytest.mark.timeout(600)
 def test_the_go_program_lists_tables(go_worker: Path, tmp_path: Path) -> None:
     for name in ("go.mod", "go.sum"):

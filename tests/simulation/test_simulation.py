@@ -44,10 +44,12 @@ def _known(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("path", [_known(path) for path in REGRESSIONS])
+@pytest.mark.lasts(9)
 def test_a_story_that_once_broke_a_promise_keeps_it(path: Path) -> None:
     assert verdict(str(path))["rule"] is None, verdict(str(path))["text"]
 
 
+@pytest.mark.lasts(18)
 def test_the_same_seed_tells_the_same_story_byte_by_byte() -> None:
     first, second = (json.loads(run("verdict", "3").stdout) for _ in range(2))
 
@@ -55,6 +57,7 @@ def test_the_same_seed_tells_the_same_story_byte_by_byte() -> None:
     assert first["digest"] != verdict("4")["digest"]
 
 
+@pytest.mark.lasts(6)
 def test_a_replay_tells_time_actor_and_event() -> None:
     story = run("replay", "4", "--steps", "1", "--whole").stdout
 

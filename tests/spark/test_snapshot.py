@@ -16,7 +16,7 @@ from tests.support.kube.config_maps import ConfigMapServer
 from .conftest import Instance
 
 # one process: one session
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.xdist_group("spark"), pytest.mark.lasts(3)]
 PATH = "/api/v1/namespaces/shop/configmaps/flights-snapshot"
 
 

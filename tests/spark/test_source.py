@@ -12,7 +12,7 @@ from ots_tunnel.spark import register
 from .conftest import ROWS, Instance
 
 # one process: one session
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.xdist_group("spark"), pytest.mark.lasts(3)]
 
 
 def reader(spark: Any, instance: Instance, **options: str) -> Any:

@@ -24,6 +24,8 @@ from ots_tunnel.model import Action, CellOp, Marker
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows, encode_primary_key
 from tests.support.emulator.emulator_driver import Driver, put
 
+pytestmark = pytest.mark.unmeasured
+
 TIMEOUT = 15
 KEYS = st.integers(0, 30)
 Replica = dict[int, dict[str, tuple[int, Any]]]
@@ -298,10 +300,11 @@ class Channels(RuleBasedStateMachine):
         return rows
 
 
-TestChannels = Channels.TestCase
+TestChannels = pytest.mark.lasts(31)(Channels.TestCase)
 TestChannels.settings = settings(deadline=None, max_examples=60, stateful_step_count=50, report_multiple_bugs=False)
 
 
 @pytest.mark.long
+@pytest.mark.lasts(400)
 def test_channels_at_length() -> None:
     run_state_machine_as_test(Channels, settings=settings(deadline=None, max_examples=1_500, stateful_step_count=80))

@@ -19,6 +19,8 @@ from ots_tunnel.protocol.plainbuffer.values import encode_value
 from tests.stateful.row_model import OK, Change, Rows, Test, Wanted
 from tests.support.emulator.emulator_driver import Driver
 
+pytestmark = pytest.mark.unmeasured
+
 START_MS = 1_700_000_000_000
 INTEGERS = st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)])
 KEYS = st.integers(0, 5)
@@ -315,10 +317,11 @@ class RowCalls(RuleBasedStateMachine):
         return sorted(records, key=lambda record: record[1].sequence)
 
 
-TestRowCalls = RowCalls.TestCase
+TestRowCalls = pytest.mark.lasts(28)(RowCalls.TestCase)
 TestRowCalls.settings = settings(deadline=None, max_examples=150, stateful_step_count=40, report_multiple_bugs=False)
 
 
 @pytest.mark.long
+@pytest.mark.lasts(400)
 def test_row_calls_at_length() -> None:
     run_state_machine_as_test(RowCalls, settings=settings(deadline=None, max_examples=3_000, stateful_step_count=80))

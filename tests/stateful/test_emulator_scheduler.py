@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ots_emulator.tunnels.scheduler import Seat, schedule
 from ots_tunnel.model import ChannelId, ChannelStatus, ClientId
+
+pytestmark = pytest.mark.unmeasured
 
 OPEN, CLOSING, CLOSE, WAIT, TERMINATED = (
     ChannelStatus.OPEN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
@@ -14,6 +15,8 @@ from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_primary_key
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator.emulator_driver import Driver
+
+pytestmark = pytest.mark.unmeasured
 
 KEYS = st.integers(0, 7)
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -180,6 +183,6 @@ class Tables(RuleBasedStateMachine):
         return sorted(records, key=lambda record: record[1].sequence)
 
 
-TestTables = Tables.TestCase
+TestTables = pytest.mark.lasts(18)(Tables.TestCase)
 # Machines differ in speed; the suite has its own time limit.
 TestTables.settings = settings(deadline=None, stateful_step_count=40)

@@ -7,16 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.resume import ROOT, fingerprint
 
 TESTS = """
 import os
+import pytest
+@pytest.mark.xdist_group("one")
 def test_one(): pass
 def test_two(): assert os.environ["TWO"] == "passes"
 """
 
 
-def run(folder: Path, two: str) -> str:
+def run(folder: Path, two: str, workers: int = 0) -> str:
     command = [
         sys.executable,
         "-m",
@@ -28,6 +32,7 @@ def run(folder: Path, two: str) -> str:
         "passed",
         "-p",
         "no:cacheprovider",
+        *(("-n", str(workers), "--dist", "loadgroup") if workers else ()),
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TWO": two}
     arguments = [*command, "--rootdir", str(folder), str(folder)]
@@ -36,12 +41,20 @@ def run(folder: Path, two: str) -> str:
     ).stdout
 
 
-def test_a_failed_test_runs_again_and_a_passed_one_does_not(tmp_path: Path) -> None:
+@pytest.mark.lasts(8)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_failed_test_runs_again_and_a_passed_one_does_not(tmp_path: Path, workers: int) -> None:
     (tmp_path / "test_here.py").write_text(TESTS)
-    assert "1 failed, 1 passed" in run(tmp_path, "fails")
-    again = run(tmp_path, "passes")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = xdist_group")
+    assert "1 failed, 1 passed" in run(tmp_path, "fails", workers)
+    assert (tmp_path / "passed").read_text().splitlines()[1:] == ["test_here.py::test_one"]
+    again = run(tmp_path, "passes", workers)
     assert "resumed: 1 tests have passed before" in again
-    assert "1 passed, 1 deselected" in again
+    assert "1 passed" in again
+    assert sorted((tmp_path / "passed").read_text().splitlines()[1:]) == [
+        "test_here.py::test_one",
+        "test_here.py::test_two",
+    ]
 
 
 def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:

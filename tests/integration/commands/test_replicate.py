@@ -88,6 +88,7 @@ async def compared(scene: VerifyScene) -> Comparison:
         await client.close()
 
 
+@pytest.mark.lasts(14)
 async def test_a_table_is_copied_up_to_the_end_time(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 1000)
     end = in_seconds(4)
@@ -105,6 +106,7 @@ async def test_a_table_is_copied_up_to_the_end_time(scene: VerifyScene) -> None:
     assert [line[:3] for line in said] == ["1/4", "2/4", "3/4", "4/4"]
 
 
+@pytest.mark.lasts(14)
 async def test_changes_after_the_end_time_are_not_copied(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 10)
     end = in_seconds(3)
@@ -121,6 +123,7 @@ async def test_changes_after_the_end_time_are_not_copied(scene: VerifyScene) -> 
     assert (await compared(scene)).equal
 
 
+@pytest.mark.lasts(9)
 async def test_a_stopped_job_resumes(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 3000)
     first = job(scene, in_seconds(3600))
@@ -158,6 +161,7 @@ def delete_row(scene: VerifyScene, number: int) -> None:
 
 
 @pytest.mark.parametrize("later", ["no row", "rows", "a row that comes and goes"])
+@pytest.mark.lasts(10)
 async def test_a_stopped_job_of_an_empty_table_resumes(scene: VerifyScene, later: str) -> None:
     await asyncio.to_thread(create_source, scene, 0)
     first = job(scene, in_seconds(3600))
@@ -182,6 +186,7 @@ async def test_a_stopped_job_of_an_empty_table_resumes(scene: VerifyScene, later
     assert comparison.rows == (20 if later == "rows" else 0)
 
 
+@pytest.mark.lasts(17)
 async def test_two_runs_of_one_job_share_the_work(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 1000)
     end = in_seconds(3)
@@ -191,6 +196,7 @@ async def test_two_runs_of_one_job_share_the_work(scene: VerifyScene) -> None:
     assert (await compared(scene)).equal
 
 
+@pytest.mark.lasts(10)
 async def test_two_runs_with_channels_each_end(scene: VerifyScene) -> None:
     scene.emulator.call("set_partitions", INSTANCE, SOURCE, 2)
     await asyncio.to_thread(create_source, scene, 200)
@@ -202,6 +208,7 @@ async def test_two_runs_with_channels_each_end(scene: VerifyScene) -> None:
     assert (await compared(scene)).equal
 
 
+@pytest.mark.lasts(9)
 def test_the_command_itself(scene: VerifyScene) -> None:
     create_source(scene, 300)
     end = in_seconds(3)

@@ -9,6 +9,7 @@ from ots_tunnel.cli import cli
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.lasts(14)
 def test_the_demo_ends_with_equal_tables() -> None:
     done = CliRunner().invoke(cli, ["demo", "--rows", "1000", "--rate", "100", "--seconds", "6"])
 

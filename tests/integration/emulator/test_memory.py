@@ -42,6 +42,8 @@ def batch(first: int) -> list[RowChange]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("durable", [False, True], ids=["memory", "durable"])
+@pytest.mark.lasts(13)
+@pytest.mark.unmeasured
 async def test_a_suite_that_deletes_its_tables_leaves_a_small_process(tmp_path: Path, durable: bool) -> None:
     async with EmulatorProcess(tmp_path / "data" if durable else None) as process:
         transport = AioTransport(process.endpoint)
@@ -68,6 +70,8 @@ async def test_a_suite_that_deletes_its_tables_leaves_a_small_process(tmp_path: 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("durable", [False, True], ids=["memory", "durable"])
+@pytest.mark.lasts(11)
+@pytest.mark.unmeasured
 async def test_a_stream_that_nobody_reads_leaves_a_small_process(tmp_path: Path, durable: bool) -> None:
     async with EmulatorProcess(tmp_path / "data" if durable else None) as process, aiohttp.ClientSession() as admin:
         transport = AioTransport(process.endpoint)

@@ -38,6 +38,7 @@ QUIET = (
 pytestmark = [
     pytest.mark.timeout(120),
     pytest.mark.usefixtures("chromium"),
+    pytest.mark.xdist_group("page"),  # they share one browser
 ]
 
 

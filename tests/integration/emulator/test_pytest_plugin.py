@@ -45,6 +45,7 @@ def test_faults_of_other_tests_are_gone(ots_emulator):
 """
 
 
+@pytest.mark.lasts(9)
 def test_a_user_s_project(pytester: pytest.Pytester) -> None:
     pytester.makeconftest('pytest_plugins = ["ots_emulator.pytest_plugin"]')
     pytester.makepyfile(PROJECT)

@@ -41,9 +41,8 @@ from tests.support.programs.emulator_process import EmulatorProcess
 from tests.support.sinks.writers import ACCOUNTS, VERSIONS, Change, Transactor, Watcher, Writer, change_of
 from tests.support.waiting import until
 
-KILLS = 20
 #: Changes of partitions before a kill.
-CONTROLS = {3: "/split", 7: "/split", 12: "/merge"}
+CONTROLS = {2: "/split", 4: "/split", 6: "/merge"}
 WRITERS = 3
 KEYS_PER_WRITER = 4
 
@@ -242,7 +241,10 @@ class Work:
 
 
 @pytest.mark.timeout(240)
-async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.lasts(12)
+@pytest.mark.unmeasured
+async def test_nothing_acknowledged_is_lost_by_kills(kills: int, tmp_path: Path) -> None:
     chance = random.Random(20)
     async with EmulatorProcess(tmp_path / "data") as process:
         work = Work(process)
@@ -250,7 +252,7 @@ async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
             await work.create_tables()
             await work.create_tunnel()
             async with work.running():
-                for kill in range(KILLS):
+                for kill in range(kills):
                     # Sometimes in the middle of everything, sometimes before the worker is back.
                     await work.wait_for_more(chance.randrange(1, 40), checkpoints=kill % 2)
                     if kill in CONTROLS:
@@ -266,6 +268,6 @@ async def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
             await work.check_log()
         finally:
             await work.close()
-    assert process.kills == KILLS
-    assert work.client.count >= KILLS // 2
+    assert process.kills == kills
+    assert work.client.count >= kills // 2
     assert any(writer.doubtful for writer in work.writers)

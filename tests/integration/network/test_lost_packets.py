@@ -17,9 +17,11 @@ def lost_packets() -> None:
 
 
 @pytest.mark.parametrize("path", list(Path), ids=lambda path: path.name.lower())
+@pytest.mark.lasts(13)
 def test_a_write_that_was_given_up_does_not_arrive_when_the_path_is_back(path: Path) -> None:
     run_apart("tests.support.network.lossy_copy", "blackout", path.name, seconds=55)
 
 
+@pytest.mark.lasts(19)
 def test_a_write_of_a_killed_worker_does_not_arrive_after_those_of_its_successor() -> None:
     run_apart("tests.support.network.lossy_copy", "killed", Path.DARK.name, seconds=58)

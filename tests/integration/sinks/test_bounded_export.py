@@ -135,6 +135,7 @@ def per_key(changes: list[Change]) -> dict[str, list[Change]]:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.lasts(20)
 async def test_the_files_hold_exactly_the_selected_records(scene: EmulatorScene, tmp_path: Path) -> None:
     await write(scene, [put(key, 100) for key in KEYS])
     await asyncio.sleep(0.02)

@@ -65,6 +65,7 @@ def document(scene: EmulatorScene, s3: S3Store, folder: Path, end: datetime) -> 
 
 
 @pytest.mark.timeout(150)
+@pytest.mark.lasts(31)
 async def test_a_killed_worker_leaves_every_record_once_in_the_bucket(
     scene: EmulatorScene, s3: S3Store, tmp_path: Path
 ) -> None:

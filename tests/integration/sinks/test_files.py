@@ -45,6 +45,7 @@ def left_over(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 11))])
 @pytest.mark.timeout(180)
+@pytest.mark.lasts(18)
 async def test_files_of_a_killed_worker_hold_every_record_once(scene: EmulatorScene, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     await scene.create_table(partitions=2)

@@ -230,6 +230,7 @@ async def test_the_fence_is_asked_again_before_the_rest_of_a_body(server: Stalle
     assert await arrived < size
 
 
+@pytest.mark.lasts(10)
 async def test_the_last_byte_waits_until_the_peer_has_room_for_all_others(server: StalledServer, send: Send) -> None:
     fence = ClosingFence()
     call = asyncio.create_task(send(bytes(KERNEL_SIZED), timeout=50, before_send=fence.ask))

@@ -129,6 +129,7 @@ async def _stay_open() -> None:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 9))])
+@pytest.mark.lasts(23)
 async def test_the_copy_is_equal_and_nothing_is_held_in_the_end(seed: int) -> None:
     scene = EmulatorScene(Emulator(settings=Settings(page_rows=40, init_delay=0.01)))
     await scene.create_table(partitions=3)

@@ -49,6 +49,7 @@ async def test_later_changes_are_neither_written_nor_checkpointed(scene: Emulato
     assert {row for row in second.written if row[1] > 3} == {(key, number) for key in KEYS for number in (4, 5)}
 
 
+@pytest.mark.lasts(10)
 async def test_a_silent_stream_ends_by_the_services_clock(scene: EmulatorScene) -> None:
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
@@ -94,6 +95,7 @@ async def test_a_resume_reads_the_boundary_page_again(scene: EmulatorScene) -> N
     assert second.written == first.written[90:]
 
 
+@pytest.mark.lasts(10)
 async def test_workers_that_are_done_do_not_wait_for_each_other(scene: EmulatorScene) -> None:
     await scene.create_table(partitions=4)
     await scene.create_tunnel(TunnelType.Stream)

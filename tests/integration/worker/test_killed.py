@@ -122,6 +122,7 @@ RUNS = [
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.timeout(120)
+@pytest.mark.lasts(9)
 async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: EmulatorScene, run: Run) -> None:
     log = await prepare(scene, run.kind)
     stop = asyncio.Event()
@@ -143,6 +144,7 @@ async def test_a_killed_worker_is_replaced_and_nothing_is_lost(scene: EmulatorSc
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.timeout(120)
+@pytest.mark.lasts(15)
 async def test_a_paused_worker_writes_nothing_old_when_it_wakes(scene: EmulatorScene, run: Run) -> None:
     log = await prepare(scene, run.kind)
     stop = asyncio.Event()

@@ -246,11 +246,13 @@ async def work(large: Large, sink: SinkConfig, budget: int) -> int:
     return peak
 
 
-LEAST, MORE = 32 * MIB, pytest.param(128 * MIB, marks=pytest.mark.long)
+LEAST, MORE = 32 * MIB, pytest.param(128 * MIB, marks=[pytest.mark.long, pytest.mark.lasts(60)])
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("budget", [LEAST, MORE])
+@pytest.mark.lasts(50)
+@pytest.mark.unmeasured
 async def test_memory_stays_within_the_budget_beside_a_slow_web_service(large: Large, budget: int) -> None:
     async with web_service() as (url, received):
         peak = await work(large, SinkConfig(http=HttpSinkConfig(url=url)), budget)
@@ -261,6 +263,8 @@ async def test_memory_stays_within_the_budget_beside_a_slow_web_service(large: L
 
 @pytest.mark.timeout(300)
 @pytest.mark.long
+@pytest.mark.unmeasured
+@pytest.mark.lasts(60)
 @pytest.mark.parametrize("budget", [LEAST, MORE])
 async def test_memory_stays_within_the_budget_beside_a_slow_processor(large: Large, budget: int) -> None:
     module = large.folder / "slow_processor.py"
@@ -280,6 +284,8 @@ def delivered_to(module: Path) -> Delivered:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("budget", [LEAST, MORE])
+@pytest.mark.lasts(27)
+@pytest.mark.unmeasured
 async def test_memory_stays_within_the_budget_beside_a_slow_table(large: Large, budget: int) -> None:
     await large.post("/faults", operation="BatchWriteRow", latency=SLOW / 2)
 
@@ -290,6 +296,8 @@ async def test_memory_stays_within_the_budget_beside_a_slow_table(large: Large, 
 
 
 @pytest.mark.long
+@pytest.mark.unmeasured
+@pytest.mark.lasts(60)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("form", "budget"), [("JsonLines", 64 * MIB), ("Parquet", 128 * MIB)])
 async def test_memory_stays_within_the_budget_beside_files(large: Large, form: Any, budget: int) -> None:
@@ -320,6 +328,8 @@ def _row(key: dict[str, str], cells: list[dict[str, Any]], number: Callable[[dic
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.lasts(12)
+@pytest.mark.unmeasured
 async def test_a_page_larger_than_the_budget_is_moved_alone(large: Large) -> None:
     page, least = 12 * MIB, 16 * MIB
     await large.post("/settings", page_bytes=page)

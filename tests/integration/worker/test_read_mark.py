@@ -142,6 +142,7 @@ async def test_a_mark_costs_a_write_in_a_tenth_of_the_retention() -> None:
     assert 6 <= len(fleet.documents) - 1 <= 12
 
 
+@pytest.mark.lasts(8)
 async def test_children_of_a_split_are_covered() -> None:
     """They were never consumed, and their parent's consume point is as old as its last change."""
     fleet = await Fleet.made()

@@ -22,7 +22,7 @@ from tests.support.operator.objects import tunnel_object
 from tests.support.waiting import wait_until
 
 #: Longest time of every wait in seconds; generous, for a loaded machine.
-PATIENCE = 60.0
+PATIENCE = 150.0
 #: Seconds between two reads of the API server.
 PAUSE = 0.1
 KEYS = Credentials("test-id", "test-secret")

@@ -18,7 +18,7 @@ from tests.support.kube.api_server import ROOT, ApiServer, missing_program, runn
 from tests.support.lacking import lack
 from tests.support.operator.objects import tunnel_object
 
-pytestmark = pytest.mark.api
+pytestmark = [pytest.mark.api, pytest.mark.xdist_group("model")]
 
 NAMESPACE = "default"
 CONTAINER = {"name": "worker", "image": "worker:1", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}

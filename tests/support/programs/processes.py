@@ -28,9 +28,9 @@ def python_path(*folders: Path) -> str:
 
 
 def bare_environment(*folders: Path, **variables: str) -> dict[str, str]:
-    """An environment without the caller's variables, except those that coverage needs in child processes."""
-    measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
-    return {"PYTHONPATH": python_path(*folders), **measuring, **variables}
+    """An environment without the caller's variables, except those of coverage and of compiled modules."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("COVERAGE_", "PYTHONPYCACHEPREFIX"))}
+    return {"PYTHONPATH": python_path(*folders), **kept, **variables}
 
 
 def inherited_environment(*folders: Path, **variables: str) -> dict[str, str]:
