@@ -137,6 +137,14 @@ class Deferred(Channels):
             OwnershipLost: the guard forbids to send; a part of the records may be stored.
         """
 
+    async def pass_over(self, batch: Batch, guard: Guard) -> None:
+        """Middleware leaves out every record of `batch`; its position still tells where a replay begins.
+
+        Raises:
+            SinkError, OwnershipLost: as `take`.
+        """
+        return None
+
 
 #: A sink of either kind.
 Sink = Immediate | Deferred

@@ -47,6 +47,10 @@ class FilesSink(ChannelFolders[Record], Deferred):
         """See `Deferred.take`."""
         return await self.store(batch, batch.records, guard)
 
+    async def pass_over(self, batch: Batch, guard: Guard) -> None:
+        """See `Deferred.pass_over`."""
+        self.note_position(batch)
+
     async def close(self) -> None:
         """Nothing stays open."""
 

@@ -84,8 +84,12 @@ class ChannelFiles(Generic[Item]):
         Raises:
             OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
         """
-        self._position_of(head)
+        self.note_position(head)
         await self._publisher.remove_stale(guard)
+
+    def note_position(self, head: Record) -> None:
+        """A replay begins with this record or an earlier one: the next file that appears replaces those behind it."""
+        self._position_of(head)
 
     async def write(
         self,

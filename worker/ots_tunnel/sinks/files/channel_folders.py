@@ -53,6 +53,10 @@ class ChannelFolders(Generic[Item]):
         """Remove what this replay replaces, before the first batch of a channel is written."""
         await self._channels[batch.channel_id].resume(batch.head or batch.records[0], guard)
 
+    def note_position(self, batch: Batch) -> None:
+        """Take note of a batch of which nothing is stored: the first one tells what this replay replaces."""
+        self._channels[batch.channel_id].note_position(batch.head or batch.records[0])
+
     async def store(self, batch: Batch, items: Sequence[Item], guard: Guard) -> Confirmation:
         """Store the items of one batch; see `Deferred.take`."""
         head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]

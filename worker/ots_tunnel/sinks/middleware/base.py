@@ -6,6 +6,8 @@ stands behind it stays of its kind:
     behind(middleware, immediate sink)    is immediate: `write` returns when every portion is stored
     behind(middleware, deferred sink)     is deferred: its confirmation ends when those of all portions have ended
 
+A deferred sink is told of batches without a portion, too: a replay may begin with one (`Deferred.pass_over`).
+
 So no middleware can make a confirmation of its own, which would let a checkpoint pass records that nobody has stored
 (docs/architecture.md rule 1). What stores records itself, such as dead letters, is a deferred sink around another one.
 """
@@ -141,7 +143,13 @@ class _ImmediateBehind(_Behind[Immediate], Immediate):
 class _DeferredBehind(_Behind[Deferred], Deferred):
     async def take(self, batch: Batch, guard: Guard) -> Confirmation:
         async with aclosing(self._middleware.portions(batch, guard)) as portions:
-            return all_confirmed([await self._sink.take(portion, guard) async for portion in portions])
+            taken = [await self._sink.take(portion, guard) async for portion in portions]
+        if not taken:
+            await self._sink.pass_over(batch, guard)
+        return all_confirmed(taken)
+
+    async def pass_over(self, batch: Batch, guard: Guard) -> None:
+        await self._sink.pass_over(batch, guard)
 
 
 @overload

@@ -106,9 +106,7 @@ class LetteringSink(Wrapping[Deferred], Deferred):
 
     async def take(self, batch: Batch, guard: Guard) -> Confirmation:
         """See `Deferred.take`; refused records count as stored once they are dead letters."""
-        if batch.channel_id in self._begun:
-            await self._letters.resume(batch, guard)
-            self._begun.discard(batch.channel_id)
+        await self._resume(batch, guard)
         refused = Refused()
         stored = await self._sink.take(replace(batch, on_refused=refused.add), guard)
         letters = refused.taken()
@@ -118,6 +116,11 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         lettered = await self._letters.write(batch, letters, guard)
         self._tally.records_dead_lettered += len(letters)
         return all_confirmed([stored, lettered])
+
+    async def pass_over(self, batch: Batch, guard: Guard) -> None:
+        """See `Deferred.pass_over`."""
+        await self._resume(batch, guard)
+        await self._sink.pass_over(batch, guard)
 
     def checkpointed(self, channel_id: ChannelId, page: int) -> None:
         """See `Channels.checkpointed`."""
@@ -137,6 +140,12 @@ class LetteringSink(Wrapping[Deferred], Deferred):
     def tally(self) -> Tally:
         """See `Channels.tally`."""
         return super().tally() + self._tally
+
+    async def _resume(self, batch: Batch, guard: Guard) -> None:
+        """Remove what this replay replaces, before the first batch of a channel."""
+        if batch.channel_id in self._begun:
+            await self._letters.resume(batch, guard)
+            self._begun.discard(batch.channel_id)
 
 
 def _warn(sentence: str, batch: Batch, letters: Sequence[DeadLetter]) -> None:

@@ -1,0 +1,76 @@
+"""A worker whose filter has changed replays pages of which it stores nothing: they replace files all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.model import Action, ChannelType, Token, TunnelId
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Deferred, Guard, Immediate
+from ots_tunnel.sinks.files import FilesSink
+from ots_tunnel.sinks.files.folder import FolderStore
+from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.settings import FileSettings
+from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.middleware.base import AtOnce, behind
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink
+from ots_tunnel.sinks.middleware.rate_limit import Paced
+from ots_tunnel.sinks.middleware.transform import Transform, Transformed
+from tests.support.guards import OpenGuard
+from tests.unit.sinks.files.conftest import CHANNEL, change, contents
+
+TUNNEL = TunnelId("t")
+BACKOFF = Backoff(0.01, 2, 0.02, 0)
+ALL, UPDATES = frozenset(Action), frozenset({Action.UPDATE})
+
+
+class Refusing(Immediate):
+    """Refuses every record."""
+
+    async def open(self) -> None: ...
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        assert batch.on_refused is not None
+        for record in batch.records:
+            batch.on_refused(record, "no", "never")
+
+    async def close(self) -> None: ...
+
+
+def files(folder: Path) -> Deferred:
+    settings = FileSettings(FolderStore(folder), JsonLines(json_form), 1 << 20, 60, BACKOFF)
+    return behind(Paced(1_000_000, whole_pages=True), FilesSink(TUNNEL, settings))
+
+
+def letters(folder: Path) -> Deferred:
+    settings = FileSettings(FolderStore(folder), JsonLines(letter_form), 1 << 20, 60, BACKOFF)
+    return LetteringSink(AtOnce(Refusing()), DeadLetters(TUNNEL, settings))
+
+
+async def run(sink: Deferred, actions: frozenset[Action]) -> None:
+    """Move a page of a new row and a page of a change, and publish; no checkpoint is stored."""
+    filtered = behind(Transformed(Transform(actions=actions)), sink)
+    await filtered.open()
+    await filtered.begin(CHANNEL, ChannelType.STREAM, Token("t0"))
+    pages = [[change(1)], [Record(Action.UPDATE, change(2).body)]]
+    taken = [
+        await filtered.take(Batch(CHANNEL, ChannelType.STREAM, page, page=number), OpenGuard())
+        for number, page in enumerate(pages, 1)
+    ]
+    await filtered.end(CHANNEL, abandoned=False)
+    await asyncio.wait_for(asyncio.gather(*taken), 10)
+
+
+@pytest.mark.parametrize("place", [files, letters])
+async def test_no_record_is_there_twice(place: type[Deferred], tmp_path: Path) -> None:
+    await run(place(tmp_path), ALL)
+    assert contents(tmp_path) == [[1, 2]]
+
+    await run(place(tmp_path), UPDATES)
+
+    assert contents(tmp_path) == [[2]]
