@@ -11,13 +11,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
 from ots_tunnel_operator.names import FIELD_MANAGER
 from tests.simulation.apiserver.api import APPLY, Api, Request
 from tests.simulation.apiserver.paths import selects
-from tests.simulation.apiserver.refusal import Refusal
+from tests.simulation.apiserver.refusal import NOT_SERVED, Refusal
 from tests.simulation.apiserver.store import Key, copied
 from tests.simulation.apiserver.watches import Watches
 
@@ -62,7 +62,7 @@ class ModelCluster:
         try:
             return await self._call(Request("GET", kind.path(namespace, name)))
         except KubeError as error:
-            if error.status == 404:
+            if _is_absent(error, kind):
                 return None
             raise
 
@@ -129,7 +129,7 @@ class ModelCluster:
         try:
             await self._call(Request("DELETE", kind.path(namespace, name), body))
         except KubeError as error:
-            if error.status != 404:
+            if not _is_absent(error, kind):
                 raise
 
     async def close(self) -> None:
@@ -154,5 +154,11 @@ class ModelCluster:
         return answer
 
 
+def _is_absent(error: KubeError, kind: Kind) -> bool:
+    """As in the real client: a kind that is not served says nothing about one of its objects."""
+    return error.status == 404 and (kind.optional or not isinstance(error, KindMissing))
+
+
 def _error(refusal: Refusal) -> KubeError:
-    return KubeError(refusal.status, refusal.reason, refusal.message)
+    error = KindMissing if refusal.reason == NOT_SERVED else KubeError
+    return error(refusal.status, refusal.reason, refusal.message)

@@ -27,6 +27,10 @@ class Refusal(Exception):
         }
 
 
+#: Reason of a kind that is not served. The real one is NotFound, too, and lacks the name of an object.
+NOT_SERVED = "KindNotFound"
+
+
 def conflict(message: str) -> Refusal:
     """409: the object is another one, or has another version, than the request says."""
     return Refusal(409, "Conflict", message)
@@ -40,3 +44,8 @@ def not_found(message: str) -> Refusal:
 def invalid(message: str) -> Refusal:
     """422: the object does not fit its schema."""
     return Refusal(422, "Invalid", message)
+
+
+def not_served(kind: str) -> Refusal:
+    """404: the API server knows no such kind now; unlike `not_found` it names no object."""
+    return Refusal(404, NOT_SERVED, f"the server could not find the requested resource {kind}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from tests.simulation.apiserver.refusal import Refusal as ApiRefusal
+from tests.simulation.apiserver.refusal import not_served
 from tests.simulation.fleet.operator_process import TAKE_OVER
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE
 
@@ -88,6 +89,20 @@ def _refuse(fleet: Fleet, act: Act) -> None:
     fleet.fates.refuse(ApiRefusal(int(status), reason, "a fault of the simulation"), fleet.loop.now + act.seconds, what)
 
 
+def _not_served(fleet: Fleet, act: Act) -> None:
+    fleet.disturb(fleet.loop.now + act.seconds)
+    fleet.fates.refuse(not_served(act.value), fleet.loop.now + act.seconds, act.value)
+    fleet.watches.break_all()
+
+
+def _refuse_watches(fleet: Fleet, act: Act) -> None:
+    """What kopf lists and watches is refused for longer than it repeats a call, and the watches that are open break."""
+    refusal = ApiRefusal(int(act.value), "InternalError", "a fault of the simulation")
+    fleet.disturb(fleet.loop.now + act.seconds)
+    fleet.fates.refuse(refusal, fleet.loop.now + act.seconds, "tablestoretunnels")
+    fleet.watches.break_all()
+
+
 def _slow_api(fleet: Fleet, act: Act) -> None:
     fleet.fates.slow_until = fleet.loop.now + act.seconds
 
@@ -159,6 +174,10 @@ def _hide_one(fleet: Fleet, act: Act) -> None:
     program = _program(fleet, act)
     if program is not None:
         program.hidden_until = fleet.loop.now + act.seconds
+
+
+def _lossy_pages(fleet: Fleet, act: Act) -> None:
+    fleet.lossy_until, fleet.lossy_how = fleet.loop.now + act.seconds, act.value
 
 
 def _slow_cluster(fleet: Fleet, act: Act) -> None:
@@ -245,6 +264,9 @@ def _remove_secret(fleet: Fleet, act: Act) -> None:
 _CODES = ("OTSServerBusy", "OTSServerUnavailable", "OTSInternalServerError")
 _OPERATIONS = ("DescribeTunnel", "CreateTunnel", "ListTunnel", "GetCheckpoint", "Heartbeat", "BatchWriteRow", "*")
 
+#: Drawn apart from the others (`scenario`), so that these come in every plot.
+APART: Final = ("a kind is not served", "watches are refused", "pages get lost")
+
 KINDS: Final[Mapping[str, Kind]] = {
     "kill the operator": Kind(_kill_operator, 4, TAKE_OVER),
     "the operator stays away": Kind(_kill_operator, 0, (80, 250)),
@@ -280,6 +302,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "somebody edits the Deployment": Kind(_edit_deployment, 2, values=("set", "remove", "replicas")),
     "another object on the tunnel": Kind(_rival, 2, (120, 400)),
     "delete and apply again": Kind(_reapply, 2, (0, 60)),
+    "a kind is not served": Kind(_not_served, 0, (5, 150), ("tablestoretunnels", "deployments", "pods")),
+    "watches are refused": Kind(_refuse_watches, 0, (60, 200), ("500", "503")),
+    "pages get lost": Kind(_lossy_pages, 0, (20, 300), ("lost", "cut")),
     "spoil the secret": Kind(_spoil_secret, 1, (5, 120)),
     "remove the secret": Kind(_remove_secret, 1, (5, 120)),
 }

@@ -76,6 +76,8 @@ class Fleet(Telling):
         self.claims = Claims(self, self.violate)
         self.late_events_until = 0.0
         self.unreachable_until = 0.0
+        #: Until when half of the pages do not arrive: `lost` or `cut`.
+        self.lossy_until, self.lossy_how = 0.0, ""
         self.slow_cluster_until = 0.0
         self._foreign: Manifest = {}
         self.strangers = Strangers(self)
@@ -214,7 +216,7 @@ class Fleet(Telling):
     def is_operator_able(self) -> bool:
         """Whether an operator leads and nothing keeps it from seeing and writing."""
         path = [self.network.path("operator", f"{host}.region") for host in (SOURCE, COPY)]
-        busy = (self.late_events_until, self.unreachable_until, self.fates.busy_until)
+        busy = (self.late_events_until, self.unreachable_until, self.lossy_until, self.fates.busy_until)
         dark = max(direction.dark_until for way in path for direction in (way.there, way.back))
         is_ours = not self.strangers.is_claimed and self.turns.is_served
         return (
@@ -417,6 +419,7 @@ class Fleet(Telling):
         unfit = [f"not copied: {', '.join(missing[:5])}"] if missing else []
         status = found.get("status") or {}
         unfit += self.strangers.unfit() + self.turns.unfit()
+        unfit += [] if self.operator.process is not None else ["no operator leads"]
         if not self.is_applied_again and not (status.get("destination") or {}).get("createdByOperator"):
             unfit.append("the operator does not know that it has created the destination")
         if self.scenario.end_after:
@@ -521,16 +524,22 @@ class Fleet(Telling):
         try:
             if not isinstance(program, WorkerProgram):
                 raise ConnectionRefusedError(111, "Connection refused")
+            if self._is_lost("cut"):
+                raise ConnectionResetError(104, "Connection reset by peer")
             page = program.page(path)
         finally:
             evidence.showed(address, page)
         return page
 
+    def _is_lost(self, how: str) -> bool:
+        """Whether the answer of a page gets lost in this way."""
+        return self.loop.now < self.lossy_until and how == self.lossy_how and self._chance.random() < 0.5
+
     def page_seconds(self, address: str, evidence: Evidence) -> float | None:
         """Seconds until a page arrives; None where it never does."""
         program = self.kubelet.processes.get(address)
         hidden = program.hidden_until if isinstance(program, WorkerProgram) else 0.0
-        if self.loop.now < max(self.unreachable_until, hidden):
+        if self.loop.now < max(self.unreachable_until, hidden) or self._is_lost("lost"):
             evidence.showed(address, None)
             return None
         return self._chance.uniform(0.001, 0.05)

@@ -9,7 +9,7 @@ from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.settings import Settings
-from tests.simulation.fleet.kopf_role import KopfRole
+from tests.simulation.fleet.kopf_role import KopfEnded, KopfRole
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.machine.loop import VirtualLoop
 from tests.simulation.machine.process import Process
@@ -19,6 +19,10 @@ from tests.simulation.story import Story
 LEASE, SECOND_LEASE = "ots/ots-tunnel-operator", "second/ots-tunnel-operator"
 #: Seconds until another replica leads after the leader was killed: the life of its Lease.
 TAKE_OVER = (2.0, 18.0)
+#: Seconds until the kubelet starts a container again that has ended: the first time, and at most.
+RESTARTS = (10.0, 160.0)
+#: Seconds after which it begins with the shortest pause again.
+FORGIVEN = 600.0
 
 
 class OperatorProcess:
@@ -55,6 +59,7 @@ class OperatorProcess:
         self._reports = reports
         self._failed = failed
         self._starts = 0
+        self._pause = RESTARTS[0]
         self.process: Process | None = None
         self.processes: list[Process] = []
         self.metrics: OperatorMetrics | None = None
@@ -87,4 +92,10 @@ class OperatorProcess:
         cluster = self._cluster()
         await runtime.open(cluster, session=self._reports)
         role = KopfRole(runtime, cluster, lambda text: self._failed("bug", f"{process.name}: {text}"))
-        await role.run()
+        try:
+            await role.run()
+        except KopfEnded as error:
+            lived, pause = self._loop.now - self.began, self._pause
+            self._pause = RESTARTS[0] if lived > FORGIVEN else min(2 * pause, RESTARTS[1])
+            self._story.tell(process.name, "ends: %s; its container is started again in %d s", error, pause)
+            self.kill(pause)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from ots_emulator.settings import AfterRetention
-from tests.simulation.fleet.acts import Act
+from tests.simulation.fleet.acts import APART, KINDS, Act
 from tests.simulation.fleet.plots import PLOTS, draw_acts, draw_plot
 from tests.simulation.replayable import Replayable
 
-#: Without LATEST_AT_OPEN: `delivery` objects to a checkpoint that is not the stored one.
+#: LATEST_AT_OPEN is drawn apart from these, because only few stories come to it.
 AFTER_RETENTION = (AfterRetention.EXPIRE, AfterRetention.OLDEST, AfterRetention.LATEST)
 
 
@@ -60,7 +60,8 @@ class FleetScenario(Replayable):
         length = chance.choice(plot.lengths)
         end_after = chance.choice(plot.ends) * length
         interval, timeout = chance.choice(((10, 60), (5, 30), (5, 20)))
-        return cls(
+        moves = random.Random(f"retention:{seed}").random() < 0.4
+        drawn = cls(
             seed,
             plot=name,
             tunnel=chance.choice(("Stream", "BaseAndStream")),
@@ -79,3 +80,13 @@ class FleetScenario(Replayable):
                 chance, plot, length, end_after, chance.choice((3, 8, 16) if not plot.kinds else (2, 3, 5, 8))
             ),
         )
+        drawn = replace(drawn, after_retention=AfterRetention.LATEST_AT_OPEN.value) if moves else drawn
+        return replace(drawn, acts=tuple(sorted((*drawn.acts, *_acts_apart(seed, length)), key=lambda act: act.at)))
+
+
+def _acts_apart(seed: int, length: float) -> list[Act]:
+    """A few acts of their own in every third story."""
+    chance = random.Random(f"apart:{seed}")
+    count = chance.choice((0, 0, 1, 2, 3, 0))
+    names = [chance.choice(APART) for _ in range(count)]
+    return [KINDS[name].draw(chance, name, chance.uniform(0, 0.8 * length)) for name in names]
