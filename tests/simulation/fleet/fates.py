@@ -66,10 +66,11 @@ class Fates:
     def blind_since(self) -> float | None:
         """Since when reads of one kind are refused, and nothing keeps the operator from writing the status."""
         now = self._loop.now
-        blinding = [refused.since for refused in self._refusals if now < refused.until and refused.what in BLINDING]
-        if not blinding or now <= max(self.slow_until, self.stale_until) or self.lost:
+        refused = [refused for refused in self._refusals if now < refused.until]
+        can_write = now > max(self.slow_until, self.stale_until) and not self.lost
+        if not refused or not can_write or any(each.what not in BLINDING for each in refused):
             return None
-        return min(blinding)
+        return min(each.since for each in refused)
 
     def refuse(self, refusal: Refusal, until: float, what: str = "") -> None:
         """Refuse every request whose path has a part of this name for a while; all without one."""
