@@ -16,7 +16,8 @@ from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.kube.reflector import StaleCopy
-from ots_tunnel_operator.loop.reconcile import ABSENT_SECONDS, MAX_STEPS, Outcome, Reconciler
+from ots_tunnel_operator.loop.pace import ABSENT_SECONDS, Outcome
+from ots_tunnel_operator.loop.reconcile import MAX_STEPS, Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
@@ -324,6 +325,23 @@ async def test_an_unexpected_error_makes_the_status_unknown_and_is_logged_with_t
     assert "surprise" in line["error"]
     await step(kube, lambda _: world(), cache)
     assert condition(kube, "Ready") == ("True", "Consuming")
+
+
+async def test_a_failed_pass_whose_report_fails_unexpectedly_ends_no_loop(caplog: pytest.LogCaptureFixture) -> None:
+    kube, cache = stored(), LoopCache()
+    await step(kube, lambda _: world(), cache)
+
+    def fail(_: Resource) -> World:
+        # nobody knows what such a status holds
+        cache.body = {**(cache.body or {}), "status": {"conditions": ["not a condition"]}}
+        raise RuntimeError("surprise")
+
+    outcome, _ = await step(kube, fail, cache)
+
+    assert not outcome.gone
+    assert cache.failures == 1
+    errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert errors == ["a pass failed", "a failed pass could not be reported"]
 
 
 @pytest.mark.parametrize(("status", "shown"), [(403, 1), (500, 3), (0, 3), (429, 3)])

@@ -1,0 +1,122 @@
+"""One step of a pass: observe, assess, plan, apply, report (docs/architecture.md 2)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
+from ots_tunnel_operator.assess.assessment import assess
+from ots_tunnel_operator.assess.kept_reports import observed_time
+from ots_tunnel_operator.assess.observed import find_unobserved
+from ots_tunnel_operator.diagnosis import internal_problem
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
+from ots_tunnel_operator.log_actions import LogAction
+from ots_tunnel_operator.loop.failed_pass import where
+from ots_tunnel_operator.loop.own_object import parsed
+from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.observe.observer import Observer
+from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
+from ots_tunnel_operator.plan.planner import plan
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.report.conditions import record_notices
+from ots_tunnel_operator.report.reporter import Reporter
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.status_write import StatusOutdated
+from ots_tunnel_operator.world import Competitor, Resource, World
+
+logger = logging.getLogger(__name__)
+
+
+class OneStep:
+    """The steps of all objects; what is known of one is in its cache.
+
+    Args:
+        kube: the API server.
+        reader: what watches keep of the cluster.
+        observer: reads the world.
+        reporter: writes status and events.
+        settings: of the process.
+        elder: the eldest other object on the same tunnel, or None.
+        clock: Unix seconds.
+    """
+
+    def __init__(
+        self,
+        kube: Cluster,
+        reader: Reader,
+        observer: Observer,
+        reporter: Reporter,
+        settings: Settings,
+        elder: Callable[[Resource], Competitor | None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._kube = kube
+        self._reader = reader
+        self._observer = observer
+        self._reporter = reporter
+        self._settings = settings
+        self._elder = elder
+        self._clock = clock
+
+    async def take(self, body: Manifest, cache: LoopCache) -> Plan | None:
+        """Take one step; what was decided, or None where another one follows at once.
+
+        Raises:
+            StatusOutdated: the object has changed since it was read.
+            KubeError: the API server refused a read or the status.
+            ValidationError: this release cannot read the object.
+        """
+        resource = parsed(body, cache)
+        world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
+        assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
+        decided = plan(world, assessment, self._settings)
+        if decided.again and not cache.action_failed:
+            # the actions may take a minute, and every condition has to exist before anything else is written
+            await self._reporter.report(world, assessment, decided, cache)
+        tried = decided
+        decided, changed = await self._apply_actions(world, tried, cache)
+        cache.action_failed = decided is not tried
+        if decided.again and decided.problem is None:
+            return None
+        shown = await self._refreshed(world) if changed else world
+        await self._reporter.report(shown, assessment, decided, cache)
+        cache.failing_since = None
+        if find_unobserved(world) is None:
+            cache.observed_time = observed_time(world)
+        return decided
+
+    async def _apply_actions(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
+        """Carry out the actions; the plan with the problem of a failed one, and whether anything was changed."""
+        applier = Applier(self._kube, world.resource, cache, self._reader)
+        changed = False
+        try:
+            for action in decided.actions:
+                changed |= await applier.apply(action)
+                if isinstance(action, RecordStatus):
+                    await self._post_record(world, action, cache)
+        except StatusOutdated:
+            raise
+        except PredecessorThere as error:
+            return replace(decided, wait=Wait(Reason.PREDECESSOR_GOING, str(error)), again=False), True
+        except ActionFailed as error:
+            return replace(decided, problem=error.problem, again=False), True
+        except Exception as error:
+            # a bug in one action is shown as a problem of the object; the pass ends in order
+            place = where(world.resource.namespace, world.resource.name, error)
+            logger.exception("an action failed", extra=place | {"action": LogAction.ACTION_FAILED})
+            return replace(decided, problem=internal_problem(error), again=False), True
+        return decided, changed
+
+    async def _post_record(self, world: World, action: RecordStatus, cache: LoopCache) -> None:
+        for notice in record_notices(action.change, world.resource.status):
+            await self._reporter.post(world.resource, notice, cache, world.now)
+
+    async def _refreshed(self, world: World) -> World:
+        """The world with the status as stored now, because actions may have recorded into it."""
+        body = await self._reader.get(TUNNEL, world.resource.namespace, world.resource.name)
+        if body is None:
+            return world
+        return replace(world, resource=replace(world.resource, status=body.get("status") or {}))
