@@ -50,9 +50,12 @@ LEDGER: Final = (
         "the table must have transactions",
         JAVA("LocalTxnTest.TestCreateTableLocalTxnDisabled"),
     ),
-    documented(
-        "StartLocalTransaction", "other writers of the partition key are refused until it ends, after 60 s at most"
+    tested(
+        "StartLocalTransaction",
+        "other writers of the partition key are refused until it ends; readers see the rows as they were",
+        ELIXIR("test/transaction_test.exs update row with transaction_id and commit"),
     ),
+    documented("StartLocalTransaction", "it ends after 60 s at most"),
     tested(
         "StartLocalTransaction, CommitTransaction, AbortTransaction",
         "the words of refusals: of two key columns, of an ended transaction, of an empty id",
