@@ -115,6 +115,11 @@ LEDGER: Final = (
             "ParameterLegalityTest.testInvalidPkOrder",
         ),
     ),
+    guessed(
+        "PutRow, UpdateRow, BatchWriteRow",
+        "a text that is not UTF-8 is refused",
+        "no source says what happens; the Python SDK sends `bytes` as a text",
+    ),
     documented(
         "PutRow, UpdateRow", "zero bytes behind a row are accepted", "the code of the Node SDK, which sends them"
     ),
@@ -144,6 +149,16 @@ LEDGER: Final = (
         JAVA("IncrementRequest.testDefaultLongValue", "IncrementRequest.testReturnColumnNames"),
     ),
     tested("UpdateRow", "an increment costs a read unit", DEW("Integration/RowTest.php update with increment")),
+    guessed(
+        "UpdateRow",
+        "a column that is incremented comes once; columns that are put or deleted may come twice",
+        "a test of the .NET SDK has the words for a column that is deleted twice, and takes a success as well",
+    ),
+    guessed(
+        "UpdateRow",
+        "an increment of a value that is no integer is refused, in these words",
+        "that it is refused is documented, the words are not",
+    ),
     guessed("UpdateRow", "an increment beyond 64 bits wraps around", "no source says what happens"),
     tested("UpdateRow", "`Update operation is not allowed in this table`", PHP("CreateTableTest.testAllowUpdateFalse")),
     guessed(

@@ -11,7 +11,7 @@ from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator.emulator_driver import IGNORE, Driver, put
+from tests.support.emulator.emulator_driver import IGNORE, Driver, delete_all, increment, put
 from tests.unit.emulator.tunnels.test_tunnel_checklist import answer_to, error_of, request_of, resigned
 
 KEY: PrimaryKey = (("k", 1),)
@@ -100,10 +100,30 @@ async def test_a_batch_of_reads_takes_a_table_without_keys_and_versions(driver: 
 
 async def test_a_column_may_be_deleted_twice(driver: Driver) -> None:
     await driver.put(1, put("a", 1), put("b", 1))
-    gone = Column("a", None, None, 1)
-
-    await driver.update(1, gone, gone)
+    await driver.update(1, delete_all("a"), delete_all("a"))
 
     row = await driver.get(1)
     assert row is not None
     assert [column.name for column in row.columns] == ["b"]
+
+
+@pytest.mark.parametrize("other", [increment("n", 2), put("n", 2)], ids=["increment", "put"])
+async def test_a_column_that_is_incremented_comes_once(driver: Driver, other: Column) -> None:
+    change = encode_row(KEY, [increment("n", 1), other])
+
+    assert await driver.refused("UpdateRow", table_name="t", row_change=change, condition=IGNORE) == (
+        400,
+        "OTSParameterInvalid",
+        "Duplicated attribute column name: 'n' while updating row.",
+    )
+
+
+async def test_only_an_integer_is_incremented(driver: Driver) -> None:
+    await driver.put(1, put("n", "text"))
+    change = encode_row(KEY, [increment("n", 1)])
+
+    assert await driver.refused("UpdateRow", table_name="t", row_change=change, condition=IGNORE) == (
+        400,
+        "OTSParameterInvalid",
+        "The column 'n' holds no integer, so it cannot be incremented.",
+    )

@@ -175,4 +175,4 @@ def _check_increments(span: RowSpan) -> None:
     counts = Counter(cell.name for cell in span.cells)
     for cell in span.cells:
         if cell.op == CellOp.INCREMENT and counts[cell.name] > 1:
-            raise request_invalid(f"Duplicated attribute column name: '{cell.name.decode()}' in an increment.")
+            raise request_invalid(f"Duplicated attribute column name: '{cell.name.decode()}' while updating row.")
