@@ -146,6 +146,7 @@ def player(spark_api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory
     return StoryPlayer(spark_api_server, tmp_path_factory.mktemp("crash"))
 
 
+@pytest.mark.unmeasured
 @pytest.mark.xdist_group("crash")  # they compare with one undisturbed run
 @pytest.mark.lasts(14)
 @pytest.mark.parametrize(

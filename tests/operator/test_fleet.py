@@ -45,6 +45,7 @@ def _create(scene: OperatorScene, objects: int) -> None:
 
 
 @pytest.mark.parametrize("objects", [60, pytest.param(300, marks=[pytest.mark.long, pytest.mark.lasts(200)])])
+@pytest.mark.unmeasured
 @pytest.mark.lasts(80)
 def test_many_idle_objects_cost_no_write_and_hardly_a_read(api_server: ApiServer, tmp_path: Path, objects: int) -> None:
     with running_scene(api_server.kubeconfig, f"fleet-{objects}", tmp_path, flags=("--poll-seconds", "5")) as scene:

@@ -64,6 +64,7 @@ def _is_available(scene: OperatorScene) -> bool:
     [(20, 40, 3), pytest.param(300, 300, 15, marks=[pytest.mark.long, pytest.mark.lasts(720)])],
     ids=["short", "five-minutes"],
 )
+@pytest.mark.unmeasured
 @pytest.mark.lasts(125)
 def test_writes_while_rows_move_and_while_nothing_does(
     api_server: ApiServer, tmp_path: Path, moving: float, idle: float, poll: float
