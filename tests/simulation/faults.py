@@ -170,6 +170,12 @@ def _deaf(region: Region, fault: Fault) -> None:
     _hold_writes(region, name, until)
 
 
+def _severed(region: Region, fault: Fault) -> None:
+    """A machine does not reach the service for longer than its client lives."""
+    path = region.network.path(_pod(region, fault).name, f"{SOURCE}.region")
+    _darken(path, region.loop.now + fault.seconds)
+
+
 def _stale(region: Region, fault: Fault) -> None:
     """A proxy holds the service's answers back, and then the path to it falls dark: what came last is long old."""
     path = region.network.path(_pod(region, fault).name, f"{SOURCE}.region")
@@ -278,10 +284,12 @@ def _merge(region: Region, fault: Fault) -> None:
 
 
 def _expire(region: Region, fault: Fault) -> None:
-    """Let the service forget a client that does not run: that of a live one would end its ownership before its time."""
+    """Let the service forget a client; a live one only where no other worker could get its channels too early."""
     alive = {pod.worker.status.client_id for pod in region.pods if pod.process is not None and pod.worker is not None}
-    clients = [client for client in region.service.emulator.tunnel(SOURCE, TUNNEL).clients if client not in alive]
+    spared = alive if len(region.pods) > 1 else set()
+    clients = [client for client in region.service.emulator.tunnel(SOURCE, TUNNEL).clients if client not in spared]
     for client in clients:
+        region.figures.struck_off(client)
         region.service.emulator.expire_clients(SOURCE, TUNNEL, client)
 
 
@@ -338,7 +346,7 @@ _DIRECTIONS = tuple(f"{host} {way}" for host in (SOURCE, COPY, "both") for way i
 _OPERATIONS = ("Connect", "Heartbeat", "ReadRecords", "GetCheckpoint", "Checkpoint", "DescribeTunnel", "BatchWriteRow")
 _PASSING = ("OTSServerBusy", "OTSServerUnavailable", "OTSInternalServerError", "OTSTimeout", "OTSQuotaExhausted")
 _ERRORS = (
-    *(f"{operation} {code}" for operation in (*_OPERATIONS, "*") for code in _PASSING),
+    *(f"{operation} {code}" for operation in (*_OPERATIONS, "BatchWriteRow", "*") for code in _PASSING),
     "BatchWriteRow OTSNotEnoughCapacityUnit",
     "BatchWriteRow OTSTableNotReady",
     "BatchWriteRow OTSPartitionUnavailable",
@@ -360,6 +368,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "isolated": Kind(_isolated, 4, (0.5, 1.8), ("0.6", "0.8", "0.9", "1.0")),
     "deaf": Kind(_deaf, 5, (1.0, 1.8), ("0.0", "0.3", "0.5")),
     "stale": Kind(_stale, 4, (0.2, 0.6)),
+    "severed": Kind(_severed, 3, (1.8, 3.0)),
     "held": Kind(_held, 6, (0.6, 1.2), ("cut", "cut", "terminate", "close", "rebalance")),
     "frozen": Kind(_frozen, 5, (1.4, 2.2), ("pause", "kill")),
     "cut": Kind(_cut, 3),
@@ -372,7 +381,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "broken answers": Kind(_broken_off, 2, values=_OPERATIONS, count=3),
     "split": Kind(_split, 3),
     "merge": Kind(_merge, 2),
-    "expire client": Kind(_expire, 2),
+    "expire client": Kind(_expire, 4),
     "rebalance": Kind(_rebalance, 2),
     "conflict": Kind(_conflict, 2),
     "stranger": Kind(_stranger, 2),

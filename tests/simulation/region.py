@@ -25,7 +25,7 @@ from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.simulation.telling import Telling
 from tests.simulation.worker import GRACE, Pod
 from tests.support.emulator.emulator_scene import create_table_request
-from tests.support.ledger import Entry, Written
+from tests.support.ledger import Dismissed, Entry, Written
 from tests.support.row_changes import VERSIONS
 
 #: Seconds between two looks at the workers' figures.
@@ -61,6 +61,8 @@ class Region(Telling):
     def witness(self, entry: Entry) -> None:
         if isinstance(entry, Written) and entry.rows:
             self._last_written = self.loop.now
+        if isinstance(entry, Dismissed):
+            self.figures.dismissed(entry)
         super().witness(entry)
 
     def counts(self) -> dict[str, int]:
@@ -177,7 +179,9 @@ class Region(Telling):
         while True:
             await asyncio.sleep(LOOK_INTERVAL)
             owners = {channel.id: channel.owner or self._holder(channel) for channel in self.tunnel.channels.values()}
-            clients = frozenset(self.tunnel.clients)
+            # the emulator removes a client whose time is over when another one sends a heartbeat
+            now, known = self.service.clock.now(), self.tunnel.clients.values()
+            clients = frozenset(client.id for client in known if now - client.last_seen <= client.timeout)
             for pod in self.pods:
                 if pod.is_running and pod.process is not None and pod.worker is not None:
                     pod.process.run(self.figures.look, pod.process, pod.worker, owners, clients)

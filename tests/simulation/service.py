@@ -25,7 +25,19 @@ from tests.simulation.machine.loop import VirtualLoop
 from tests.simulation.machine.network import ClientConnection, Host
 from tests.simulation.machine.process import EPOCH
 from tests.simulation.story import Story
-from tests.support.ledger import Change, Connected, Described, Entry, Listed, Opened, Read, Reported, Stored, Written
+from tests.support.ledger import (
+    Change,
+    Connected,
+    Described,
+    Dismissed,
+    Entry,
+    Listed,
+    Opened,
+    Read,
+    Reported,
+    Stored,
+    Written,
+)
 from tests.support.row_changes import NUMBER
 
 SOURCE, COPY = "source", "copy"
@@ -33,7 +45,10 @@ TABLE, TUNNEL = "events", "copy-events"
 #: Keys of the workers, which faults of the service strike, and of the region itself.
 KEY, OWN_KEY = Credentials("worker-id", "worker-secret"), Credentials("region-id", "region-secret")
 
-#: Receives what the service has executed, in order.
+#: Status of a refused heartbeat whose client the service does not know.
+GONE = 410
+
+#: Receives what the service has executed, in order; and the heartbeats that it has refused.
 Witness = Callable[[Entry], None]
 
 
@@ -134,6 +149,9 @@ class SimulatedService:
         if name not in _SILENT or response.status != 200:
             text = "" if response.status == 200 else f" -> {response.status} {_code(response)}"
             self._story.tell(client.process.name, "%s%s", name, text)
+        if name == "heartbeat" and response.status == GONE:
+            known = tunnel_pb2.HeartbeatRequest.FromString(request.body).client_id
+            self._witness(Dismissed(self._loop.now, client.process.name, client.sent_at, known))
         if gateway is not None and self._loop.now < gateway.late_until:
             self._loop.after(self._loop.network.drawn(gateway.delay, 0.8), client.server.answer, _encode(response))
             return

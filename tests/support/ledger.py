@@ -30,6 +30,13 @@ class Connected(Entry):
 
 
 @dataclass(frozen=True, slots=True)
+class Dismissed(Entry):
+    """A heartbeat was refused, since the service does not know its client any more."""
+
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
 class Read(Entry):
     """A page was read. `position` is that of its first record in the log, None for base data."""
 

@@ -274,7 +274,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "crash at a write": Kind(_crash_at_write, 5, TAKE_OVER, ("before", "after")),
     "API refuses": Kind(_refuse, 3, (1, 90), ("403", "409", "429", "500")),
     "API refuses a kind": Kind(
-        _refuse, 4, (60, 240), ("403 pods", "500 pods", "403 secrets", "500 secrets", "500 status")
+        _refuse, 4, (80, 260), ("403 pods", "500 pods", "403 secrets", "500 secrets", "500 status")
     ),
     "a deletion is missed": Kind(_miss_deletion, 2, (12, 40)),
     "another operator claims": Kind(_claim_elsewhere, 2, (60, 200)),
@@ -300,7 +300,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "edit workers": Kind(_edit_workers, 2),
     "edit the node selector": Kind(_node_selector, 2, values=("set", "remove")),
     "somebody edits the Deployment": Kind(_edit_deployment, 2, values=("set", "remove", "replicas")),
-    "another object on the tunnel": Kind(_rival, 2, (120, 400)),
+    "another object on the tunnel": Kind(_rival, 4, (200, 400)),
     "delete and apply again": Kind(_reapply, 2, (0, 60)),
     "a kind is not served": Kind(_not_served, 0, (5, 150), ("tablestoretunnels", "deployments", "pods")),
     "watches are refused": Kind(_refuse_watches, 0, (60, 200), ("500", "503")),

@@ -8,6 +8,8 @@
     caught up   a worker that holds the channel says so, of every channel of the last description
     lag         it is absent while the worker of a channel does not answer
                 (both after the time that marks the figures: what a silent worker has told is kept for a while)
+    version     it names the version of the object that was decided on: a write without one would be accepted over a
+                newer object, too
 
 The other oracle (`claims`) grants a status some time to become true. This one grants none: it judges a write in the
 moment in which it is sent, by what service, workers and pods have told until then, which needs no bound. Only what the
@@ -76,7 +78,10 @@ class Evidence:
         found = self._fleet.stored()
         if request.path != f"{self._fleet.path}/status" or found is None or request.body is None:
             return
-        if found["metadata"]["resourceVersion"] != (request.body.get("metadata") or {}).get("resourceVersion"):
+        version = (request.body.get("metadata") or {}).get("resourceVersion")
+        if version is None:
+            self._fleet.violate("version", f"{self._operator} writes a status, whatever the object is by then")
+        if found["metadata"]["resourceVersion"] != version:
             return  # it will be refused
         if self._fleet.strangers.has_rival or self._described is None:
             return  # whose look it was is not known

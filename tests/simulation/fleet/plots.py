@@ -2,6 +2,8 @@
 
 everything   any act at any time
 end          kills, rollouts and slow nodes in the seconds around the end time, in which the most is written
+replacement  workers die before the end time and come back with nothing to do, while the service still waits for those
+             that died
 hand-over    channels change hands while some workers cannot be asked
 suspension   the object is suspended again and again, while workers drain slowly
 operators    a second operator, whose scope overlaps, comes and goes, and the first one stays away for minutes
@@ -28,6 +30,7 @@ class Plot:
         lengths: seconds in which writers write, one of which is drawn.
         ends: shares of the length after which the tunnel ends, one of which is drawn; 0 means never.
         replicas, partitions: one of which is drawn: where two workers share channels, one can be wrong about another's.
+        beats: interval and timeout of the heartbeats, one pair of which is drawn.
         before, after: seconds around the end time in which everything happens; at any time where both are 0.
     """
 
@@ -37,6 +40,7 @@ class Plot:
     ends: tuple[float, ...] = (0.0,)
     replicas: tuple[int, ...] = (1, 2, 3)
     partitions: tuple[int, ...] = (1, 2, 4)
+    beats: tuple[tuple[int, int], ...] = ((10, 60), (5, 30), (5, 20))
     before: float = 0.0
     after: float = 0.0
 
@@ -55,6 +59,16 @@ PLOTS: Final[Mapping[str, Plot]] = {
         before=45.0,
         after=15.0,
     ),
+    "replacement": Plot(
+        4,
+        ("kill a worker", "kill a worker", "kill a worker", "delete a pod", "split", "pause a worker"),
+        ends=(0.6,),
+        replicas=(2, 2, 3),
+        partitions=(2, 4),
+        beats=((10, 60), (10, 60), (5, 30)),
+        before=40.0,
+        after=5.0,
+    ),
     "hand-over": Plot(
         3,
         (
@@ -72,7 +86,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
         ),
     ),
     "blindness": Plot(
-        2,
+        3,
         (
             *("API refuses a kind", "API refuses a kind", "API refuses a kind", "kill a worker", "delete a pod"),
             *("dark for the operator", "pages are unreachable", "scale"),

@@ -59,7 +59,7 @@ class FleetScenario(Replayable):
         plot = PLOTS[name]
         length = chance.choice(plot.lengths)
         end_after = chance.choice(plot.ends) * length
-        interval, timeout = chance.choice(((10, 60), (5, 30), (5, 20)))
+        interval, timeout = chance.choice(plot.beats)
         moves = random.Random(f"retention:{seed}").random() < 0.4
         drawn = cls(
             seed,

@@ -35,8 +35,6 @@ RIVAL = "rival"
 PASS_SECONDS = 60.0
 #: Seconds after the other's last renewal in which our operator need not act: it waits, looks again, and waits again.
 TAKE_OVER_SECONDS = 150.0
-#: Seconds for which two objects may have workers, while the younger one is told.
-RIVALRY_SECONDS = 100.0
 #: Seconds after which a tunnel that was replaced has no worker any more.
 STOPPING_SECONDS = 180.0
 #: Seconds in which a tunnel is created, if at all.
@@ -51,7 +49,6 @@ class Strangers:
         self._claimed_from = self._claimed_until = self._free_at = -1.0
         self._claimed_uid = ""
         self._renewals = 0
-        self._rivals_since: float | None = None
         self._deadline: Any = None
         self.has_replaced_tunnel = False
 
@@ -142,18 +139,13 @@ class Strangers:
 
     def rivalry(self) -> str:
         """What is wrong about two objects on the tunnel; empty while one of them has workers."""
-        fleet, now = self._fleet, self._fleet.loop.now
-        pods = fleet.store.all("Pod", "shop")
+        pods = self._fleet.store.all("Pod", "shop")
         owners = {
             pod["metadata"]["labels"].get(names.LABEL_NAME)
             for pod in pods
             if not pod["metadata"].get("deletionTimestamp")
         }
-        if len(owners) < 2:
-            self._rivals_since = None
-            return ""
-        self._rivals_since = now if self._rivals_since is None else self._rivals_since
-        return "two objects have workers on one tunnel" if now - self._rivals_since > RIVALRY_SECONDS else ""
+        return "two objects have workers on one tunnel" if len(owners) > 1 else ""
 
     def end(self) -> None:
         """Leave."""
@@ -171,9 +163,9 @@ class Strangers:
     # After everything else
 
     async def replace_tunnel(self) -> None:
-        """In every second story: the workers have to stop, and the new tunnel is not the object's."""
+        """In every third story: the workers have to stop, and the new tunnel is not the object's."""
         fleet = self._fleet
-        if fleet.scenario.seed % 2:
+        if fleet.scenario.seed % 3:
             return
         fleet.story.tell("user", "deletes the tunnel, and creates another one")
         self._drop_tunnel()
@@ -182,7 +174,7 @@ class Strangers:
         self.has_replaced_tunnel = True
         until = fleet.loop.now + STOPPING_SECONDS
         # its workers end by themselves: what counts is that nobody starts them again
-        while fleet.programs() or self._wanted():
+        while fleet.programs() or self.wanted():
             if fleet.loop.now > until:
                 fleet.violate("replaced", "workers of a tunnel that was replaced are still wanted")
                 return
@@ -228,7 +220,7 @@ class Strangers:
             if fleet.store.peek(key) != before:
                 fleet.violate("foreign", f"the {before['kind']} of somebody else was changed or deleted")
 
-    def _wanted(self) -> int:
+    def wanted(self) -> int:
         """Number of workers that the Deployment asks for."""
         found = self._fleet.store.peek(("Deployment", "shop", "orders"))
         return 0 if found is None else int(found["spec"].get("replicas", 1))

@@ -7,12 +7,14 @@ completed   with `completed`, everything committed until the end time has taken 
 channels    a channel that the service has given to another client is not shown as OPEN for longer than the
             heartbeat timeout and two intervals
 forgotten   a client that the service has forgotten shows no channel as OPEN for longer than two intervals: its own
-            timeout begins earlier than the service's
+            timeout begins earlier than the service's; where it did so before the timeout, the same and the timeout
+stays       a client that the service does not know asks again only if the answer was lost: a lost one costs it an
+            interval, so that it asks less often than once per interval of its timeout, and SPARE times
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 
 from ots_tunnel.model import ChannelStatus, ChannelType
@@ -21,7 +23,10 @@ from ots_tunnel.worker.worker import TunnelWorker
 from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.delivery import Delivery, Violate
 from tests.simulation.oracles.history import History
+from tests.support.ledger import Dismissed
 
+#: Heartbeats of an unknown client beside those whose answer never comes: of connections that break at once.
+SPARE = 10
 #: Times on the wire have milliseconds.
 ROUNDING = 0.001
 
@@ -47,6 +52,11 @@ class Figures:
         #: Entries of a channel that are known to have taken effect.
         self._applied: dict[str, int] = defaultdict(int)
         self._strangers: dict[tuple[str, str], float] = {}
+        #: Clients that the service has forgotten before their timeout.
+        self._struck_off: set[str] = set()
+        #: Heartbeats that an unknown client may send, and those of each that were refused.
+        self._dismissals = timeout / interval + SPARE
+        self._dismissed: Counter[str] = Counter()
         self.looks = 0
 
     def look(
@@ -76,6 +86,16 @@ class Figures:
                 self._strangers.pop(place, None)
             elif now - self._strangers.setdefault(place, now) > self._patience:
                 self._check(channel, self._history.end, f"{process.name} says completed, until")
+
+    def struck_off(self, client: str) -> None:
+        """The service forgets a client before its timeout, which may hear of it as late as of its timeout."""
+        self._struck_off.add(client)
+
+    def dismissed(self, entry: Dismissed) -> None:
+        """Judge a heartbeat of a client that the service does not know."""
+        self._dismissed[entry.client] += 1
+        if (times := self._dismissed[entry.client]) > self._dismissals:
+            self._violate("stays", f"{entry.who} was told {times} times that its client {entry.client} is unknown")
 
     def _is_behind(self, channel: str, until: float | None) -> bool:
         applied = self._delivery.applied
@@ -121,7 +141,9 @@ class Figures:
         is_open = any(view.status is ChannelStatus.OPEN for view in worker.status.channels.values())
         if not is_open or client is None or client in clients:
             self._strangers.pop(place, None)
-        elif now - self._strangers.setdefault(place, now) > self._short_patience:
+        elif now - self._strangers.setdefault(place, now) > (
+            self._patience if client in self._struck_off else self._short_patience
+        ):
             self._violate("forgotten", f"{name} shows open channels; its client {client} is unknown to the service")
 
     def forgive(self, name: str) -> None:
