@@ -2,7 +2,7 @@
 
 The tree is measured without a mutant first: when that fails, the table would say nothing, and it ends with status 2.
 A run that was interrupted goes on where it was, as long as the tree and the options are the same. Status 1 means
-that nobody found a mutant.
+that nobody found a mutant. The seeds of a mutant begin with the one that found it last time, which its file names.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _finding(record: Record, tree: Path, mutant: Mutant, options: argparse.Names
 def _measure(tree: Path, mutant: Mutant, options: argparse.Namespace) -> Finding:
     began = time.monotonic()
     with _planted(tree, mutant):
-        found = _simulate(tree, mutant, options)
+        found = simulate(tree, mutant, options)
         tests = "(not run)" if options.without_tests else _test(tree, mutant)
     if not mutant.file and options.without_tests:
         tests = ""
@@ -104,18 +104,27 @@ def _planted(tree: Path, mutant: Mutant) -> Iterator[None]:
         path.write_text(text)
 
 
-def _simulate(tree: Path, mutant: Mutant, options: argparse.Namespace) -> str:
+def simulate(tree: Path, mutant: Mutant, options: argparse.Namespace) -> str:
     """The rule that a seed has broken; empty when none has."""
+    last = mutant.seed
+    if last is not None and 0 <= last - options.start < options.seeds and (found := _tell(tree, mutant, options, last)):
+        return found
+    return _tell(tree, mutant, options)
+
+
+def _tell(tree: Path, mutant: Mutant, options: argparse.Namespace, seed: int | None = None) -> str:
+    """The rule that a seed, or the first of all that break one, has broken; empty when none has."""
     kind = KINDS.get(mutant.area, "all")
+    first, count = (options.start, options.seeds) if seed is None else (seed, 1)
     command = (
         *("-m", "tests.simulation", "campaign", "--kind", kind, "--enough", "1"),
-        *("--seconds", str(LIMIT), "--seeds", str(options.seeds), "--start", str(options.start)),
+        *("--seconds", str(LIMIT), "--seeds", str(count), "--start", str(first)),
         *("--workers", str(options.workers)),
     )
     status, text = _run(tree, command, LIMIT + PATIENCE)
     if status is None:
         return "hangs"
-    found = re.search(r"^seed (\S+): (\S+) at", text, re.MULTILINE)
+    found = re.search(r"^seed (\S+): (.+?) at [\d.]+ s", text, re.MULTILINE)
     if found is not None:
         return f"{found[2]} (seed {found[1]})"
     return f"ends with {status}" if status else ""

@@ -22,6 +22,7 @@ class Mutant:
         breaks: what it does to users.
         tests: the tests of its area, beside the simulation.
         area: the file that lists it.
+        seed: of the stories of its area one that has found it, as a number: it is told before all others.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Mutant:
     breaks: str
     tests: tuple[str, ...]
     area: str
+    seed: int | None = None
 
     def mutated(self, text: str) -> str:
         """The text of its file with the defect.

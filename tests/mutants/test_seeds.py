@@ -1,0 +1,50 @@
+"""The seed that has found a mutant is told first, and it alone where it finds it again."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from tests.mutants import __main__ as measuring
+from tests.mutants.planted import Mutant, planted
+
+OPTIONS = Namespace(start=1, seeds=60, workers=1)
+MUTANT = Mutant("no-fence", "fence.py", "a", "b", "writes twice", (), "data_path", seed=7)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """First seed and number of seeds of each campaign; only seed 7 breaks a rule."""
+    campaigns: list[tuple[str, str]] = []
+
+    def run(tree: Path, command: tuple[str, ...], seconds: float) -> tuple[int, str]:
+        first, count = (command[command.index(name) + 1] for name in ("--start", "--seeds"))
+        campaigns.append((first, count))
+        return (1, "seed 7: caught up at 3.0 s: late\n") if first == "7" else (0, "")
+
+    monkeypatch.setattr(measuring, "_run", run)
+    return campaigns
+
+
+def test_the_seed_that_found_a_mutant_last_time_is_enough(told: list[tuple[str, str]], tmp_path: Path) -> None:
+    assert measuring.simulate(tmp_path, MUTANT, OPTIONS) == "caught up (seed 7)"
+    assert told == [("7", "1")]
+
+
+def test_all_seeds_are_told_where_it_finds_the_mutant_no_more(told: list[tuple[str, str]], tmp_path: Path) -> None:
+    mutant = Mutant(*(getattr(MUTANT, name) for name in ("name", "file", "old", "new", "breaks", "tests", "area")), 8)
+
+    assert measuring.simulate(tmp_path, mutant, OPTIONS) == ""
+    assert told == [("8", "1"), ("1", "60")]
+
+
+def test_a_seed_that_is_none_of_the_measured_ones_does_not_count(told: list[tuple[str, str]], tmp_path: Path) -> None:
+    measuring.simulate(tmp_path, MUTANT, Namespace(start=100, seeds=60, workers=1))
+
+    assert told == [("100", "60")]
+
+
+def test_the_seeds_of_all_mutants_are_among_those_that_are_measured() -> None:
+    assert [mutant.name for mutant in planted() if mutant.seed is not None and not 1 <= mutant.seed <= 60] == []
