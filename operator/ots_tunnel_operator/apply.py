@@ -14,13 +14,13 @@ from ots_tunnel.errors import ObjectAlreadyExist
 from ots_tunnel.tables.destination import ensure_destination
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.diagnosis import Place, crd_outdated, destination_incompatible, kube_problem, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Kind, Manifest, kind_of
 from ots_tunnel_operator.log_actions import LogAction
-from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.plan.actions import (
     Action,
@@ -114,9 +114,9 @@ class Applier:
 
     async def _ensure_destination(self) -> None:
         spec, cache = self._resource.spec, self._cache
-        sink, source, destination = spec.sink.tablestore, cache.source.instance, cache.sink.instance
-        if sink is None or source is None or destination is None:
-            return
+        sink, source, destination = spec.sink.tablestore, _connected(cache.source), _connected(cache.sink)
+        if sink is None:
+            raise RuntimeError("a sink without a table has no destination")
         cache.sink.table = None
         call = ensure_destination(
             source.tables.admin,
@@ -132,9 +132,7 @@ class Applier:
             self._log(LogAction.CREATED_DESTINATION, table=sink.table)
 
     async def _create_tunnel(self, action: CreateTunnel) -> None:
-        source, instance = self._resource.spec.source, self._cache.source.instance
-        if instance is None:
-            return
+        source, instance = self._resource.spec.source, _connected(self._cache.source)
         call = instance.tunnels.create_tunnel(source.table, source.tunnel.name, action.type, action.stream)
         try:
             tunnel_id = await self._call(call, Place.of_source(source))
@@ -217,6 +215,13 @@ class Applier:
     def _log(self, action: LogAction, **values: str) -> None:
         place = {"namespace": self._resource.namespace, "object": self._resource.name}
         logger.info(action.description, extra={"action": action, **place, **values})
+
+
+def _connected(side: Side) -> Instance:
+    """The clients of a side, by which it was observed; a call that was not made must not count as made."""
+    if side.instance is None:
+        raise RuntimeError("there are no clients, although the plan relies on what they have seen")
+    return side.instance
 
 
 def _for_this_one(manifest: Manifest, existing: Manifest | None) -> Manifest:

@@ -89,7 +89,7 @@ class LoopCache:
     last_write: float = 0.0
     """Time of the last status write."""
     written: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
-    """The last status written: as wanted, and as the API server has stored it."""
+    """The last status written, as wanted, and as the API server has stored it; None where both are the same."""
     body: Mapping[str, Any] | None = None
     """The object as last read."""
     absent_since: float | None = None

@@ -101,7 +101,8 @@ class Reporter:
                 return
             raise
         cache.last_write = now
-        cache.written = None if stored is None else (after, stored)
+        is_changed = stored is not None and (is_urgent(stored, after) or is_different(stored, after))
+        cache.written = (after, stored) if stored is not None and is_changed else None
         self._metrics.wrote_status()
         if lost := dropped_fields(after, stored):
             await self._tell_dropped(of, lost, cache, now)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel.model import TunnelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
 from ots_tunnel_operator.kube.client import Kube, KubeError
@@ -15,7 +16,15 @@ from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Ma
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
 from ots_tunnel_operator.manifests.spark_rights import service_account
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, RecordStatus, ScaleDown
+from ots_tunnel_operator.plan.actions import (
+    Action,
+    ApplyObject,
+    CreateTunnel,
+    DeleteObject,
+    EnsureDestination,
+    RecordStatus,
+    ScaleDown,
+)
 from ots_tunnel_operator.reasons import Reason
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.spark_worlds import SPARK
@@ -205,3 +214,11 @@ async def test_a_change_is_logged_with_the_object_and_its_child(
     (line,) = (vars(record) for record in caplog.records)
     assert (line["action"], line["namespace"], line["object"]) == ("applied_object", "default", "flights-copy")
     assert (line["kind"], line["child"]) == ("ServiceAccount", NAME)
+
+
+@pytest.mark.parametrize("action", [EnsureDestination(), CreateTunnel(TunnelType.Stream, None)], ids=repr)
+async def test_nothing_that_could_not_be_called_counts_as_done(kube: KubeMemory, action: Action) -> None:
+    applier = Applier(cast(Kube, kube), resource(), LoopCache())
+
+    with pytest.raises(RuntimeError, match="no clients"):
+        await applier.apply(action)

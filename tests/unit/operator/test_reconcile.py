@@ -126,7 +126,8 @@ async def test_the_problem_of_an_action_stays_shown_until_the_action_succeeds() 
     kube.lacks = False
     await step(kube, find, cache)
     assert kube.objects["TablestoreTunnel", NAME]["status"]["destination"]["createIntentTime"]
-    assert condition(kube, "Ready")[1] == "CreatingDestination"
+    # the next action fails: there is no service to create a table in
+    assert kube.reasons[2:] == ["InternalError"]
 
 
 async def test_a_wait_that_no_watch_reports_is_polled_often() -> None:

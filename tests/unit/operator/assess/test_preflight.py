@@ -221,6 +221,15 @@ def test_a_verdict_is_recorded_with_the_look_that_finds_it_and_ends_with_the_one
     assert is_urgent(verdict("TunnelNotFound"), recorded())
 
 
+def test_a_tunnel_that_the_service_refuses_as_expired_is_a_verdict_behind_whatever_does_not_answer() -> None:
+    expired = Failure(Problem(Reason.TUNNEL_EXPIRED, "expired", ("TunnelReady",)))
+    found = world(tunnel=expired, destination=BUSY)
+    after = world(resource(recorded(**reported(found))), tunnel=Unread(), source=BUSY)
+
+    assert problem_of(found).reason is Reason.TUNNEL_EXPIRED
+    assert problem_of(after).reason is Reason.TUNNEL_EXPIRED
+
+
 def test_a_verdict_ends_when_the_tunnel_is_seen() -> None:
     assert assessed(world(resource(verdict("TunnelExpired")))).problem is None
 
