@@ -3,8 +3,8 @@
     python -m tests.bench.pages [--rounds N] [--only http kafka ...] [--quick] [--output bench.json]
 
 The worker has one core, the destination another. A page holds 40,000 rows of one small cell, the most work that fits.
-Heartbeats and other channels wait while the loop is blocked. The least time of the rounds is kept, because other work
-on the machine only adds to it, and the most memory.
+Heartbeats and other channels wait while the loop is blocked. The time is shown twice: without what other processes took
+of it, and by the clock. The least of the rounds is kept, because other work only adds to it, and the most memory.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def main() -> int:
 async def _measure(sinks: list[str], rounds: int, core: int) -> list[Goal]:
     goals = []
     for sink in sinks:
-        longest = [(await _run(sink, ALONE, core))["longest"] * MILLISECONDS for _ in range(rounds)]
-        goals.append(blocking(sink, min(longest)))
+        found = [await _run(sink, ALONE, core) for _ in range(rounds)]
+        goals += blocking(sink, *(min(run[name] for run in found) * MILLISECONDS for name in ("busiest", "longest")))
     if "kafka" in sinks:
         for load in BESIDE:
             peaks = [(await _run("kafka", load, core))["peak"] / MEGABYTES for _ in range(rounds)]
@@ -85,9 +85,13 @@ async def _measure(sinks: list[str], rounds: int, core: int) -> list[Goal]:
     return goals
 
 
-def blocking(sink: str, milliseconds: float) -> Goal:
-    """The line of a sink: the longest time between two rounds of the event loop while it takes a page."""
-    return Goal(f"{PAGE}: the event loop is blocked, {sink}", milliseconds, LONGEST_MS, "ms at most", at_least=False)
+def blocking(sink: str, busiest_ms: float, longest_ms: float) -> list[Goal]:
+    """The lines of a sink: the longest time between two rounds of the event loop while it takes a page."""
+    name = f"{PAGE}: the event loop is blocked, {sink}"
+    return [
+        Goal(name, busiest_ms, LONGEST_MS, "ms at most", at_least=False),
+        Goal(f"{name}, by the clock", longest_ms, None, "ms at most", at_least=False),
+    ]
 
 
 def memory(sink: str, load: Load, megabytes: float) -> Goal:
@@ -141,7 +145,9 @@ def print_table(goals: list[Goal]) -> None:
     table.add_column("unit")
     table.add_column("met")
     for goal in goals:
-        table.add_row(goal.name, f"{goal.ours:,.0f}", f"<= {goal.goal:,.0f}", goal.unit, "yes" if goal.met else "NO")
+        wanted = "" if goal.goal is None else f"<= {goal.goal:,.0f}"
+        met = {None: "", True: "yes", False: "NO"}[goal.met]
+        table.add_row(goal.name, f"{goal.ours:,.0f}", wanted, goal.unit, met)
     Console(width=140).print(table)
 
 

@@ -30,11 +30,11 @@ def pages() -> str:
 
 
 def page_table(documents: Iterable[Mapping[str, Any]]) -> str:
-    """The rows of `bench.json` about pages."""
+    """The rows of `bench.json` about pages that have a goal."""
     lines = [("what", "ours", "at most", "unit", "met"), ("---",) * 5]
     for document in documents:
         begin, _, what = document["name"].partition(": ")
-        if begin == PAGE:
+        if begin == PAGE and document["goal"] is not None:
             numbers = (_number(document["ours"]), _number(document["goal"]))
             lines.append((what, *numbers, document["unit"].removesuffix(" at most"), _WORDS[document["met"]]))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -38,7 +38,7 @@ def test_every_line_has_every_column() -> None:
 
 
 def test_pages_have_a_table_of_their_own() -> None:
-    goals = [blocking("http", 12.34), blocking("kafka", 51), memory("kafka", BESIDE[0], 120.4)]
+    goals = [*blocking("http", 12.34, 18), *blocking("kafka", 51, 51.2), memory("kafka", BESIDE[0], 120.4)]
     lines = page_table([*documents(), *(goal.document() for goal in goals)]).splitlines()
 
     assert lines[2:] == [
