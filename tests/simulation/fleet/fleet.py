@@ -137,6 +137,14 @@ class Fleet(Telling):
         self.strangers.judge(request)
         self.turns.judge(request, self.operator)
 
+    def is_outdated(self, request: Request) -> bool:
+        """Whether a write of the object will be refused: it names a version that is not the stored one any more."""
+        version = ((request.body or {}).get("metadata") or {}).get("resourceVersion")
+        found = self.stored()
+        if version is None or request.path not in (self.path, f"{self.path}/status"):
+            return False
+        return found is None or found["metadata"]["resourceVersion"] != version
+
     # What is
 
     def stored(self) -> Manifest | None:

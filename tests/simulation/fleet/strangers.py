@@ -81,6 +81,8 @@ class Strangers:
         fleet, now = self._fleet, self._fleet.loop.now
         if not self._claimed_from < now < self._claimed_until or "finalizers" in str(request.body):
             return
+        if fleet.is_outdated(request):
+            return
         holder = self._holder()
         is_takeover = holder == OTHER_LEASE and names.ANNOTATION_OPERATOR in str((request.body or {}).get("metadata"))
         if RIVAL in request.path or RIVAL in str((request.body or {}).get("metadata")):

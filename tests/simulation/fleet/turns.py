@@ -92,6 +92,8 @@ class Turns:
         evidence.judge(request)
         if self._until < 0 or "finalizers" in str(request.body) or request.path.endswith("/events"):
             return
+        if self._fleet.is_outdated(request):
+            return  # of two that claim a new object at once, the later one is refused
         self._look()
         now, other = self._fleet.loop.now, self._named(self._holder)
         if not self._holder or self._holder == operator.lease:
