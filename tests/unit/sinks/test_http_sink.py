@@ -64,7 +64,7 @@ class Service:
         status = self.lose_answers.pop()
         if not status and request.transport is not None:
             request.transport.abort()
-        return web.Response(status=status or 500)
+        return web.Response(status=status or 500, headers={"server": "istio-envoy"} if status == 503 else {})
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ async def test_transient_failures_are_retried_under_the_same_id(service: Service
     assert made.retries == 2
 
 
-@pytest.mark.parametrize("status", [0, 502, 504, 524])
+@pytest.mark.parametrize("status", [0, 502, 503, 504, 524])
 async def test_a_batch_whose_answer_is_lost_is_not_overtaken(service: Service, status: int) -> None:
     service.lose_answers = [status]
     await write(service, numbered_record(1, 1), numbered_record(1, 2), deadline=0.6)

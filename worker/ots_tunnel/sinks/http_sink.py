@@ -40,8 +40,10 @@ from ots_tunnel.transport.guarded_body import GuardedBody
 #: Statuses of a service that is busy, and those that a single event can cause.
 BUSY = frozenset((408, 425, 429))
 ABOUT_ONE_EVENT = frozenset((400, 413, 422))
-#: Statuses by which a gateway says that the service gave no answer, Cloudflare's own among them.
+#: Statuses by which a gateway says that the service gave no answer, Cloudflare's own among them. Envoy, and with it
+#: Istio, says 503 also where the service has taken the request and the connection broke before its answer.
 ANSWER_LOST = frozenset((502, 504, 520, 524))
+ENVOY, ENVOYS_STATUS = "envoy", 503
 #: Longest pause that a Retry-After can ask for, seconds: a mistaken date must not stop the worker for days.
 MAX_RETRY_AFTER = 600.0
 
@@ -161,21 +163,23 @@ class HttpSink(Immediate):
         attempt = 0
         fence = RequestFence(guard, self._deadline)
         while True:
-            status, retry_after = await self._post_once(body, message_id, fence)
+            status, retry_after, is_lost = await self._post_once(body, message_id, fence)
             if 200 <= status < 300:
                 return None
             if status and status < 500 and status not in BUSY:
                 return status
-            doubt = fence.in_doubt if not status or status in ANSWER_LOST else 0.0
-            pause = max(self._backoff.delay(attempt, self._entropy()), retry_after, doubt)
+            pause = max(self._backoff.delay(attempt, self._entropy()), retry_after, fence.in_doubt if is_lost else 0.0)
             error = f"HTTP {status}" if status else "no answer"
             log_retry("the web service does not accept a batch, which is tried again", error, url=self._where)
             self.retries += 1
             attempt += 1
             await asyncio.sleep(pause)
 
-    async def _post_once(self, body: bytes, message_id: str, guard: Guard) -> tuple[int, float]:
-        """Send one request; return its status, 0 for no answer, and the seconds of its Retry-After."""
+    async def _post_once(self, body: bytes, message_id: str, guard: Guard) -> tuple[int, float, bool]:
+        """Send one request; return its status, the seconds of its Retry-After, and whether an answer is lost.
+
+        The status is 0 without any answer.
+        """
         assert self._session is not None, "open() comes first"
         headers = {"content-type": CONTENT_TYPE}
         headers |= signature_headers(body, message_id, self._clock(), self._secret())
@@ -189,12 +193,14 @@ class HttpSink(Immediate):
                 allow_redirects=False,
             ) as answer:
                 guarded.answered()
-                return answer.status, _retry_after(answer.headers.get("retry-after", ""), self._clock())
+                by_envoy = answer.status == ENVOYS_STATUS and ENVOY in answer.headers.get("server", "").lower()
+                pause = _retry_after(answer.headers.get("retry-after", ""), self._clock())
+                return answer.status, pause, by_envoy or answer.status in ANSWER_LOST
         except (aiohttp.ClientError, TimeoutError, OSError):
             await guarded.give_up()
             if guarded.refusal is not None:
                 raise guarded.refusal from None
-            return 0, 0.0
+            return 0, 0.0, True
         except BaseException:
             await guarded.give_up()
             raise
