@@ -93,7 +93,7 @@ async def test_a_client_that_asks_first_may_send_its_body(driver: Driver) -> Non
     head = "\r\n".join([f"POST {request.path} HTTP/1.1", f"Host: {host}", "Expect: 100-Continue", *lines])
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             for size, interim in ((len(request.body), b"HTTP/1.1 100 Continue\r\n"), (6 << 20, None)):
                 writer.write(f"{head}\r\nContent-Length: {size}\r\n\r\n".encode())
                 first = await reader.readline()
@@ -206,7 +206,7 @@ async def test_the_command_serves_and_stops_on_sigterm() -> None:
     arguments = ["-m", "ots_emulator", "serve", "--port", "0", "--admin-port", "0", "--access-key", "a:b"]
     process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         greeting = b""
         while b"Java" not in greeting:
             greeting += await process.stdout.readline()
@@ -223,7 +223,7 @@ async def test_the_command_refuses_a_used_port(driver: Driver) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "ots_emulator", "serve", "--port", port, stderr=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         _, complaint = await process.communicate()
 
     assert process.returncode == 2

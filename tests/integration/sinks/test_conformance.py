@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -44,7 +45,8 @@ class TestFilesInABucket(SinkConformance, RetryConformance):
     @pytest.fixture
     def destination(self, store: S3Store, tmp_path: Path) -> Bucket:
         store.heal()
-        return Bucket(store, tmp_path.name, tmp_path / "secret")
+        # an address of its own: sinks with the same one share their spool, and another process may test the same
+        return Bucket(store, uuid.uuid4().hex, tmp_path / "secret")
 
 
 class TestStdoutSink(SinkConformance):
