@@ -427,6 +427,8 @@ class Fleet(Telling):
         unfit = [f"not copied: {', '.join(missing[:5])}"] if missing else []
         status = found.get("status") or {}
         unfit += self.strangers.unfit() + self.turns.unfit()
+        if status.get("observedGeneration") != found["metadata"]["generation"]:
+            unfit.append("the operator has not seen the last edit")
         unfit += [] if self.operator.process is not None else ["no operator leads"]
         if not self.is_applied_again and not (status.get("destination") or {}).get("createdByOperator"):
             unfit.append("the operator does not know that it has created the destination")
@@ -450,11 +452,22 @@ class Fleet(Telling):
         ]
         if (status.get("readyReplicas"), self.ready_pods()) != (wanted, wanted):
             unfit.append(f"{self.ready_pods()} of {wanted} pods, the status says {status.get('readyReplicas')}")
+        unfit += self._unfit_rollout(wanted)
         if not (status.get("lag") or {}).get("caughtUp"):
             unfit.append("not caughtUp")
         if unowned := self.unowned():
             unfit.append(f"unowned: {', '.join(unowned)}")
         return unfit
+
+    def _unfit_rollout(self, wanted: int) -> list[str]:
+        """Whether the Deployment is being rolled out."""
+        deployment = self.store.peek(("Deployment", NAMESPACE, NAME))
+        if deployment is None:
+            return ["there is no Deployment"]
+        status = deployment.get("status") or {}
+        shown = [status.get(key, 0) for key in ("observedGeneration", "replicas", "updatedReplicas")]
+        is_over = shown == [deployment["metadata"]["generation"], wanted, wanted]
+        return [] if is_over else [f"of {wanted} workers are there, and new: {shown[1:]}"]
 
     async def _stay_quiet(self) -> None:
         await asyncio.sleep(60)
