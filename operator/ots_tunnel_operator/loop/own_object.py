@@ -7,7 +7,7 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
+from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -37,13 +37,7 @@ class OwnObject:
         """
         body = None if cache.outdated else await self._reader.get(TUNNEL, namespace, name)
         if body is None or not cache.is_of(body):
-            try:
-                body = await self._kube.get(TUNNEL, namespace, name)
-            except KindMissing:
-                # whoever removes a definition removes its objects, and a watch has told so of this one
-                if not cache.forgotten:
-                    raise
-                body = None
+            body = await self._kube.get(TUNNEL, namespace, name)
         cache.outdated = False
         if body is None or not cache.is_of(body):
             return None

@@ -76,7 +76,7 @@ class Pace:
         """
         now = self._clock()
         cache.absent_since = now if cache.absent_since is None else cache.absent_since
-        if cache.forgotten or now - cache.absent_since > ABSENT_SECONDS:
+        if now - cache.absent_since > ABSENT_SECONDS:
             return Outcome(0.0, gone=True)
         return self._delayed(cache)
 

@@ -124,7 +124,7 @@ class Reconciler:
                 problem = await self._failed.show(namespace, name, cache, error, started)
                 outcome = self._pace.failed(problem, cache)
             seconds = time.monotonic() - began
-            if outcome.gone:
+            if outcome.gone or cache.forgotten:
                 # the liveness probe must not wait for passes over an object that no longer exists
                 self._metrics.forget(namespace, name)
             elif cache.failing_since is None:
@@ -136,6 +136,8 @@ class Reconciler:
     async def _pass(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         refused = ""
         for _ in range(MAX_STEPS):
+            if cache.forgotten:
+                return Outcome(0.0, gone=True)
             body = await self._own.read(namespace, name, cache)
             if body is None:
                 return self._pace.absent(cache)

@@ -272,6 +272,27 @@ async def test_the_loop_ends_with_an_object_that_went_with_its_definition() -> N
     assert await step(kube, lambda _: world(), cache) == (Outcome(0.0, gone=True), 0)
 
 
+@pytest.mark.parametrize("when", ["before the pass", "during the pass"])
+async def test_a_loop_that_outlives_its_object_leaves_nothing_for_the_liveness_probe(when: str) -> None:
+    cache = LoopCache(uid=UID, forgotten=when == "before the pass")
+
+    class Refusing(KubeMemory):
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            cache.forgotten = True
+            raise KubeError(500, "InternalError", "etcd")
+
+    kube, metrics = Refusing(), OperatorMetrics()
+    observed = cast(Observer, Observed(lambda _: world()))
+    reconciler = Reconciler(cast(Cluster, kube), observed, SETTINGS, metrics, lambda resource: None)
+
+    await reconciler.step("default", NAME, cache)
+
+    # kopf may cancel the loop now
+    assert metrics.oldest_pass() == 0.0
+    assert metrics.failing_seconds() == 0.0
+    assert (await reconciler.step("default", NAME, cache)).gone
+
+
 async def test_the_finalizer_is_written_before_anything_else() -> None:
     kube = stored(finalizers=["others/finalizer"])
     found: list[list[str]] = []
