@@ -22,6 +22,13 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
     campaign      many seeds for a time
     command       the command line
 
+`stories` lists the kinds of stories. All of them are the region above or a fleet, with something in another place:
+
+    files         workers publish files on a disk that loses its power, fails, or ends a process in the middle of a call
+    replicate     users run the command, stop it, repeat it, and have to be refused
+    fleet         Kubernetes: a model of the API server, controllers and kubelet; the real operator in kopf's role
+    spark         a fleet whose existing rows a model of Spark copies, with the real record of progress
+
 A story: tables and tunnel are made, pods start, writers write while faults happen. Faults end at three quarters,
 writers at the end of the length. Then everything has to become right within `region.SETTLING`, stay right without a
 write for `region.QUIET`, and every worker has to drain and leave nothing behind. The first broken promise ends it.

@@ -58,11 +58,12 @@ class Tally:
 
 #: Kind of stories to the prefixes of their seeds, which come up in turn.
 KINDS = {
-    "all": ("", "fleet:", "files:"),
+    "all": ("", "fleet:", "files:", "fleet:", "replicate:"),
     "region": ("",),
     "fleet": ("fleet:",),
     "files": ("files:",),
     "replicate": ("replicate:",),
+    "spark": ("spark:",),
 }
 
 

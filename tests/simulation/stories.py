@@ -3,6 +3,7 @@
 data path   a tunnel, workers and a destination (`region`); written `17`
 fleet       Kubernetes with the operator above them (`fleet`); written `fleet:17`
 files       workers that publish files on a disk (`files`); written `files:17`
+spark       a fleet whose existing rows Spark copies (`spark`); written `spark:17`
 replicate   users who copy a table by `ots-tunnel replicate` (`replicate`); written `replicate:17`
 """
 
@@ -21,9 +22,11 @@ from tests.simulation.region import Region
 from tests.simulation.replicate.region import ReplicateRegion
 from tests.simulation.replicate.scenario import ReplicateScenario
 from tests.simulation.scenario import Scenario
+from tests.simulation.spark.fleet import SparkFleet
+from tests.simulation.spark.scenario import SparkScenario
 from tests.simulation.telling import Outcome, tell_out
 
-KINDS = (Scenario, FleetScenario, FilesScenario, ReplicateScenario)
+KINDS = (Scenario, FleetScenario, FilesScenario, ReplicateScenario, SparkScenario)
 AnyScenario = Scenario | FleetScenario
 
 
@@ -40,6 +43,8 @@ def load(what: str) -> AnyScenario:
 
 def tell_here(scenario: AnyScenario, keep_story: bool = False) -> Outcome:
     """Run a scenario in this process; see `tell_out`."""
+    if isinstance(scenario, SparkScenario):
+        return tell_out(SparkFleet, scenario, keep_story)
     if isinstance(scenario, FleetScenario):
         return tell_out(Fleet, scenario, keep_story)
     if isinstance(scenario, ReplicateScenario):

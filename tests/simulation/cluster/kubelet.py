@@ -42,6 +42,7 @@ class Kubelet:
         start: starts the process of a pod; the text is the pod's address.
         delay: seconds from the creation of a pod to the start of its process.
         stop_delay: seconds from the deletion of a pod to the signal to its process.
+        is_foreign: whether somebody else runs a pod.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Kubelet:
         start: Start,
         delay: Callable[[], float],
         stop_delay: Callable[[], float] = lambda: 0.0,
+        is_foreign: Callable[[Manifest], bool] = lambda pod: False,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -66,7 +68,7 @@ class Kubelet:
 
         def follow(event: Event) -> None:
             before(event)
-            if event.key[0] == "Pod":
+            if event.key[0] == "Pod" and not is_foreign(event.object):
                 self._follow(event)
 
         api.store.listener = follow

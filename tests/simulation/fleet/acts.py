@@ -314,6 +314,6 @@ def happen(fleet: Fleet, act: Act) -> None:
     """Apply an event; one that is not possible now, such as a merge of one partition, is left out."""
     fleet.story.tell("act", "%s", act)
     try:
-        KINDS[act.kind].apply(fleet, act)
+        fleet.kinds[act.kind].apply(fleet, act)
     except (Refusal, ApiRefusal) as refusal:
         fleet.story.tell("act", "  not possible: %s", refusal)

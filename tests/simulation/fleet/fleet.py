@@ -7,11 +7,12 @@ import base64
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ots_emulator.settings import AfterRetention
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.watched import SPARK_LABEL
 from ots_tunnel_operator.times import timestamp
 from tests.simulation.apiserver.api import APPLY, Api, Request
 from tests.simulation.apiserver.client import MERGE, ModelCluster
@@ -21,7 +22,7 @@ from tests.simulation.cluster.controllers import Controllers
 from tests.simulation.cluster.deployments import Deployments
 from tests.simulation.cluster.kubelet import Kubelet
 from tests.simulation.fleet import tables
-from tests.simulation.fleet.acts import happen
+from tests.simulation.fleet.acts import KINDS, Kind, happen
 from tests.simulation.fleet.claims import Claims, condition
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fates import Fates
@@ -59,6 +60,11 @@ DELETING = 720.0
 class Fleet(Telling):
     """Everything of one story."""
 
+    #: Events that can happen.
+    kinds: ClassVar[Mapping[str, Kind]] = KINDS
+    #: A ConfigMap of somebody else, whose name the operator would like to have.
+    foreign_name: ClassVar[str] = f"{NAME}-snapshot"
+
     def __init__(self, scenario: FleetScenario, folder: Path) -> None:
         seed = str(scenario.seed)
         super().__init__(
@@ -90,7 +96,14 @@ class Fleet(Telling):
         self.store = Store()
         self.api = Api(self.store, self._clock, lambda: f"{chance.getrandbits(64):016x}-uid")
         self.watches = Watches(self.store, self._event_delay, lambda: chance.uniform(20, 300))
-        self.kubelet = Kubelet(self.api, self._clock, self._start_worker, self._pod_delay, self._stop_delay)
+        self.kubelet = Kubelet(
+            self.api,
+            self._clock,
+            self._start_worker,
+            self._pod_delay,
+            self._stop_delay,
+            lambda pod: not _is_worker(pod),
+        )
         deployments = Deployments(self.api, self._clock, self._suffix)
         self.controllers = Controllers(self.api, deployments, self._controller_delay)
         self.fates = Fates(
@@ -180,7 +193,7 @@ class Fleet(Telling):
     def pods(self) -> list[Manifest]:
         """Pods of the object's workers; they must not be changed."""
         found = self.store.all("Pod", NAMESPACE)
-        return [pod for pod in found if pod["metadata"]["labels"].get(names.LABEL_NAME) == NAME]
+        return [pod for pod in found if pod["metadata"]["labels"].get(names.LABEL_NAME) == NAME and _is_worker(pod)]
 
     def ready_pods(self) -> int:
         """Pods whose condition Ready is True and that are not being deleted."""
@@ -329,9 +342,9 @@ class Fleet(Telling):
         for key in self.key_names():
             for _ in range(self.chance.randint(0, 4)):
                 self.history.write(key)
-        metadata = {"name": f"{NAME}-snapshot", "labels": {"app": "somebody-else"}}
+        metadata = {"name": self.foreign_name, "labels": {"app": "somebody-else"}}
         foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"mine": "yes"}}
-        self._foreign = self.user("PATCH", f"{CONFIG_MAPS}/{NAME}-snapshot", foreign, APPLY)
+        self._foreign = self.user("PATCH", f"{CONFIG_MAPS}/{self.foreign_name}", foreign, APPLY)
         self.write_secret()
         self.apply()
 
@@ -387,7 +400,7 @@ class Fleet(Telling):
 
     def judge_foreign(self) -> None:
         """Judge whether the ConfigMap of somebody else is as it was."""
-        if self.store.peek(("ConfigMap", NAMESPACE, f"{NAME}-snapshot")) != self._foreign:
+        if self.store.peek(("ConfigMap", NAMESPACE, self.foreign_name)) != self._foreign:
             self.violate("foreign", "a ConfigMap of somebody else was changed or deleted")
 
     # The end
@@ -568,3 +581,8 @@ class Fleet(Telling):
 
 def _message(status: Mapping[str, Any], kind: str) -> str:
     return next((f"{c['reason']}: {c['message']}" for c in status.get("conditions") or () if c["type"] == kind), "")
+
+
+def _is_worker(pod: Manifest) -> bool:
+    """Whether a pod is not one of Spark, which runs its own."""
+    return SPARK_LABEL not in (pod["metadata"].get("labels") or {})

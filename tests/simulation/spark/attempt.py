@@ -1,0 +1,266 @@
+"""One attempt of an application: a driver and its executors, which copy splits as `ots_tunnel.spark.driver` does.
+
+The record of progress is the real one; tasks are a model. A task reads the rows of its split, works for a while, and
+sends them; what was sent takes effect within the write deadline, also when its pod has been killed meanwhile. A node
+that is lost takes the object of a pod away, and not its process: it goes on until the deadline of its split.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
+from ots_tunnel.client.table_calls import RowChange, batch_write_request
+from ots_tunnel.errors import OwnershipLost, ServerUnavailable
+from ots_tunnel.model import Action
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
+from ots_tunnel.protocol.plainbuffer.tags import HEADER
+from ots_tunnel.snapshot.document import ProgressConfig
+from ots_tunnel.snapshot.splits import SplitList, freeze
+from ots_tunnel.spark.progress import ProgressRecord
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE
+from ots_tunnel_operator.manifests.snapshot_document import SNAPSHOT_FILE
+from tests.simulation.apiserver.api import Request
+from tests.simulation.apiserver.refusal import Refusal
+from tests.simulation.apiserver.store import Manifest
+from tests.simulation.service import COPY, SOURCE, TABLE
+
+if TYPE_CHECKING:
+    from tests.simulation.spark.fleet import SparkFleet
+
+LABEL = "sparkoperator.k8s.io/app-name"
+#: Inner bounds of the splits.
+BOUNDS = ("k03", "k06", "k12")
+EXECUTORS = 2
+
+
+class ModelConfigMaps:
+    """`ots_tunnel.spark.cluster.ConfigMaps` over the model of the API server."""
+
+    def __init__(self, fleet: SparkFleet) -> None:
+        self._fleet = fleet
+        self._place = "/api/v1/namespaces/shop/configmaps"
+
+    def get(self, name: str) -> Manifest | None:
+        """See `ConfigMaps.get`."""
+        try:
+            return self._call("GET", f"{self._place}/{name}")
+        except OwnershipLost:
+            return None
+
+    def create(self, config_map: Manifest) -> Manifest:
+        """See `ConfigMaps.create`."""
+        return self._call("POST", self._place, config_map)
+
+    def replace(self, config_map: Manifest) -> Manifest:
+        """See `ConfigMaps.replace`."""
+        return self._call("PUT", f"{self._place}/{config_map['metadata']['name']}", config_map)
+
+    def _call(self, method: str, path: str, body: Manifest | None = None) -> Manifest:
+        if self._fleet.loop.now < self._fleet.spark.api_away_until:
+            raise ServerUnavailable("OTSServerUnavailable", "the API server does not answer", http_status=503)
+        try:
+            return self._fleet.api.call(Request(method, path, body, manager="spark-driver"))
+        except Refusal as refusal:
+            raise OwnershipLost(refusal.message) from refusal
+
+
+class Attempt:
+    """A driver with its executors.
+
+    Args:
+        app: the application as it was submitted.
+        number: of this attempt.
+    """
+
+    def __init__(self, fleet: SparkFleet, app: Manifest, number: int, chance: random.Random) -> None:
+        self._fleet = fleet
+        self._app = app
+        self._chance = chance
+        self._name = app["metadata"]["name"]
+        self._number = number
+        self.driver = f"{self._name}-driver"
+        #: Pods whose process runs.
+        self.alive: set[str] = set()
+        #: Executors of this attempt, in the order of their start, to the state that the Spark operator shows.
+        self.executors: dict[str, str] = {}
+        self._tasks: dict[str, set[asyncio.Task[None]]] = {}
+        #: Exit code of the driver; None while it runs.
+        self.code: int | None = None
+        self.is_running = False
+        self._driving = asyncio.create_task(self._drive(), name=f"driver {number}")
+
+    # What befalls it
+
+    def kill(self, pod: str, code: int = 137) -> None:
+        """A pod's process is killed."""
+        if pod not in self.alive:
+            return
+        self.alive.discard(pod)
+        self._show(pod, code)
+        for task in self._tasks.pop(pod, ()):
+            task.cancel()
+        if pod == self.driver:
+            self._end(code)
+
+    def vanish(self, pod: str) -> None:
+        """The node of an executor is lost: its object goes, its process goes on."""
+        if pod in self.executors and pod in self.alive:
+            self.alive.discard(pod)
+            self._tasks.pop(pod, None)
+            self._fleet.api.finalize(("Pod", "shop", pod))
+
+    def stop(self) -> None:
+        """Kill every pod that is left, and remove their objects."""
+        for pod in [*self.alive]:
+            self.kill(pod)
+        self._end(137)
+        for pod in (self.driver, *self.executors):
+            self._fleet.api.finalize(("Pod", "shop", pod))
+
+    # The driver
+
+    async def _drive(self) -> None:
+        try:
+            await asyncio.sleep(self._chance.uniform(1, 6))
+            self._start(self.driver)
+            self.is_running = True
+            await asyncio.sleep(self._chance.uniform(1, 6))
+            record = self._load()
+            for _ in range(EXECUTORS):
+                self._begin_executor()
+            self._end(await self._copy(record))
+        except (OwnershipLost, ServerUnavailable, KeyError) as error:
+            self._fleet.story.tell(self.driver, "%s", error)
+            self._end(1)
+
+    def _load(self) -> ProgressRecord:
+        documents = self._fleet.store.read(("ConfigMap", "shop", names.snapshot_config_name("orders")))
+        if documents is None:
+            raise KeyError("the document of the driver is not there")
+        document: dict[str, Any] = yaml.safe_load(documents["data"][SNAPSHOT_FILE])
+        config = ProgressConfig.model_validate(document["progress"], by_alias=True, by_name=False)
+        clock = self._fleet.service.clock.now
+        record = ProgressRecord(ModelConfigMaps(self._fleet), config, clock, lambda seconds: None)  # type: ignore[arg-type]
+        record.load()
+        if record.splits is None:
+            bounds = tuple(encode_primary_key((("pk", bound),)) for bound in BOUNDS)
+            record.freeze(*freeze(SplitList(("pk",), bounds)))
+        return record
+
+    async def _copy(self, record: ProgressRecord) -> int:
+        """Run a task for every split that is not recorded; return the exit code."""
+        assert record.splits is not None
+        failures = 0
+        while left := [split for split in range(len(record.splits)) if split not in record.done]:
+            split = left[self._chance.randrange(len(left))]
+            pods = [pod for pod in self.executors if pod in self.alive]
+            if not pods:
+                self._begin_executor()
+                await asyncio.sleep(2)
+                continue
+            pod = self._chance.choice(pods)
+            task = asyncio.create_task(self._task(split), name=f"split {split}")
+            self._tasks.setdefault(pod, set()).add(task)
+            await self._while_alive(pod, task)
+            if not task.done() or task.cancelled() or task.exception() is not None:
+                failures += 1
+                if failures > 8:
+                    return 1
+                continue
+            try:
+                record.mark((split,))
+            except ServerUnavailable:
+                failures += 1  # it tries again with the next look
+        return 0
+
+    async def _while_alive(self, pod: str, task: asyncio.Task[None]) -> None:
+        while pod in self.alive and not task.done():
+            await asyncio.wait((task,), timeout=0.5)
+
+    async def _task(self, split: int) -> None:
+        begun, loop = self._fleet.loop.now, self._fleet.loop
+        deadline = self._fleet.write_deadline
+        rows = list(self._rows(split))
+        for start in range(0, len(rows), 4):
+            await asyncio.sleep(self._chance.uniform(0.2, 12))
+            if self._fleet.is_slow:
+                await asyncio.sleep(self._chance.uniform(20, 200))
+            if loop.now >= begun + SPLIT_DEADLINE - deadline:
+                raise OwnershipLost("the split was not copied in time")
+            effect = asyncio.Event()
+            loop.after(self._chance.uniform(0, deadline), self._take_effect, rows[start : start + 4], effect)
+            await effect.wait()
+
+    def _rows(self, split: int) -> Iterator[bytes]:
+        """The rows of a split, as they are now."""
+        edges = ("", *BOUNDS, "~")
+        table = self._fleet.service.emulator.instances[SOURCE].tables[TABLE]
+        for key, image in table.scan(BOTTOM_KEY, TOP_KEY, int(self._fleet.service.clock.now() * 1000)):
+            if edges[split] <= key[0].decode() < edges[split + 1]:
+                yield image
+
+    def _take_effect(self, rows: list[bytes], effect: asyncio.Event) -> None:
+        self._fleet.judge_copy(len(rows))
+        changes = [
+            RowChange(Action.PUT, bytes((HEADER,)) + image if isinstance(HEADER, int) else HEADER + image)
+            for image in rows
+        ]
+        if changes and COPY in self._fleet.service.emulator.instances:
+            self._fleet.service.call(COPY, "BatchWriteRow", batch_write_request(TABLE, changes))
+        effect.set()
+
+    # Pods
+
+    def _begin_executor(self) -> None:
+        pod = f"{self._name}-{self._number}-exec-{len(self.executors) + 1}"
+        self.executors[pod] = "RUNNING"
+        self._start(pod)
+
+    def _start(self, pod: str) -> None:
+        app = self._app["metadata"]
+        owner = {
+            "apiVersion": self._app["apiVersion"],
+            "kind": self._app["kind"],
+            "name": app["name"],
+            "uid": app["uid"],
+        }
+        labels = {LABEL: self._name, **names.labels("orders", names.ROLE_SNAPSHOT)}
+        metadata = {"name": pod, "namespace": "shop", "labels": labels, "ownerReferences": [owner]}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "spark"}]}}
+        self.alive.add(pod)
+        self._fleet.api.call(Request("POST", "/api/v1/namespaces/shop/pods", body, manager="spark"))
+        self._write(pod, {"phase": "Running", "containerStatuses": [{"name": "spark", "state": {"running": {}}}]})
+
+    def _show(self, pod: str, code: int) -> None:
+        """Show the end of a pod."""
+        if pod in self.executors:
+            self.executors[pod] = "FAILED" if code else "COMPLETED"
+        state = {"terminated": {"exitCode": code}}
+        phase = "Failed" if code else "Succeeded"
+        self._write(pod, {"phase": phase, "containerStatuses": [{"name": "spark", "state": state}]})
+
+    def _write(self, pod: str, status: Manifest) -> None:
+        if ("Pod", "shop", pod) in self._fleet.store.objects:
+            path = f"/api/v1/namespaces/shop/pods/{pod}/status"
+            patch = "application/merge-patch+json"
+            self._fleet.api.call(Request("PATCH", path, {"status": status}, content=patch, manager="kubelet"))
+
+    def _end(self, code: int) -> None:
+        """The driver ends, and its executors with it; one on a lost node does not hear of it."""
+        if self.code is not None:
+            return
+        self.code = code
+        for pod in [*self.alive]:
+            self.alive.discard(pod)
+            self._show(pod, code)
+            for task in self._tasks.pop(pod, ()):
+                task.cancel()
+        if asyncio.current_task() is not self._driving:
+            self._driving.cancel()

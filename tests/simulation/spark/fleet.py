@@ -1,0 +1,89 @@
+"""A fleet whose existing rows Spark copies.
+
+late copy   no write of a snapshot takes effect once a worker has read a change: it could bring a row back
+unlike      once everything is copied, both tables are equal
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
+from tests.simulation.fleet.acts import Kind, happen
+from tests.simulation.fleet.fleet import Fleet
+from tests.simulation.service import COPY, SOURCE, TABLE
+from tests.simulation.spark.acts import SPARK_KINDS
+from tests.simulation.spark.operator import SparkOperator
+from tests.simulation.spark.scenario import SparkScenario
+
+
+class SparkFleet(Fleet):
+    """Everything of one story."""
+
+    kinds: ClassVar[Mapping[str, Kind]] = SPARK_KINDS
+    #: The name of a snapshot's record is needed.
+    foreign_name: ClassVar[str] = "somebody-else"
+    scenario: SparkScenario
+
+    def __init__(self, scenario: SparkScenario, folder: Path) -> None:
+        super().__init__(scenario, folder)
+        self.spark = SparkOperator(self, str(scenario.seed))
+        self.slow_until = 0.0
+        self._copied_rows = 0
+
+    def counts(self) -> dict[str, int]:
+        return {**super().counts(), "rows copied by Spark": self._copied_rows}
+
+    @property
+    def write_deadline(self) -> float:
+        """D: seconds within which a write takes effect."""
+        return (self.scenario.timeout - self.scenario.interval) / 3
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether tasks take long."""
+        return self.loop.now < self.slow_until
+
+    def judge_copy(self, rows: int) -> None:
+        """Judge a write of a snapshot in the moment in which it takes effect."""
+        self._copied_rows += rows
+        if self.delivery.counts["pages"]:
+            self.violate("late copy", f"{rows} rows of a snapshot are written after a worker has read the stream")
+
+    async def tell(self) -> None:
+        scenario = self.scenario
+        self._prepare()
+        self._controlling = asyncio.create_task(self.controllers.run())
+        looking, sparking = asyncio.create_task(self._look()), asyncio.create_task(self.spark.run())
+        self.operator.start()
+        for act in scenario.acts:
+            self.loop.after(act.at, happen, self, act)
+        await self._write(scenario.length)
+        self._end_faults()
+        self.spark.away_until, self.spark.refused = 0.0, 0
+        await self._settle()
+        await self._stay_quiet()
+        looking.cancel()
+        await self._delete()
+        sparking.cancel()
+        self.stop_controllers()
+
+    def apply(self, name: str = "orders", **changes: Any) -> None:
+        super().apply(name, **{"engine": {"baseData": self.scenario.engine}, **changes})
+
+    def _unfit(self) -> list[str]:
+        unfit = super()._unfit()
+        return unfit if unfit else self._unlike()
+
+    def _unlike(self) -> list[str]:
+        """Keys whose rows differ between source and copy."""
+        now_ms = int(self.service.clock.now() * 1000)
+        instances = self.service.emulator.instances
+        source, copy = (
+            dict(instances[name].tables[TABLE].scan(BOTTOM_KEY, TOP_KEY, now_ms)) for name in (SOURCE, COPY)
+        )
+        keys = sorted(key[0].decode() for key in source.keys() | copy.keys() if source.get(key) != copy.get(key))
+        return [f"unlike the source: {', '.join(keys[:5])}"] if keys else []
