@@ -58,7 +58,7 @@ class Tally:
 
 #: Kind of stories to the prefixes of their seeds, which come up in turn.
 KINDS = {
-    "all": ("", "fleet:", "files:", "fleet:", "replicate:"),
+    "all": ("", "fleet:", "files:", "fleet:", "replicate:", "fleet:", "spark:"),
     "region": ("",),
     "fleet": ("fleet:",),
     "files": ("files:",),

@@ -10,6 +10,8 @@ from tests.simulation.fleet.acts import KINDS, Act, Kind
 if TYPE_CHECKING:
     from tests.simulation.spark.fleet import SparkFleet
 
+APPLICATION: Final = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/shop/sparkapplications/orders-snapshot"
+
 
 def _kill_driver(fleet: SparkFleet, act: Act) -> None:
     if (attempt := fleet.spark.attempt()) is not None:
@@ -41,7 +43,7 @@ def _slow(fleet: SparkFleet, act: Act) -> None:
 
 
 def _delete_application(fleet: SparkFleet, act: Act) -> None:
-    fleet.user("DELETE", "/apis/sparkoperator.k8s.io/v1beta2/namespaces/shop/sparkapplications/orders-snapshot")
+    fleet.user("DELETE", APPLICATION)
 
 
 def _edit_spark(fleet: SparkFleet, act: Act) -> None:

@@ -91,6 +91,8 @@ class Attempt:
         #: Executors of this attempt, in the order of their start, to the state that the Spark operator shows.
         self.executors: dict[str, str] = {}
         self._tasks: dict[str, set[asyncio.Task[None]]] = {}
+        #: Executors on lost nodes.
+        self._lost: set[str] = set()
         #: Exit code of the driver; None while it runs.
         self.code: int | None = None
         self.is_running = False
@@ -113,6 +115,7 @@ class Attempt:
         """The node of an executor is lost: its object goes, its process goes on."""
         if pod in self.executors and pod in self.alive:
             self.alive.discard(pod)
+            self._lost.add(pod)
             self._tasks.pop(pod, None)
             self._fleet.api.finalize(("Pod", "shop", pod))
 
@@ -166,7 +169,7 @@ class Attempt:
                 await asyncio.sleep(2)
                 continue
             pod = self._chance.choice(pods)
-            task = asyncio.create_task(self._task(split), name=f"split {split}")
+            task = asyncio.create_task(self._task(split, pod), name=f"split {split}")
             self._tasks.setdefault(pod, set()).add(task)
             await self._while_alive(pod, task)
             if not task.done() or task.cancelled() or task.exception() is not None:
@@ -184,13 +187,13 @@ class Attempt:
         while pod in self.alive and not task.done():
             await asyncio.wait((task,), timeout=0.5)
 
-    async def _task(self, split: int) -> None:
+    async def _task(self, split: int, pod: str) -> None:
         begun, loop = self._fleet.loop.now, self._fleet.loop
         deadline = self._fleet.write_deadline
         rows = list(self._rows(split))
         for start in range(0, len(rows), 4):
             await asyncio.sleep(self._chance.uniform(0.2, 12))
-            if self._fleet.is_slow:
+            if self._fleet.is_slow or pod in self._lost:
                 await asyncio.sleep(self._chance.uniform(20, 200))
             if loop.now >= begun + SPLIT_DEADLINE - deadline:
                 raise OwnershipLost("the split was not copied in time")

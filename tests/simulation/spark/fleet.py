@@ -15,9 +15,12 @@ from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from tests.simulation.fleet.acts import Kind, happen
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.service import COPY, SOURCE, TABLE
-from tests.simulation.spark.acts import SPARK_KINDS
+from tests.simulation.spark.acts import APPLICATION, SPARK_KINDS
 from tests.simulation.spark.operator import SparkOperator
 from tests.simulation.spark.scenario import SparkScenario
+
+#: Seconds between two looks of a user at the status.
+OBEYING = 30.0
 
 
 class SparkFleet(Fleet):
@@ -64,12 +67,22 @@ class SparkFleet(Fleet):
         await self._write(scenario.length)
         self._end_faults()
         self.spark.away_until, self.spark.refused = 0.0, 0
+        obeying = asyncio.create_task(self._obey())
         await self._settle()
+        obeying.cancel()
         await self._stay_quiet()
         looking.cancel()
         await self._delete()
         sparking.cancel()
         self.stop_controllers()
+
+    async def _obey(self) -> None:
+        """Do what the status tells a user to do where the application has failed for good: delete it."""
+        while True:
+            await asyncio.sleep(OBEYING)
+            if self.stalled() == "SnapshotFailed":
+                self.story.tell("user", "deletes the application")
+                self.user("DELETE", APPLICATION)
 
     def apply(self, name: str = "orders", **changes: Any) -> None:
         super().apply(name, **{"engine": {"baseData": self.scenario.engine}, **changes})

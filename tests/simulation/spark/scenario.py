@@ -31,5 +31,5 @@ class SparkScenario(FleetScenario):
 def _acts(chance: random.Random, count: int) -> tuple[Act, ...]:
     """Most of them in the first two minutes, while the rows are copied."""
     names = [chance.choice(NAMES) for _ in range(count)]
-    acts = [SPARK_KINDS[name].draw(chance, name, chance.choice((90, 150, 250)) * chance.random()) for name in names]
+    acts = [SPARK_KINDS[name].draw(chance, name, chance.choice((40, 90, 200)) * chance.random()) for name in names]
     return tuple(sorted(acts, key=lambda act: act.at))
