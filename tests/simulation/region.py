@@ -25,7 +25,7 @@ from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.simulation.telling import Telling
 from tests.simulation.worker import GRACE, Pod
 from tests.support.emulator.emulator_scene import create_table_request
-from tests.support.ledger import Dismissed, Entry, Written
+from tests.support.ledger import Dismissed, Entry, NotStored, Written
 from tests.support.row_changes import VERSIONS
 
 #: Seconds between two looks at the workers' figures.
@@ -63,6 +63,8 @@ class Region(Telling):
             self._last_written = self.loop.now
         if isinstance(entry, Dismissed):
             self.figures.dismissed(entry)
+        if isinstance(entry, NotStored):
+            self.figures.not_stored(entry)
         super().witness(entry)
 
     def counts(self) -> dict[str, int]:

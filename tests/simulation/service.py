@@ -32,6 +32,7 @@ from tests.support.ledger import (
     Dismissed,
     Entry,
     Listed,
+    NotStored,
     Opened,
     Read,
     Reported,
@@ -152,6 +153,8 @@ class SimulatedService:
         if name == "heartbeat" and response.status == GONE:
             known = tunnel_pb2.HeartbeatRequest.FromString(request.body).client_id
             self._witness(Dismissed(self._loop.now, client.process.name, client.sent_at, known))
+        if name == "checkpoint" and response.status != 200:
+            self._witness(NotStored(self._loop.now, client.process.name, client.sent_at))
         if gateway is not None and self._loop.now < gateway.late_until:
             self._loop.after(self._loop.network.drawn(gateway.delay, 0.8), client.server.answer, _encode(response))
             return

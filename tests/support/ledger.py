@@ -37,6 +37,11 @@ class Dismissed(Entry):
 
 
 @dataclass(frozen=True, slots=True)
+class NotStored(Entry):
+    """A checkpoint was refused."""
+
+
+@dataclass(frozen=True, slots=True)
 class Read(Entry):
     """A page was read. `position` is that of its first record in the log, None for base data."""
 

@@ -10,11 +10,12 @@ forgotten   a client that the service has forgotten shows no channel as OPEN for
             timeout begins earlier than the service's; where it did so before the timeout, the same and the timeout
 stays       a client that the service does not know asks again only if the answer was lost: a lost one costs it an
             interval, so that it asks less often than once per interval of its timeout, and SPARE times
+storm       a worker repeats refused checkpoints with pauses: fewer than STORM of them are refused in a second
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping
 
 from ots_tunnel.model import ChannelStatus, ChannelType
@@ -23,10 +24,12 @@ from ots_tunnel.worker.worker import TunnelWorker
 from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.delivery import Delivery, Violate
 from tests.simulation.oracles.history import History
-from tests.support.ledger import Dismissed
+from tests.support.ledger import Dismissed, NotStored
 
 #: Heartbeats of an unknown client beside those whose answer never comes: of connections that break at once.
 SPARE = 10
+#: Refused checkpoints of a worker in a second; one channel waits half a second between two tries.
+STORM = 40
 #: Times on the wire have milliseconds.
 ROUNDING = 0.001
 
@@ -57,6 +60,8 @@ class Figures:
         #: Heartbeats that an unknown client may send, and those of each that were refused.
         self._dismissals = timeout / interval + SPARE
         self._dismissed: Counter[str] = Counter()
+        #: Times of the last refused checkpoints of a process.
+        self._not_stored: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=STORM))
         self.looks = 0
 
     def look(
@@ -96,6 +101,13 @@ class Figures:
         self._dismissed[entry.client] += 1
         if (times := self._dismissed[entry.client]) > self._dismissals:
             self._violate("stays", f"{entry.who} was told {times} times that its client {entry.client} is unknown")
+
+    def not_stored(self, entry: NotStored) -> None:
+        """Judge a checkpoint that was refused."""
+        last = self._not_stored[entry.who]
+        last.append(entry.t)
+        if len(last) == STORM and last[-1] - last[0] < 1:
+            self._violate("storm", f"{STORM} checkpoints of {entry.who} were refused within a second")
 
     def _is_behind(self, channel: str, until: float | None) -> bool:
         applied = self._delivery.applied
