@@ -450,10 +450,19 @@ def test_a_sink_without_a_table_needs_no_destination() -> None:
     ]
 
 
-def test_a_tunnel_that_was_not_read_is_waited_for() -> None:
-    found = planned(world(resource(ENSURED), tunnel=Unread(), children={}, pods=()))
+@pytest.mark.parametrize(
+    ("unread", "reason"),
+    [
+        ("source", Reason.CREATING_TUNNEL),
+        ("destination", Reason.CREATING_DESTINATION),
+        ("tunnel", Reason.CREATING_TUNNEL),
+    ],
+)
+def test_what_was_not_read_is_waited_for(unread: str, reason: Reason) -> None:
+    observed: dict[str, Any] = {unread: Unread()}
+    found = planned(world(resource(ENSURED), children={}, pods=(), **observed))
 
-    assert found.wait == Wait(Reason.CREATING_TUNNEL, "the tunnel could not be read")
+    assert found.wait == Wait(reason, f"the {unread} could not be read")
     assert found.actions == ()
 
 
