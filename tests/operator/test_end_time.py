@@ -15,7 +15,7 @@ from tests.support.kube.api_server import ApiServer
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 
 #: Seconds from the creation of the object to its end time: enough for operator and worker to start beside other tests.
-AHEAD = 60.0
+AHEAD = 90.0
 #: Seconds before the end time at which the worker is killed: less than the service's timeout of its client.
 SHORT_BEFORE = 20.0
 TIMEOUT = 30
@@ -27,7 +27,7 @@ def rows_of(scene: OperatorScene, table: str) -> int:
 
 
 @pytest.mark.unmeasured
-@pytest.mark.lasts(80)
+@pytest.mark.lasts(110)
 def test_a_worker_killed_before_the_end_time_does_not_complete_the_object(
     api_server: ApiServer, tmp_path: Path
 ) -> None:
