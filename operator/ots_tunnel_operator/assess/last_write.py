@@ -15,6 +15,9 @@ from ots_tunnel_operator.assess.spark_state import Application
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import SparkPod
 
+#: Seconds after the start of a copy within which its first application is created; no task runs as early as that.
+FIRST_SECONDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
@@ -33,6 +36,7 @@ def find_closed_gate(
     *,
     now: float,
     deadlines: Deadlines,
+    began: float | None = None,
 ) -> str | None:
     """The first gate that holds consumers back: what could still write an old row; None where nothing can.
 
@@ -42,18 +46,24 @@ def find_closed_gate(
         pods: driver and executor pods that exist now.
         now: seconds since 1970.
         deadlines: bounds of the writes.
+        began: start of this copy; None where it is not recorded.
     """
     if app is not None and not app.state.terminal:
         return f"the SparkApplication has not ended ({app.state or 'not picked up'})"
     alive = sorted(pod.name for pod in pods if pod.is_alive)
     if alive:
         return f"{len(alive)} pods have not ended, such as {alive[0]}"
-    safe = last_write(app, progress, pods, deadlines)
+    safe = last_write(app, progress, pods, deadlines, began=began)
     return f"a write already sent may take effect until {timestamp(safe)}" if now < safe else None
 
 
 def last_write(
-    app: Application | None, progress: SnapshotProgress, pods: Sequence[SparkPod], deadlines: Deadlines
+    app: Application | None,
+    progress: SnapshotProgress,
+    pods: Sequence[SparkPod],
+    deadlines: Deadlines,
+    *,
+    began: float | None = None,
 ) -> float:
     """Time after which no write of the snapshot can take effect, seconds since 1970."""
     # No task starts after the write that recorded the last split: it replaces an end that was not recorded.
@@ -65,6 +75,8 @@ def last_write(
     terminated = {pod.name for pod in pods if pod.terminated}
     if not app.pods or not app.pods <= terminated:
         return ended + longest
-    # Pods of earlier attempts are deleted: their tasks started before the last submission.
-    earlier = app.submitted + longest if app.attempts > 1 and app.submitted is not None else 0.0
+    # Pods of earlier attempts are deleted: their tasks started before the last submission. So are those of an earlier
+    # application of this copy, which somebody has deleted.
+    is_first = app.attempts <= 1 and (began is None or app.created <= began + FIRST_SECONDS)
+    earlier = app.submitted + longest if not is_first and app.submitted is not None else 0.0
     return max(ended + deadlines.write, earlier)

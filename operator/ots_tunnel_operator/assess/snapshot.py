@@ -57,6 +57,7 @@ from ots_tunnel_operator.assess.last_write import Deadlines, find_closed_gate
 from ots_tunnel_operator.assess.snapshot_state import PROBLEMS, WHILE_COPYING, SnapshotState
 from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application
 from ots_tunnel_operator.reasons import Problem
+from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Tunnel, World
 
 #: Value of status.snapshot.state once completion is recorded.
@@ -111,7 +112,10 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
     if world.resource.spec.wire_type is not None and not has_started and not _stream_is_readable(world):
         return snapshot(SnapshotState.AWAITING_STREAM, "waiting for the first token of every channel of the stream")
     if progress is not None and progress.complete:
-        gate = find_closed_gate(application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world))
+        began = parse_time(recorded.get("startedTime")) if has_started else None
+        gate = find_closed_gate(
+            application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world), began=began
+        )
         if gate is None:
             return snapshot(SnapshotState.DONE, finished=_now(world))
         return snapshot(SnapshotState.SETTLING, f"all {progress.total} splits are done; {gate}")

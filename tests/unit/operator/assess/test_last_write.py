@@ -85,3 +85,11 @@ def test_consumers_start_when_no_write_can_be_under_way(
     assert early is not None
     assert timestamp(safe) in early
     assert late is None
+
+
+def test_an_application_that_was_created_again_waits_for_tasks_of_the_one_before() -> None:
+    """A node was lost with an executor, and the application was deleted: its object tells nothing of that executor."""
+    deadlines, again = Deadlines(DEADLINE, D), app(created=END - 100, submitted=END - 90)
+
+    assert last_write(again, COPIED, (DRIVER, EXECUTOR), deadlines, began=END - 200) == END - 90 + DEADLINE + D
+    assert last_write(again, COPIED, (DRIVER, EXECUTOR), deadlines, began=END - 105) == END + D
