@@ -88,6 +88,8 @@ class Delivery:
         self._moved: dict[str, str] = {}
         #: Clients that have read the checkpoint of a channel: their next read begins a session.
         self._opened: set[tuple[str, str]] = set()
+        #: The checkpoint that such a client was given, where somebody else has stored another one since.
+        self._given: dict[tuple[str, str], str] = {}
         self._by_key: dict[tuple[str, str], list[tuple[float, _Session]]] = defaultdict(list)
         self._last_writer: dict[str, _Session] = {}
         #: Number of the last change of a key that has taken effect.
@@ -108,6 +110,7 @@ class Delivery:
                     self._writes(entry, change)
             case Opened():
                 self._opened.add((entry.client, entry.channel))
+                self._given.pop((entry.client, entry.channel), None)
                 if self._durable.setdefault(entry.channel, entry.token) != entry.token:
                     self._moved[entry.channel] = entry.token
             case Stored():
@@ -129,6 +132,9 @@ class Delivery:
     def overrule(self, channel: str, token: str) -> None:
         """Somebody who is no client has stored a checkpoint."""
         self.overruled.add(channel)
+        for client, opened in self._opened:
+            if opened == channel and channel in self._durable:
+                self._given.setdefault((client, channel), self._durable[channel])
         self._durable[channel] = token
         self._stored[channel].append(token)
         if (session := self._latest.get(channel)) is not None:
@@ -192,8 +198,12 @@ class Delivery:
         session = _Session(self._sessions, page.who, page.client, page.channel, page.t, page.token)
         self._sessions += 1
         self.counts["sessions"] += 1
+        given = self._given.pop((page.client, page.channel), None)
         if page.token not in (self._durable.get(page.channel), self._moved.get(page.channel)):
-            self._violate("start", f"{session} does not begin at the durable checkpoint")
+            # it was given its checkpoint before, and may read on from there, but store none any more
+            session.is_overruled = page.token == given
+            if not session.is_overruled:
+                self._violate("start", f"{session} does not begin at the durable checkpoint")
         self._latest[page.channel] = session
         return session
 
