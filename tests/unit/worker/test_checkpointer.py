@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, TunnelError
+from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, ServerUnavailable, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Checkpoint, Token
 from ots_tunnel.worker.progress.checkpointer import Checkpointer, belongs_to_us
@@ -114,6 +114,19 @@ async def test_a_raised_number_under_our_own_token_is_adopted() -> None:
     await checkpointer.flush()
 
     assert store.stored == Checkpoint(Token("t1"), 21)
+
+
+async def test_a_service_that_refuses_every_number_is_asked_again_at_the_next_interval() -> None:
+    store = Store()
+    store.fail = [SequenceNumberMismatch("OTSSequenceNumberNotMatch", "stale") for _ in range(100)]
+    checkpointer = Checkpointer(store, START, 5)
+    checkpointer.confirmed(Token("t1"))
+
+    with pytest.raises(ServerUnavailable, match="number 8 is refused, although 7 is stored"):
+        await checkpointer.flush()
+
+    assert len(store.calls) == 3
+    assert checkpointer.durable == "t0"
 
 
 async def test_a_foreign_token_means_ownership_is_lost_and_nothing_is_overwritten() -> None:

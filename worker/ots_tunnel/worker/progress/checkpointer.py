@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between tries of the last checkpoint of a channel; own choice, several fit into the shortest D.
 FLUSH_RETRY = 0.5
+#: Times that one flush takes over the stored number. One follows a lost answer; a second one, a call of ours that was
+#: carried out between our read and our write.
+ADOPTIONS = 2
 
 
 class CheckpointStore(Protocol):
@@ -127,11 +130,20 @@ class Checkpointer:
 
         Raises:
             OwnershipLost: the stored token is not ours.
-            TransportError, ServiceError: it could not be stored; it is still pending.
+            TransportError, ServiceError: it could not be stored; it is still pending. ServerUnavailable also where the
+                service refuses every number, the one after that which it has stored included.
         """
         async with self._one_at_a_time:
+            adopted = 0
             while self._confirmed != self._durable:
-                await self._write(self._confirmed, self._page)
+                try:
+                    await self._write(self._confirmed, self._page)
+                except SequenceNumberMismatch as mismatch:
+                    if adopted == ADOPTIONS:
+                        message = f"number {self._sequence + 1} is refused, although {self._sequence} is stored"
+                        raise ServerUnavailable(mismatch.code, message, mismatch.request_id) from mismatch
+                    await self._adopt_stored(mismatch)
+                    adopted += 1
 
     async def flush_within(self, seconds: float) -> None:
         """Like `flush`, but repeats failed calls for `seconds`.
@@ -151,11 +163,7 @@ class Checkpointer:
     async def _write(self, token: Token, page: int) -> None:
         began = self._clock()
         self._tried[token] = page
-        try:
-            await self._store.put(Checkpoint(token, self._sequence + 1))
-        except SequenceNumberMismatch as mismatch:
-            await self._adopt_stored(mismatch)
-            return
+        await self._store.put(Checkpoint(token, self._sequence + 1))
         self._sequence += 1
         self._acknowledge(token, page)
         if self._on_stored is not None:
