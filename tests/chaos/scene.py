@@ -8,9 +8,10 @@ import random
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -120,8 +121,6 @@ class Run:
         self._callers = [ServiceCaller(AioTransport(emulator.endpoint), name, credentials) for name in (SOURCE, COPY)]
         self._base_ms = int(time.time() * 1000)
         self._writers: list[Writer] = []
-        #: Channels taken over by another process so far, as the emulator's state shows them.
-        self.hand_overs = 0
         self.processes: WorkerProcesses | None = None
 
     async def prepare(self, command: tuple[str, ...] = ()) -> None:
@@ -147,14 +146,16 @@ class Run:
     async def _has_channels(self) -> bool:
         return (await self._tunnels.describe_tunnel(TABLE, TUNNEL)).tunnel.stage != Stage.INIT
 
-    async def endure(self, events: tuple[Event, ...], length: float, hand_overs: int = 0) -> None:
+    async def endure(
+        self, events: tuple[Event, ...], length: float, enough: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
         """Run workers and writers while the events of a schedule happen, and until enough has been tried.
 
         Args:
             events: the schedule.
             length: seconds at least.
-            hand_overs: channels that another worker process takes over, at least; on a busy machine the schedule alone
-                may bring fewer of them, and further workers are killed until they are reached.
+            enough: counts of the judge that have to be reached; on a busy machine the schedule alone may bring fewer
+                of them, and further workers are killed until they are.
         """
         assert self.processes is not None
         await asyncio.gather(*(self.processes.start(worker) for worker in range(WORKERS)))
@@ -163,30 +164,25 @@ class Run:
         async with asyncio.TaskGroup() as tasks:
             for writer in self._writers:
                 tasks.create_task(writer.run(done))
-            counting = tasks.create_task(self._count_hand_overs())
             async with asyncio.TaskGroup() as blows:
                 for event in events:
                     await asyncio.sleep(max(0.0, began + event.at - time.monotonic()))
                     blows.create_task(self._happen(event), name=str(event))
             await asyncio.sleep(max(0.0, began + length - time.monotonic()))
             for worker in range(MORE_STRIKES):
-                if self.hand_overs >= hand_overs:
+                if not enough or await asyncio.to_thread(self._reaches, enough):
                     break
                 await self._happen(Event(time.monotonic() - began, Blow.KILL, worker=worker % WORKERS))
                 await asyncio.sleep(RECOVERY)
-            counting.cancel()
             done.set()
 
-    async def _count_hand_overs(self) -> None:
-        """Count the channels that appear with another process as owner; some may be missed, none is counted twice."""
-        owners: dict[str, str] = {}
-        while True:
-            for channel in (await self.tunnel())["channels"]:
-                # a client's id begins with the name of the process: worker and start
-                owner = "-".join(str(channel["owner"] or "").split("-")[:2])
-                self.hand_overs += bool(owner) and owners.get(channel["id"], owner) != owner
-                owners[channel["id"]] = owner or owners.get(channel["id"], "")
-            await asyncio.sleep(0.5)
+    def _reaches(self, enough: Mapping[str, int]) -> bool:
+        """Whether what the ledger holds already has the counts."""
+        assert self.processes is not None
+        written = self._ledger.read_text()
+        whole = written[: written.rfind("\n") + 1].splitlines()
+        counts = Judge(tuple(self.processes.strikes)).judge(parse(whole), {}).counts
+        return all(counts[name] >= least for name, least in enough.items())
 
     async def catch_up(self) -> None:
         """Wait until the workers have consumed everything; all faults are over by then."""

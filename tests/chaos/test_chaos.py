@@ -22,6 +22,13 @@ def two_at_a_time(number: int) -> pytest.MarkDecorator:
     return pytest.mark.xdist_group(f"chaos-{number % 2}")
 
 
+#: Counts of the judge that a run reaches, on a busy machine by more kills: the strikes hit workers that held channels.
+ENOUGH = {
+    "hand-overs to another process": CHANNELS,
+    "strikes with entries read and not written": 3,
+    "entries read and not written at strikes": 101,
+    "rows repeated after a strike": 1,
+}
 #: Seconds of the short run; its seed has every kind of blow.
 SHORT = 75.0
 #: Seed and seconds of each run.
@@ -47,8 +54,7 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(
     async with chaos(tmp_path, seed) as run:
         await run.prepare()
         assert len((await run.tunnel())["channels"]) >= 2 * CHANNELS
-        # a channel may have no records left when it is taken over, and is then not counted by the judge
-        await run.endure(events, length, hand_overs=CHANNELS * 3 // 2)
+        await run.endure(events, length, ENOUGH)
         assert run.processes is not None
         stopped = time.monotonic()
         await run.catch_up()
@@ -66,14 +72,10 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(
     assert after.equal, "a write took effect late"
     assert run.processes.ended == []
     assert codes == [0] * WORKERS
-    # The schedule struck workers that held channels.
     counts = verdict.counts
     assert len(run.processes.strikes) >= blows[Blow.KILL] + blows[Blow.PAUSE]
     assert counts["rows written"] > ROWS + counts["changes acknowledged to writers"]
-    assert counts["rows repeated after a strike"] > 0
-    assert counts["strikes with entries read and not written"] > 2
-    assert counts["entries read and not written at strikes"] > 100
-    assert counts["hand-overs to another process"] >= CHANNELS
+    assert {name: counts[name] for name, least in ENOUGH.items() if counts[name] < least} == {}
     assert counts["channels"] >= 2 * CHANNELS + blows[Blow.SPLIT] + blows[Blow.MERGE]
 
 
@@ -97,7 +99,7 @@ async def test_a_missing_safeguard_is_noticed(kind: str, tmp_path: Path) -> None
     length = 75.0
     async with chaos(tmp_path, 0) as run:
         await run.prepare(("-m", "tests.chaos.sabotage", kind))
-        await run.endure(plan(0, length, last_strike=45.0), length)
+        await run.endure(plan(0, length, last_strike=45.0), length, {f"violation: {SABOTAGE[kind]}": 1})
         verdict = await run.judge()
 
     print(verdict)

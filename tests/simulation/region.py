@@ -196,7 +196,9 @@ class Region(Telling):
     # The end
 
     async def _settle(self) -> None:
-        """Wait until everything is right."""
+        """Wait until everything is right, and no path is disturbed any more."""
+        for _ in range(2):  # a path that falls dark once a proxy has held answers back is disturbed twice
+            await asyncio.sleep(max(0.0, self.network.disturbed_until - self.loop.now))
         until = self.loop.now + self.scenario.timeout + SETTLING
         while unfit := self._unfit():
             if self.loop.now > until:

@@ -366,6 +366,13 @@ class Network:
         """The path between a machine and a host; it is made at its first use."""
         return self._paths.setdefault((machine, host), Path())
 
+    @property
+    def disturbed_until(self) -> float:
+        """Second in which the last path and host that are disturbed now are as usual again."""
+        directions = [direction for path in self._paths.values() for direction in (path.there, path.back)]
+        ends = [max(each.dark_until, each.slow_until, each.holds_until) for each in directions]
+        return max([*ends, *(host.down_until for host in self.hosts.values())], default=0.0)
+
     def drawn(self, most: float, least: float = 0.0) -> float:
         """Seconds up to a limit, and a share of it at least."""
         return most * self._chance.uniform(least, 1.0)
