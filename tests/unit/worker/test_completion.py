@@ -96,7 +96,7 @@ class Client:
         self, *, exits: bool = False, end: float | None = None, on_complete: Callable[[], None] = lambda: None
     ) -> AsyncIterator[tuple[Any, CompletionWatch]]:
         """The status of a worker, and its running watch."""
-        status = SimpleNamespace(completed=False, is_ready=True)
+        status = SimpleNamespace(completed=False, tunnel_done=False, is_ready=True)
         names = {"table": "t", "tunnel_name": "t", "tunnel_id": "t"}
         end_us = None if end is None else end * 1e6
         settings = SimpleNamespace(interval=0.001, end_us=end_us, exit_when_complete=exits, **names)
@@ -141,9 +141,10 @@ async def test_an_idle_worker_that_ends_with_the_tunnel_waits_for_the_channels_o
     client, ended = Client(), asyncio.Event()
     async with client.watched(exits=True, on_complete=ended.set) as (status, _):
         await until(lambda: status.completed)
-        assert not ended.is_set()
+        assert (ended.is_set(), status.tunnel_done) == (False, False)
         client.status = S.TERMINATED
         await until(ended.is_set)
+        assert status.tunnel_done
 
 
 async def test_a_channel_that_waits_before_the_end_time_is_not_done() -> None:

@@ -18,8 +18,9 @@ How a run can end, by priority:
 
     an error             Explained or SinkRejected; checkpoints stay, the same command resumes
     a signal             the worker drains; the run reports "stopped" and exits with 128 and the signal's number
-    complete             the worker has read every channel past the end time and no other run holds a channel
-    own share complete   the worker is done, but another run of the job still holds channels: that run finishes them
+    complete             one description of the tunnel has every channel read past the end time, or ended
+    own share complete   the worker is done, but another client still holds channels: that run finishes them, or the
+                         same command does, where that client belongs to a run that is gone
 
 The worker decides about the end, not the tunnel's consume point: the consume point of an idle table may never reach
 the end time (docs/architecture.md 3.5). The end may lie in the future; the worker then follows the changes until then.
@@ -49,13 +50,14 @@ from ots_tunnel.console.progress_bar import show_progress
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.job_file import JobFile, place_of
-from ots_tunnel.model import ChannelStatus, ChannelType, TunnelDescription, TunnelId
+from ots_tunnel.model import ChannelType, TunnelDescription, TunnelId
 from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.plan import end_warning
 from ots_tunnel.replicate.preparation import Preparation
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.tables import TableAdmin, run_blocking
 from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.status.worker_status import WorkerStatus
 from ots_tunnel.worker.worker import TunnelWorker
 
 #: Seconds between two descriptions of the tunnel for the progress display; own choice.
@@ -81,7 +83,7 @@ class Copied:
         complete: whether everything up to the end time is copied.
         rows: records that this run confirmed.
         seconds: duration of this run.
-        others: whether another run of the job still holds channels.
+        others: whether this run's share is copied, and another client held the rest.
     """
 
     complete: bool
@@ -145,13 +147,14 @@ class ReplicationJob:
             if warning := end_warning(tunnel, self._end):
                 self._say(f"    note: {warning}")
             with explaining(self._from):
-                rows, done = await self._copy(tunnel)
-                others = await self._others_hold_channels()
+                status = await self._copy(tunnel)
         finally:
             await self._client.close()
             await run_blocking(self._source.close)
             await run_blocking(self._destination.close)
-        return Copied(done and not others, rows, time.monotonic() - began, others)
+        # a second look would not do: a client that was lost meanwhile is not in it, nor is what it had not read
+        others = status.completed and not status.tunnel_done
+        return Copied(status.tunnel_done, status.metrics.rows_total, time.monotonic() - began, others)
 
     def interrupt(self) -> bool:
         """Drain the worker, at the second call close it; return False if the worker does not exist yet."""
@@ -170,7 +173,7 @@ class ReplicationJob:
             say=self._say,
         )
 
-    async def _copy(self, tunnel: TunnelDescription) -> tuple[int, bool]:
+    async def _copy(self, tunnel: TunnelDescription) -> WorkerStatus:
         reader, writer = self._job.reader, self._job.writer
         settings = replace(
             self._settings,
@@ -205,13 +208,7 @@ class ReplicationJob:
                     self._read_status(meter, worker)
         finally:
             await worker_client.close()
-        return worker.status.metrics.rows_total, worker.status.completed
-
-    async def _others_hold_channels(self) -> bool:
-        """Whether another client holds a channel that is not TERMINATED."""
-        reader = self._job.reader
-        tunnel = await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
-        return any(channel.client_id and channel.status is not ChannelStatus.TERMINATED for channel in tunnel.channels)
+        return worker.status
 
     async def _measure(self, meter: ReplicationMeter, worker: TunnelWorker) -> None:
         reader = self._job.reader

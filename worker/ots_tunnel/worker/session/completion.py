@@ -99,7 +99,8 @@ class CompletionWatch:
 
     def channel_gained(self) -> None:
         """A new channel has to be read first: what was found before holds no longer."""
-        self._context.status.completed, self._checks = False, 0
+        status = self._context.status
+        status.completed, status.tunnel_done, self._checks = False, False, 0
 
     async def run(self) -> None:
         """Check until the task is cancelled; a new client knows nothing.
@@ -148,6 +149,7 @@ class CompletionWatch:
     def _apply(self, found: Completion) -> None:
         context = self._context
         before, context.status.completed = context.status.completed, found is not Completion.OPEN
+        context.status.tunnel_done = found is Completion.ALL
         if found is Completion.ALL and not before:
             fields = {"tunnel_id": context.settings.tunnel_id, "client_id": context.client_id}
             logger.info("every channel is done", extra={"action": LogAction.COMPLETED, **fields})

@@ -37,6 +37,8 @@ class WorkerStatus:
         self.last_heartbeat: float | None = None
         self.draining = False
         self.completed = False
+        #: Whether one description of the tunnel showed every channel as done, those of others included.
+        self.tunnel_done = False
         self.error: str | None = None
         self.hand_overs = 0
         self.channels: dict[ChannelId, ChannelView] = {}
