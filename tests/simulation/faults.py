@@ -14,6 +14,7 @@ from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus
 from tests.simulation.machine.network import Direction, Path
+from tests.simulation.oracles.delivery import WIRE_SECONDS
 from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL, Gateway
 
 if TYPE_CHECKING:
@@ -284,7 +285,12 @@ def _merge(region: Region, fault: Fault) -> None:
 
 
 def _expire(region: Region, fault: Fault) -> None:
-    """Let the service forget a client; a live one only where no other worker could get its channels too early."""
+    """Let the service forget clients, but none whose channels another client could get too early.
+
+    That is a live one beside other workers, and a dead one while its last writes may still take effect.
+    """
+    if region.loop.now <= max(pod.ended_at for pod in region.pods) + _deadline(region) + WIRE_SECONDS:
+        return
     alive = {pod.worker.status.client_id for pod in region.pods if pod.process is not None and pod.worker is not None}
     spared = alive if len(region.pods) > 1 else set()
     clients = [client for client in region.service.emulator.tunnel(SOURCE, TUNNEL).clients if client not in spared]

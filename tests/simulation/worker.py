@@ -51,6 +51,8 @@ class Pod:
         self._failed = failed
         self._starts = 0
         self._crashes = 0
+        #: When its last process ended, whose writes may still be under way.
+        self.ended_at = float("-inf")
         self.process: Process | None = None
         self.worker: TunnelWorker | None = None
 
@@ -109,6 +111,8 @@ class Pod:
 
     def _let_go(self) -> Process | None:
         process, self.process, self.worker = self.process, None, None
+        if process is not None:
+            self.ended_at = self._loop.now
         return process
 
     async def _run(self, process: Process) -> None:
