@@ -5,7 +5,8 @@ Theory of operation
 Files are real ones in a folder of the story, so the product's calls run as they are. Three calls of `os` are watched:
 `fsync`, `replace` and `unlink`. A flush of a file makes its bytes durable, a flush of a folder its entries. At a loss
 of power each entry that was not flushed is as it is now or as it was at the last flush, by chance, and so are the
-bytes at the end of a file: what nobody has flushed may be there nevertheless.
+bytes at the end of a file: what nobody has flushed may be there nevertheless. The two entries of a renamed file are
+one change: it has its new name or its old one.
 
 A file is finished when its name is not hidden, and its bytes and its entry are durable: then `finished` is called.
 `gone` is called when it is removed or replaced, `back` when a loss of power undoes that.
@@ -90,6 +91,7 @@ class Disk:
         assert process is not None
         self._namers[inode] = process.name
         self._forget(target)
+        self._keep(source, inode)
         _real_replace(source, target)
         self._end_call()
 
@@ -120,15 +122,17 @@ class Disk:
         if not path.exists():
             return
         inode = path.stat().st_ino
-        if self._entries.get(path.parent, {}).get(path.name) == inode:
-            kept = self.root.parent / _BIN / str(inode)
-            if inode not in self._removed:
-                os.link(path, kept)
-                self._removed[inode] = kept
-        else:
+        self._keep(path, inode)
+        if inode not in self._removed:
             self._sizes.pop(inode, None)  # the number may be another file's from now on
         if self._known.pop(path, None) is not None:
             self._gone(path)
+
+    def _keep(self, path: Path, inode: int) -> None:
+        """Keep a file that loses a durable name: a loss of power may bring it back under that name."""
+        if self._entries.get(path.parent, {}).get(path.name) == inode and inode not in self._removed:
+            self._removed[inode] = self.root.parent / _BIN / str(inode)
+            os.link(path, self._removed[inode])
 
     def _tell_finished(self) -> None:
         for path, inode in self._durable():
@@ -176,7 +180,8 @@ class Disk:
     def _revert(self, folder: Path) -> None:
         """Undo changes of a folder's entries that were not flushed, each by chance."""
         durable, now = self._entries.get(folder, {}), _entries(folder)
-        for name in sorted(durable.keys() | now.keys()):
+        renamed = {inode: name for name, inode in durable.items() if name not in now and inode in now.values()}
+        for name in sorted((durable.keys() | now.keys()) - set(renamed.values())):
             if durable.get(name) == now.get(name) or self._chance.random() < 0.5:
                 continue
             path = folder / name
@@ -186,6 +191,8 @@ class Disk:
                 _real_unlink(path)
             if name in durable:
                 os.link(self._removed[durable[name]], path)
+            if (before := renamed.get(now.get(name, 0))) is not None:
+                os.link(self._removed[durable[before]], folder / before)
 
 
 def _remove(folder: Path) -> None:

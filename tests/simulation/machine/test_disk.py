@@ -34,6 +34,11 @@ for number in range(12):
     )
     install_disk(disk)
 
+    def flush_folder():
+        handle = os.open(disk.root, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+
     def work():
         hidden, target = disk.root / ".filling", disk.root / "file"
         with open(hidden, "wb") as file:
@@ -41,11 +46,11 @@ for number in range(12):
             file.flush()
             if "bytes" in flushed:
                 os.fsync(file.fileno())
+        if "hidden" in flushed:
+            flush_folder()
         os.replace(hidden, target)
         if "entry" in flushed:
-            handle = os.open(disk.root, os.O_RDONLY)
-            os.fsync(handle)
-            os.close(handle)
+            flush_folder()
         if "unlink" in flushed:
             os.unlink(target)
 
@@ -77,6 +82,8 @@ def test_what_is_flushed_survives(tmp_path: Path) -> None:
         ("bytes", {"", "file=whole"}),
         ("", {"", "file=", "file=whole"}),
         ("bytes entry unlink", {"", "file=whole"}),
+        ("bytes hidden", {".filling=whole", "file=whole"}),
+        ("bytes hidden unlink", {"", ".filling=whole"}),
     ],
 )
 def test_what_is_not_flushed_survives_by_chance(tmp_path: Path, flushed: str, left: set[str]) -> None:
