@@ -90,7 +90,7 @@ class Attempt:
         self.alive: set[str] = set()
         #: Executors of this attempt, in the order of their start, to the state that the Spark operator shows.
         self.executors: dict[str, str] = {}
-        self._tasks: dict[str, set[asyncio.Task[None]]] = {}
+        self._tasks: dict[str, set[asyncio.Task[bool]]] = {}
         #: Executors on lost nodes.
         self._lost: set[str] = set()
         #: Exit code of the driver; None while it runs.
@@ -172,7 +172,7 @@ class Attempt:
             task = asyncio.create_task(self._task(split, pod), name=f"split {split}")
             self._tasks.setdefault(pod, set()).add(task)
             await self._while_alive(pod, task)
-            if not task.done() or task.cancelled() or task.exception() is not None:
+            if not task.done() or task.cancelled() or not task.result():
                 failures += 1
                 if failures > 8:
                     return 1
@@ -183,11 +183,12 @@ class Attempt:
                 failures += 1  # it tries again with the next look
         return 0
 
-    async def _while_alive(self, pod: str, task: asyncio.Task[None]) -> None:
+    async def _while_alive(self, pod: str, task: asyncio.Task[bool]) -> None:
         while pod in self.alive and not task.done():
             await asyncio.wait((task,), timeout=0.5)
 
-    async def _task(self, split: int, pod: str) -> None:
+    async def _task(self, split: int, pod: str) -> bool:
+        """Copy a split; return whether it was in time, which nobody asks for on a lost node."""
         begun, loop = self._fleet.loop.now, self._fleet.loop
         deadline = self._fleet.write_deadline
         rows = list(self._rows(split))
@@ -196,10 +197,12 @@ class Attempt:
             if self._fleet.is_slow or pod in self._lost:
                 await asyncio.sleep(self._chance.uniform(20, 200))
             if loop.now >= begun + SPLIT_DEADLINE - deadline:
-                raise OwnershipLost("the split was not copied in time")
+                self._fleet.story.tell(pod, "split %d was not copied in time", split)
+                return False
             effect = asyncio.Event()
             loop.after(self._chance.uniform(0, deadline), self._take_effect, rows[start : start + 4], effect)
             await effect.wait()
+        return True
 
     def _rows(self, split: int) -> Iterator[bytes]:
         """The rows of a split, as they are now."""
