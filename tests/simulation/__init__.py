@@ -8,6 +8,7 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
 
     determinism   clocks, chance and random bytes of the interpreter come from the process that asks
     loop          the event loop: order within a process as in asyncio, between processes by chance
+    thread        a call in a thread, in turn with the loop; it may sleep
     process       one process: its clocks, its callbacks; killed, paused, or suspended with its machine
     network       hosts, paths, TCP with what a kernel does after its process has given up or died
     disk          what survives a loss of power; processes that end in the middle of a call
@@ -36,7 +37,7 @@ write for `region.QUIET`, and every worker has to drain and leave nothing behind
 How to add an actor. Code runs in a process if it was started by `Process.start`, or by anything that runs in one: it
 inherits the context variable `determinism.CURRENT`. So make a `Process` (with its own `random.Random`, named after
 the scenario's seed and the actor's name) and start a coroutine in it. It gets virtual time by `asyncio`, `time` and
-`random` as they are, threads as callbacks (`loop.run_in_executor`, `DaemonThreads`), and connections by
+`random` as they are, threads in turn with the loop (`loop.run_in_executor`, `DaemonThreads`), and connections by
 `Network.open` to a `network.Host`, which is entered in `Network.hosts`; what opens sockets otherwise gets a seam.
 What must not be killed or paused runs in `loop.region`, where `loop.after(seconds, callback)` schedules. Blocking
 calls and own threads have to be replaced at their seam: a real thread would break the determinism. Restarts,

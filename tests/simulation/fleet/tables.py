@@ -1,6 +1,6 @@
 """Table administration of simulated processes: the vendor's SDK, with its connections replaced by the service.
 
-The SDK blocks a thread; in a region a call in a thread is a callback, so the answer is there at once.
+The SDK blocks a thread: the answer is there at once, and before it tries again it sleeps on virtual time.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 #: The simulated process whose code runs; tasks and callbacks inherit it.
 CURRENT: ContextVar[Process | None] = ContextVar("simulated process", default=None)
 
+
+class ThreadSleep(threading.local):
+    """How the running thread sleeps; `asyncio.to_thread` replaces the context, but not the thread."""
+
+    #: None in the thread of the event loop, which must not sleep.
+    of: Callable[[float], None] | None = None
+
+
+SLEEP = ThreadSleep()
+
 #: Seconds of the machine, for measuring the simulation itself.
 wall_seconds = time.perf_counter
 
@@ -29,7 +40,7 @@ _CHANCE = ("random", "uniform", "randrange", "randint", "choice", "choices", "sa
 
 
 class BlockingSleep(RuntimeError):
-    """A simulated process has called `time.sleep`, which would block its event loop."""
+    """A simulated process has called `time.sleep` outside of a thread, which would block its event loop."""
 
 
 class ProcessEnded(BaseException):
@@ -87,9 +98,12 @@ def _install_clocks() -> None:
         return process.boottime() if which == time.CLOCK_BOOTTIME else process.monotonic()
 
     def sleep(seconds: float) -> None:
-        if CURRENT.get() is not None:
+        if CURRENT.get() is None:
+            real_sleep(seconds)
+        elif (sleep_in_thread := SLEEP.of) is not None:
+            sleep_in_thread(seconds)
+        else:
             raise BlockingSleep(f"time.sleep({seconds}) in the event loop")
-        real_sleep(seconds)
 
     time.clock_gettime = clock_gettime
     time.sleep = sleep

@@ -2,7 +2,7 @@
 
 Within a process callbacks run in the order in which asyncio would run them, because code may rely on that. What is
 not ordered in reality is drawn by chance: which of several processes runs next, and which of several timers of one
-instant comes first. There are no threads: a call in an executor runs as a callback a little later.
+instant comes first. Nothing is parallel: a call in an executor runs a little later, in turn with the loop (`thread`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import contextvars
 import heapq
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.machine.determinism import CURRENT
 from tests.simulation.machine.process import Process, State
+from tests.simulation.machine.thread import ThreadCall
 
 if TYPE_CHECKING:
     from tests.simulation.machine.network import Network
@@ -206,18 +208,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # Threads, names, sockets
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Call `func` as a callback a little later: a thread that is fast or slow, but never in parallel."""
+        """Call `func` a little later: a thread that is fast or slow, or sleeps, but never in parallel."""
         future = self.create_future()
         process = CURRENT.get() or self.region
         half = process.chance.uniform(*process.thread_seconds) / 2
+        call: ThreadCall | None = None
 
         def work() -> None:
-            try:
-                result, error = func(*args), None
-            except BaseException as raised:
-                # the future carries it to the caller, as an executor's does
-                result, error = None, raised
-            self.call_later(half, _settle, future, result, error)
+            nonlocal call
+            call = call or ThreadCall(partial(func, *args))
+            seconds = call.resume()
+            if seconds is None:
+                self.call_later(half, _settle, future, call.result, call.error)
+            else:
+                self.call_later(seconds, work)
 
         self.call_later(half, work)
         return future
