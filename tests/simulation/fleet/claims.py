@@ -135,7 +135,7 @@ class Claims:
             return f"Suspended, and {running} workers run"
         if fleet.is_suspended and running:
             return f"spec.suspend, and {running} workers run"
-        if fleet.is_suspended and not fleet.pods() and condition(status, "Suspended") != "True":
+        if fleet.is_suspended and fleet.is_at_rest and condition(status, "Suspended") != "True":
             return "spec.suspend, and no pod exists, but Suspended is not True"
         return ""
 

@@ -195,6 +195,11 @@ class Fleet(Telling):
         found = self.store.all("Pod", NAMESPACE)
         return [pod for pod in found if pod["metadata"]["labels"].get(names.LABEL_NAME) == NAME and _is_worker(pod)]
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing runs for the object, and everybody who could have seen that has told it."""
+        return not self.pods()
+
     def ready_pods(self) -> int:
         """Pods whose condition Ready is True and that are not being deleted."""
         return sum(

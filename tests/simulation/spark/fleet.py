@@ -46,6 +46,11 @@ class SparkFleet(Fleet):
         return (self.scenario.timeout - self.scenario.interval) / 3
 
     @property
+    def is_at_rest(self) -> bool:
+        """As that of a fleet; an application whose operator is away still says what it did before."""
+        return super().is_at_rest and self.loop.now >= self.spark.away_until
+
+    @property
     def is_slow(self) -> bool:
         """Whether tasks take long."""
         return self.loop.now < self.slow_until
