@@ -97,7 +97,8 @@ def _state(copied: Copied, *, stopped: bool) -> str:
     if copied.complete:
         return "complete"
     if copied.others and not stopped:
-        return "this run's share is copied; another run of the job copies the rest"
+        # that client may be one of a run that was killed
+        return "this run's share is copied; another client holds the rest: if no other run is there, run this again"
     return "stopped; the same command resumes"
 
 
