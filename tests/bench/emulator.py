@@ -13,13 +13,10 @@ import os
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from ots_tunnel.protocol.plainbuffer.compiled import CODEC
 from tests.bench.emulator_load import loads, measure
-from tests.bench.emulator_target import Goal
 from tests.bench.figures import add_to_file
+from tests.bench.goal_table import print_goals
 
 
 def main() -> int:
@@ -38,28 +35,11 @@ def main() -> int:
         return 2
     os.sched_setaffinity(0, cores[-1:])
     goals = measure(options.rows, cores[0], options.only)
-    print_table(goals, options.rows)
+    load = f"load average {os.getloadavg()[0]:.1f}, codec: {CODEC}"
+    caption = f"{options.rows:,} rows per table, one core for the emulator, {load}"
+    print_goals(goals, "The emulator beside its goals", caption)
     add_to_file(options.output, (goal.document() for goal in goals))
     return 0
-
-
-def print_table(goals: list[Goal], rows: int) -> None:
-    table = Table(
-        title="The emulator beside its goals",
-        caption=f"{rows:,} rows per table, one core for the emulator, load average {os.getloadavg()[0]:.1f}, "
-        f"codec: {CODEC}",
-    )
-    table.add_column("what")
-    for header in ("ours", "goal"):
-        table.add_column(header, justify="right")
-    table.add_column("unit")
-    table.add_column("met")
-    for goal in goals:
-        wanted = "" if goal.goal is None else f"{'>=' if goal.at_least else '<='} {goal.goal:,}"
-        met = "" if goal.met is None else "yes" if goal.met else "NO"
-        ours = f"{goal.ours:,.3f}" if goal.ours < 100 else f"{goal.ours:,.0f}"
-        table.add_row(goal.name, ours, wanted, goal.unit, met)
-    Console(width=150).print(table)
 
 
 if __name__ == "__main__":
