@@ -49,7 +49,7 @@ test: setup ## Lint, types, import contracts and all tests but the long ones
 	@$(RUN) python -m tests.suite
 
 .PHONY: test-long
-test-long: setup ## The long runs: many seeds, many kills (up to 90 minutes)
+test-long: setup ## The long runs: many seeds, many kills (over an hour)
 	@$(RUN) python -m tests.suite --long
 
 .PHONY: simulate
