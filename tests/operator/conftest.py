@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from ots_emulator import Emulator
+from tests.operator.scenes.pass_scene import PassScene, fill, open_scene
 from tests.support.kube.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
 from tests.support.lacking import lack
 
@@ -30,3 +32,13 @@ def spark_api_server(api_server: ApiServer) -> Iterator[ApiServer]:
     yield api_server
     # other tests need a cluster without a Spark operator
     api_server.must("delete", "-f", str(definition), "--timeout=60s")
+
+
+@pytest.fixture
+async def flights_scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PassScene]:
+    """Open a scene with a table of flights, in a namespace of its own."""
+    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
+    with Emulator() as emulator:
+        fill(emulator, "flights")
+        async with open_scene(api_server, emulator) as scene:
+            yield scene

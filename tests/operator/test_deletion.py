@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from ots_emulator import Emulator
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from tests.operator.scenes.pass_scene import FINALIZER, SETTINGS, PassScene, fill, open_scene
-from tests.support.kube.api_server import ApiServer
+from tests.operator.scenes.pass_scene import FINALIZER, SETTINGS, PassScene
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
 
@@ -28,15 +26,11 @@ BRIEF = replace(SETTINGS, delete_seconds=3.0, wait_seconds=0.2, call_seconds=2.0
 
 
 @pytest.fixture
-async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PassScene]:
-    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
-    with Emulator() as emulator:
-        fill(emulator, "flights")
-        async with open_scene(api_server, emulator) as found:
-            found.secret()
-            found.apply(deletionPolicy="Delete", replicas=0)
-            await found.running()
-            yield found
+async def scene(flights_scene: PassScene) -> PassScene:
+    flights_scene.secret()
+    flights_scene.apply(deletionPolicy="Delete", replicas=0)
+    await flights_scene.running()
+    return flights_scene
 
 
 def events(scene: PassScene) -> dict[str, str]:

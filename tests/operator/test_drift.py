@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ots_emulator import Emulator
 from ots_tunnel.spark.cluster import ConfigMaps
 from ots_tunnel_operator import names
-from tests.operator.scenes.pass_scene import PassScene, fill, open_scene
+from tests.operator.scenes.pass_scene import PassScene
 from tests.operator.scenes.snapshot_driver import driver_access
 from tests.support.kube.api_server import ApiServer
 
@@ -100,13 +98,9 @@ FOREIGN: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.fixture
-async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PassScene]:
-    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
-    with Emulator() as emulator:
-        fill(emulator, "flights")
-        async with open_scene(api_server, emulator) as found:
-            found.secret()
-            yield found
+def scene(flights_scene: PassScene) -> PassScene:
+    flights_scene.secret()
+    return flights_scene
 
 
 async def restarted_pass(scene: PassScene) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ots_emulator import Emulator
-from tests.operator.scenes.pass_scene import PassScene, fill, open_scene, table_admin
+from tests.operator.scenes.pass_scene import PassScene, table_admin
 from tests.support.audit import AuditLog, Write
-from tests.support.kube.api_server import ROOT, ApiServer
+from tests.support.kube.api_server import ROOT
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(180)]
@@ -26,14 +25,10 @@ SAMPLE = {"verdict": {"reason": "Sample"}, "destination": {"endpoint": "e", "ins
 
 
 @pytest.fixture
-async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PassScene]:
-    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
-    with Emulator() as emulator:
-        fill(emulator, "flights")
-        async with open_scene(api_server, emulator) as found:
-            found.secret()
-            found.apply(replicas=1)
-            yield found
+def scene(flights_scene: PassScene) -> PassScene:
+    flights_scene.secret()
+    flights_scene.apply(replicas=1)
+    return flights_scene
 
 
 @contextmanager

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ots_emulator import Emulator
 from ots_emulator.settings import AfterRetention
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import PossibleGap
@@ -16,20 +14,15 @@ from ots_tunnel.model import ChannelInfo, Checkpoint, ClientId, TunnelId, Tunnel
 from ots_tunnel.protocol.token import build_token, parse_token
 from ots_tunnel_operator.kube.kinds import POD, TUNNEL
 from ots_tunnel_operator.times import timestamp
-from tests.operator.scenes.pass_scene import KEYS, SETTINGS, PassScene, fill, open_scene, table_admin
-from tests.support.kube.api_server import ApiServer
+from tests.operator.scenes.pass_scene import KEYS, SETTINGS, PassScene, fill, table_admin
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.api
 
 
 @pytest.fixture
-async def scene(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PassScene]:
-    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
-    with Emulator() as emulator:
-        fill(emulator, "flights")
-        async with open_scene(api_server, emulator) as found:
-            yield found
+def scene(flights_scene: PassScene) -> PassScene:
+    return flights_scene
 
 
 async def client_of(scene: PassScene) -> TunnelClient:
