@@ -31,14 +31,24 @@ def plan_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> Plan:
         wait = Wait(Reason.SNAPSHOT_RUNNING, "every existing row is copied")
         return Plan((RecordStatus({"snapshot": finished}),), wait, again=True)
     wait = Wait(Reason.SNAPSHOT_RUNNING, snapshot.message)
-    if not snapshot.state.runs_application:
+    is_settling = snapshot.state is SnapshotState.SETTLING
+    if not snapshot.state.runs_application and not (is_settling and _rests(snapshot)):
         return Plan(wait=wait, problem=snapshot.problem)
     try:
         objects = snapshot_objects(world.resource.object, snapshot.label, settings)
     except ConfigError as error:
         return Plan(wait=wait, problem=Problem(Reason.INVALID_SPEC, str(error)))
+    if is_settling:
+        # nothing is left to copy, but consumers wait for the application's end
+        return Plan((ApplyObject(objects[-1]),), wait, snapshot.problem)
     actions = (*_preparation(world, snapshot.label), *(ApplyObject(item) for item in objects))
     return Plan(actions, wait, snapshot.problem)
+
+
+def _rests(snapshot: Snapshot) -> bool:
+    """Whether the application does not go on, because it was suspended."""
+    application = snapshot.application
+    return application is not None and application.suspend and not application.state.terminal
 
 
 def _preparation(world: World, label: str) -> tuple[Action, ...]:

@@ -495,6 +495,16 @@ def test_an_application_that_is_suspended_already_is_left_alone() -> None:
     assert planned(world(of, tunnel=READABLE, children=children, pods=())).actions == ()
 
 
+def test_an_application_that_was_suspended_after_its_last_split_is_resumed_and_ends() -> None:
+    children = progress_record(2, 2) | spark_application("SUSPENDED")
+    children["SparkApplication", "flights-copy-snapshot"]["spec"]["suspend"] = True
+    found = planned(spark_world(children, recorded(snapshot={"tunnelId": TUNNEL_ID})))
+
+    (resume,) = found.actions
+    assert isinstance(resume, ApplyObject)
+    assert (resume.manifest["kind"], resume.manifest["spec"]["suspend"]) == ("SparkApplication", False)
+
+
 def test_children_are_rendered_once_for_a_generation_and_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     rendered: list[int] = []
     render = workers.deployment
