@@ -48,6 +48,25 @@ async def test_g12_checkpoints_of_new_channels_are_read_side_by_side() -> None:
     assert max(opened) - min(opened) < 0.1
 
 
+async def test_the_fence_counts_from_the_sending_of_a_heartbeat_however_late_its_answer_comes() -> None:
+    """The service may have received it long before it answered."""
+    scene, sink = await streaming(), RecordingSink()
+    scene.emulator.faults.add(FaultRule("Heartbeat", latency=INTERVAL - 1))
+    async with scene.running(scene.worker(sink)):
+        await until(lambda: len(scene.times("heartbeat")) == 4)
+        closes = scene.times("heartbeat")[-1] + TIMEOUT - scene.settings().write_deadline
+        await asyncio.sleep(INTERVAL - 0.5)
+        scene.emulator.faults.add(FaultRule("Heartbeat", code="OTSServerBusy"))
+        await asyncio.sleep(closes - 9 - now())
+        await scene.put(KEYS, [2])
+        await until(lambda: len(sink.written) == 100)
+        await asyncio.sleep(closes + 0.1 - now())
+        await scene.put(KEYS, [3])
+        await asyncio.sleep(INTERVAL - 2)
+        assert len(sink.written) == 100
+        scene.emulator.clear_faults()
+
+
 @pytest.mark.parametrize("code", ["OTSAuthFailed", "OTSSomethingNew", "OTSTunnelServerUnavailable"])
 async def test_g14_a_transient_error_ends_neither_client_nor_worker(code: str) -> None:
     """In Go any error that is not temporary ends the worker; ours repeats the heartbeat with the same client."""

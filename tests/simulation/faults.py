@@ -164,11 +164,14 @@ def _isolated(region: Region, fault: Fault) -> None:
 
 def _deaf(region: Region, fault: Fault) -> None:
     """A gateway answers a worker's heartbeats late and then loses them, while a proxy holds its writes back."""
-    scenario, name = region.scenario, _pod(region, fault).name
+    scenario, name = region.scenario, region.pods[_with_channels(region, fault.target) % len(region.pods)].name
     late_until = region.loop.now + float(fault.value) * scenario.timeout
     until = late_until + fault.seconds
     region.service.gateways[name] = Gateway(late_until, 0.95 * scenario.interval, until)
     _hold_writes(region, name, until)
+    fenced = late_until + scenario.timeout - scenario.interval - _deadline(region) - region.loop.now
+    for step in range(1, 5):  # there is something to write around the time at which the fence closes
+        region.loop.after(fenced + 0.4 * step * scenario.interval, region.write_each_key)
 
 
 def _severed(region: Region, fault: Fault) -> None:
@@ -201,6 +204,7 @@ def _deadline(region: Region) -> float:
 
 def _held(region: Region, fault: Fault) -> None:
     """A proxy holds a worker's writes back; meanwhile its connections break, or it has to give its channels back."""
+    fault = replace(fault, target=_with_channels(region, fault.target))
     pod, now = _pod(region, fault), region.loop.now
     if fault.value == "cut":  # the proxy goes away, and what it holds arrives later
         seconds = 0.7 * _deadline(region)
@@ -208,8 +212,17 @@ def _held(region: Region, fault: Fault) -> None:
         region.loop.after(seconds, _cut, region, fault)
         return
     _hold_writes(region, pod.name, now + fault.seconds)
+    region.loop.after(0.25 * fault.seconds, region.write_each_key)
     acts = {"terminate": _terminate, "close": _close, "rebalance": _rebalance_all}
     region.loop.after(0.3 * fault.seconds, acts[fault.value], region, fault)
+
+
+def _with_channels(region: Region, target: int) -> int:
+    """Number of a worker that holds channels, where one does."""
+    owners = {channel.owner for channel in region.service.emulator.tunnel(SOURCE, TUNNEL).channels.values()}
+    pods = enumerate(region.pods)
+    found = [number for number, pod in pods if pod.worker is not None and pod.worker.status.client_id in owners]
+    return found[target % len(found)] if found else target
 
 
 def _close(region: Region, fault: Fault) -> None:
@@ -308,18 +321,22 @@ def _vanish(region: Region, fault: Fault) -> None:
     """The service takes a channel from the only worker without asking, and gives it back while its writes are held."""
     if len(region.pods) > 1:
         return  # it would break the service's own word if another worker got it
-    before, away = 0.5 * _deadline(region), region.scenario.interval + 0.1
+    # early, so that a write which is held from the beginning is still under way when the channel comes back
+    before, away = 0.15 * _deadline(region), region.scenario.interval + 0.1
     _hold_writes(region, _pod(region, fault).name, region.loop.now + before + away)
-    region.loop.after(before, _take_away, region, _channel(region, fault), away)
+    region.write_each_key()
+    region.loop.after(before, _take_away, region, fault, away)
 
 
-def _take_away(region: Region, name: str, seconds: float) -> None:
+def _take_away(region: Region, fault: Fault, seconds: float) -> None:
     emulator = region.service.emulator
-    channel = emulator.tunnel(SOURCE, TUNNEL).channels[name]
-    if channel.status is ChannelStatus.OPEN and channel.owner is not None:
-        emulator.suspend(SOURCE, TUNNEL, name)
+    channels = emulator.tunnel(SOURCE, TUNNEL).channels.values()
+    read = [found for found in channels if found.status is ChannelStatus.OPEN and found.owner is not None]
+    if read:
+        channel = read[fault.target % len(read)]
+        emulator.suspend(SOURCE, TUNNEL, channel.id)
         channel.turn(ChannelStatus.CLOSE, None)
-        region.loop.after(seconds, region.refused, emulator.resume, SOURCE, TUNNEL, name)
+        region.loop.after(seconds, region.refused, emulator.resume, SOURCE, TUNNEL, channel.id)
 
 
 def _stranger(region: Region, fault: Fault) -> None:
@@ -372,10 +389,10 @@ KINDS: Final[Mapping[str, Kind]] = {
     "slow": Kind(_slow, 3, (0.1, 2.0), _DIRECTIONS),
     "hold": Kind(_hold, 6, (0.2, 1.5), (f"{COPY} there", "both there")),
     "isolated": Kind(_isolated, 4, (0.5, 1.8), ("0.6", "0.8", "0.9", "1.0")),
-    "deaf": Kind(_deaf, 5, (1.0, 1.8), ("0.0", "0.3", "0.5")),
+    "deaf": Kind(_deaf, 5, (1.0, 1.8), ("0.4", "0.3", "0.5")),
     "stale": Kind(_stale, 4, (0.2, 0.6)),
     "severed": Kind(_severed, 3, (1.8, 3.0)),
-    "held": Kind(_held, 6, (0.6, 1.2), ("cut", "cut", "terminate", "close", "rebalance")),
+    "held": Kind(_held, 6, (0.6, 1.2), ("cut", "close", "terminate", "close", "rebalance")),
     "frozen": Kind(_frozen, 5, (1.4, 2.2), ("pause", "kill")),
     "cut": Kind(_cut, 3),
     "forget": Kind(_forget, 2),

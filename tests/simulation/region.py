@@ -54,6 +54,8 @@ class Region(Telling):
         self._folder = folder
         self.pods: list[Pod] = []
         self._last_written = 0.0
+        #: When the writers end.
+        self._writes_until = 0.0
         UserCode.witness = self.witness
         (folder / "accessKeyId").write_text(KEY.access_key_id)
         (folder / "accessKeySecret").write_text(KEY.access_key_secret)
@@ -90,7 +92,17 @@ class Region(Telling):
             self.figures.forgive(process.name)
             process.resume()
 
+    def write_each_key(self) -> None:
+        """Change every row once, unless the writers are done."""
+        if self.loop.now < self._writes_until:
+            for key in self._keys:
+                self.history.write(key)
+
     # The story
+
+    @property
+    def _keys(self) -> list[str]:
+        return [f"k{number:02}" for number in range(self.scenario.keys)]
 
     async def tell(self) -> None:
         scenario = self.scenario
@@ -129,9 +141,8 @@ class Region(Telling):
         self.service.emulator.set_partitions(SOURCE, TABLE, self.scenario.partitions)
         kind = TunnelType[self.scenario.tunnel]
         emulator = self.service.emulator
-        keys = [f"k{number:02}" for number in range(self.scenario.keys)]
         if kind is TunnelType.BaseAndStream:
-            for key in keys:
+            for key in self._keys:
                 for _ in range(self.chance.randint(0, 6)):
                     self.history.write(key)
         instance = emulator.instances[SOURCE]
@@ -149,6 +160,7 @@ class Region(Telling):
             "client": {
                 "heartbeatIntervalSeconds": scenario.interval,
                 "heartbeatTimeoutSeconds": scenario.timeout,
+                "drainSeconds": scenario.drain,
                 "checkpointIntervalSeconds": scenario.checkpoint_interval,
                 "lanesPerChannel": scenario.lanes,
                 "maxParallelChannels": scenario.max_parallel_channels,
@@ -169,8 +181,8 @@ class Region(Telling):
 
     async def _write(self, until: float) -> None:
         """Write bursts of changes, mostly to a few keys."""
-        scenario, chance = self.scenario, self.chance
-        keys = [f"k{number:02}" for number in range(scenario.keys)]
+        self._writes_until = until
+        scenario, chance, keys = self.scenario, self.chance, self._keys
         while self.loop.now < until:
             for _ in range(chance.randint(1, scenario.burst)):
                 hot = chance.random() < 0.5

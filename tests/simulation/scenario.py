@@ -21,6 +21,7 @@ class Scenario(Replayable):
         length: seconds in which writers write.
         pause: longest time between two bursts of a writer.
         end: second of the end time, behind which nothing is copied; 0 means none.
+        drain: seconds that it may take to hand the channels back; in a short one writes have to be abandoned.
     """
 
     happenings: ClassVar[str] = "faults"
@@ -45,6 +46,7 @@ class Scenario(Replayable):
     pause: float = 4.0
     burst: int = 12
     end: float = 0.0
+    drain: int = 45
     faults: tuple[Fault, ...] = ()
 
     @classmethod
@@ -76,7 +78,10 @@ class Scenario(Replayable):
             # Two rows a second in the mean: most of a page's cost is per row, and faults find no more with more rows.
             burst=max(1, round(pause * chance.uniform(0.3, 2.0))),
         )
+        if settled.workers == 1 and random.Random(f"heartbeats:{seed}").random() < 0.5:
+            # the longest doubt beside the shortest interval: a channel comes back while its writes are under way
+            settled = replace(settled, interval=5, timeout=60)
         end = random.Random(f"end:{seed}").choice((0.0, 0.0, 0.0, 0.0, 0.0, 0.4, 0.7, 0.95))
-        settled = replace(settled, end=round(end * length, 1))
+        settled = replace(settled, end=round(end * length, 1), drain=15 if seed % 2 else 45)
         count = chance.choice((3, 6, 12, 20))
-        return replace(settled, faults=draw_faults(chance, 0.75 * length, timeout, count))
+        return replace(settled, faults=draw_faults(chance, 0.75 * length, settled.timeout, count))
