@@ -113,11 +113,18 @@ class Resource:
 
         A record without a place, of an earlier release, and one of another endpoint say nothing about this table.
         """
+        return self.spec.sink.tablestore is None or self._is_of_destination("ensuredTime")
+
+    @property
+    def is_destination_intended(self) -> bool:
+        """Whether status.destination says that the sink's table was to be created where the spec has it now."""
+        return self._is_of_destination("createIntentTime")
+
+    def _is_of_destination(self, time: str) -> bool:
+        """Whether status.destination has this time and names the sink's table."""
         sink, record = self.spec.sink.tablestore, self.recorded_destination
-        if sink is None:
-            return True
         place = (record.get("endpoint"), record.get("instance"), record.get("table"))
-        return bool(record.get("ensuredTime")) and place == (sink.endpoint, sink.instance, sink.table)
+        return bool(record.get(time)) and sink is not None and place == (sink.endpoint, sink.instance, sink.table)
 
     @property
     def undecided(self) -> bool:

@@ -109,7 +109,7 @@ async def test_nothing_is_created_on_a_record_that_the_crd_drops(scene: PassScen
         for _ in range(3):
             await scene.step()
 
-        assert scene.stored()["tunnels"] == []
+        assert scene.stored() == {"tables": ["flights"], "tunnels": []}
         status, reason, message = scene.condition("Stalled")
         assert (status, reason) == ("True", "CrdOutdated")
         assert "status.destination.endpoint" in message

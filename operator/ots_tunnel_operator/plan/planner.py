@@ -120,9 +120,11 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
     place = {"endpoint": sink.endpoint, "instance": sink.instance, "table": sink.table}
     if isinstance(seen.destination, Missing):
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} is being created in {sink.instance!r}")
-        intent = RecordStatus({"destination": place | {"createIntentTime": now, "createdByOperator": True}})
+        # a new intent ends what was recorded of another place, or of a table that is gone
+        stale = {"ensuredTime": None} if "ensuredTime" in recorded else {}
+        intent = RecordStatus({"destination": place | stale | {"createIntentTime": now, "createdByOperator": True}})
         actions: tuple[Action, ...] = (EnsureDestination(),)
-        if not recorded.get("createIntentTime"):
+        if not world.resource.is_destination_intended:
             actions = (intent, *actions)
         return Plan(actions, wait, again=True)
     if not world.resource.is_destination_recorded:

@@ -49,7 +49,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "readyReplicas": sum(pod.ready for pod in pods),
         "selector": names.selector_text(world.resource.name),
         "tunnel": _tunnel(world),
-        "destination": dict(world.resource.recorded_destination) or None,
+        "destination": world.resource.status.get("destination"),
         "channels": _channels(world, plan, pods),
         "base": _base(world, assessment),
         "lag": None if plan.completed else _lag(world, assessment),
@@ -101,7 +101,8 @@ def _tunnel(world: World) -> Status | None:
         recorded.pop("stage", None)
     if isinstance(world.source, Table) and world.source.stream_retention_seconds and recorded:
         recorded["streamRetentionSeconds"] = world.source.stream_retention_seconds
-    return recorded or None
+    # an empty one is what a definition that lacks the fields keeps of a record
+    return recorded if recorded or "tunnel" in world.resource.status else None
 
 
 def _channels(world: World, plan: Plan, pods: tuple[Pod, ...]) -> Status | None:

@@ -93,12 +93,32 @@ def test_a_new_object_records_its_intent_before_each_creating_call() -> None:
 
 
 def test_an_operator_that_died_after_an_intent_repeats_the_call_and_keeps_the_intent() -> None:
-    intended = resource({"destination": {"createIntentTime": "t"}})
+    intended = resource({"destination": PLACE | {"createIntentTime": "t"}})
     assert planned(world(intended, tunnel=Missing(), destination=Missing())).actions == (EnsureDestination(),)
 
     again = resource(ENSURED | {"tunnel": {"createIntentTime": "t"}})
     (create,) = planned(world(again, tunnel=Missing())).actions
     assert create == CreateTunnel(TunnelType.BaseAndStream, None)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        # what an older definition of the object keeps of an intent
+        {"createIntentTime": "t", "createdByOperator": True},
+        PLACE | {"endpoint": "http://another", "createIntentTime": "t", "ensuredTime": "t"},
+        PLACE | {"createdByOperator": True},
+    ],
+)
+def test_an_intent_that_does_not_name_the_destination_is_recorded_again(record: dict[str, Any]) -> None:
+    (intent, ensure) = planned(
+        world(resource({"destination": record}), tunnel=Missing(), destination=Missing(), children={}, pods=())
+    ).actions
+
+    assert ensure == EnsureDestination()
+    assert isinstance(intent, RecordStatus)
+    stored = {key: value for key, value in (record | intent.change["destination"]).items() if value is not None}
+    assert stored == PLACE | {"createIntentTime": timestamp(NOW), "createdByOperator": True}
 
 
 @pytest.mark.parametrize(("tunnel", "ours"), [({"createIntentTime": "t"}, True), ({}, False)])

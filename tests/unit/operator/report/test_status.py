@@ -367,6 +367,17 @@ def test_a_copy_stays_consistent_and_an_unknown_end_decides_nothing() -> None:
         assert status_of(found)["snapshot"] == snapshot
 
 
+@pytest.mark.parametrize("record", ["tunnel", "destination"])
+def test_a_record_of_which_an_older_definition_has_kept_nothing_is_left_as_it_is(record: str) -> None:
+    # to take it away would be a write, and the next intent would bring it back
+    found = world(resource({record: {}}), tunnel=Missing(), destination=Missing(), children={}, pods=())
+
+    status = status_of(found)
+
+    assert status[record] == {}
+    assert {"tunnel", "destination"} - status.keys() == {"tunnel", "destination"} - {record}
+
+
 def test_an_object_that_needs_a_human_has_failed() -> None:
     expired = description(channel("c1", consumed=NOW - 5), expired=True)
 
