@@ -1,12 +1,13 @@
 """What the API server does to an object before it stores it: prune, default and validate.
 
-TablestoreTunnel objects are checked with the project's own CRD, apart from its CEL rules. Pods templates get the few
-defaults that a comparison of "applied" with "stored" has to survive.
+TablestoreTunnel objects are checked with the project's own CRD, apart from its CEL rules; an older definition is that
+without some fields. Pods templates get the few defaults that a comparison of "applied" with "stored" has to survive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,31 +28,44 @@ _POD_DEFAULTS: Mapping[str, Any] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A CustomResourceDefinition: its schema, and what checks an object against it."""
+
+    schema: Schema
+    validator: jsonschema.Draft7Validator
+
+
 @cache
-def tunnel_schema() -> Schema:
-    """The schema of TablestoreTunnel."""
+def definition(*lacking: str) -> Definition:
+    """The definition of TablestoreTunnel.
+
+    Args:
+        lacking: fields of the status that an older one does not have, as paths such as `tunnel.createIntentTime`.
+    """
     (path,) = CRD.glob("*.yaml")
     (version,) = yaml.safe_load(path.read_text())["spec"]["versions"]
-    schema: Schema = version["schema"]["openAPIV3Schema"]
-    return schema
+    schema = version["schema"]["openAPIV3Schema"]
+    for field in lacking:
+        *parents, last = field.split(".")
+        fields = schema["properties"]["status"]["properties"]
+        for parent in parents:
+            fields = fields[parent]["properties"]
+        del fields[last]
+    return Definition(schema, jsonschema.Draft7Validator(_plain(schema)))
 
 
-@cache
-def _validator() -> jsonschema.Draft7Validator:
-    return jsonschema.Draft7Validator(_plain(tunnel_schema()))
-
-
-def admitted(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The object as it will be stored.
+def admitted(manifest: Mapping[str, Any], served: Definition) -> dict[str, Any]:
+    """The object as it will be stored; `served` is the definition of TablestoreTunnel.
 
     Raises:
         Refusal: 422, it does not fit its schema.
     """
     if manifest["kind"] == "TablestoreTunnel":
         known = {key: manifest[key] for key in ("apiVersion", "kind", "metadata")}
-        stored = dict(_pruned(manifest, tunnel_schema())) | known
-        stored = dict(_defaulted(stored, tunnel_schema()))
-        for error in _validator().iter_errors(stored):
+        stored = dict(_pruned(manifest, served.schema)) | known
+        stored = dict(_defaulted(stored, served.schema))
+        for error in served.validator.iter_errors(stored):
             path = ".".join(str(part) for part in error.absolute_path)
             raise invalid(f'TablestoreTunnel "{manifest["metadata"]["name"]}" is invalid: {path}: {error.message}')
         return stored

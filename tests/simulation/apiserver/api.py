@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.simulation.apiserver.admission import admitted
+from tests.simulation.apiserver.admission import Definition, admitted, definition
 from tests.simulation.apiserver.paths import Place, parse, selects
 from tests.simulation.apiserver.refusal import Refusal, conflict, invalid, not_found
 from tests.simulation.apiserver.store import Key, Manifest, Store, copied
@@ -53,6 +53,8 @@ class Api:
         self.store = store
         self._clock = clock
         self._uid = uid
+        self.definition: Definition = definition()
+        """That of TablestoreTunnel; fields may be added to it while objects exist, and none may be taken away."""
         self._verbs: Mapping[tuple[str, bool], Verb] = {
             ("GET", True): self._get,
             ("GET", False): self._list,
@@ -162,7 +164,7 @@ class Api:
         return self.store.put(_key(place), live)
 
     def _stored(self, place: Place, live: Manifest | None, wanted: Manifest) -> Manifest:
-        result = admitted(wanted)
+        result = admitted(wanted, self.definition)
         if live is not None and live.get("immutable") and any(live.get(k) != result.get(k) for k in _FROZEN):
             raise invalid(f'{live["kind"]} "{place.name}" is invalid: data: Forbidden: field is immutable')
         if live is not None and _without(live, "resourceVersion") == _without(result, "resourceVersion"):

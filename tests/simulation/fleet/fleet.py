@@ -27,6 +27,7 @@ from tests.simulation.fleet.claims import Claims, condition
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fates import Fates
 from tests.simulation.fleet.losses import RETENTION_HOURS, Losses
+from tests.simulation.fleet.older_crd import OlderCrd
 from tests.simulation.fleet.operator_process import OperatorProcess
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
@@ -336,6 +337,7 @@ class Fleet(Telling):
         await self.strangers.delete_early()
         await self.strangers.keep_off()
         self.stop_controllers()
+        await OlderCrd(self).happen()
 
     def stop_controllers(self) -> None:
         """From now on nobody makes or ends pods."""
