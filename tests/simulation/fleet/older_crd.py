@@ -58,6 +58,7 @@ class OlderCrd:
         chance = random.Random(f"older crd:{fleet.scenario.seed}")
         self._fleet = fleet
         self._record, self._told = chance.choice(RECORDS), chance.choice(TOLD)
+        self._is_forgotten = chance.random() < 0.5
 
     async def happen(self) -> None:
         """Serve it, by the seed; controllers have to be at rest."""
@@ -84,6 +85,9 @@ class OlderCrd:
     async def _stand_still(self) -> None:
         """A record is dropped."""
         await self._expect(self._says_what_is_dropped, TELLING_SECONDS, "unsaid", "the status does not say CrdOutdated")
+        if self._is_forgotten:
+            # the next operator knows nothing but what is stored
+            self._fleet.operator.kill(5.0)
         await self._stay_quiet("whose record is dropped")
         if not self._says_what_is_dropped():
             self._fleet.violate("unsaid", "the status says CrdOutdated no longer, although the record is still dropped")
