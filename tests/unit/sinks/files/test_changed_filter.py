@@ -18,11 +18,12 @@ from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.sinks.middleware.base import AtOnce, behind
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.key_range import KeyBounds
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink
 from ots_tunnel.sinks.middleware.rate_limit import Paced
 from ots_tunnel.sinks.middleware.transform import Transform, Transformed
 from tests.support.guards import OpenGuard
-from tests.unit.sinks.files.conftest import CHANNEL, change, contents
+from tests.unit.sinks.files.conftest import CHANNEL, base_token, change, contents, existing
 
 TUNNEL = TunnelId("t")
 BACKOFF = Backoff(0.01, 2, 0.02, 0)
@@ -72,5 +73,41 @@ async def test_no_record_is_there_twice(place: type[Deferred], tmp_path: Path) -
     assert contents(tmp_path) == [[1, 2]]
 
     await run(place(tmp_path), UPDATES)
+
+    assert contents(tmp_path) == [[2]]
+
+
+async def moved(sink: Deferred, transform: Transform, batches: list[Batch], start: Token) -> None:
+    """Move pages under a filter until all of them are confirmed."""
+    filtered = behind(Transformed(transform), sink)
+    await filtered.open()
+    await filtered.begin(CHANNEL, batches[0].channel_type, start)
+    taken = [await filtered.take(batch, OpenGuard()) for batch in batches]
+    await filtered.end(CHANNEL, abandoned=False)
+    await asyncio.wait_for(asyncio.gather(*taken), 10)
+
+
+async def test_a_checkpoint_behind_a_page_left_out_is_never_within_a_file(tmp_path: Path) -> None:
+    first = Batch(CHANNEL, ChannelType.STREAM, [change(1)], page=1)
+    second = Batch(CHANNEL, ChannelType.STREAM, [Record(Action.UPDATE, change(2).body)], page=2)
+    await moved(files(tmp_path), Transform(), [first, second], Token("t0"))
+    assert contents(tmp_path) == [[1, 2]]
+
+    # nothing of the first page is stored: its checkpoint is, and the next worker begins behind it
+    await moved(files(tmp_path), Transform(actions=UPDATES), [first], Token("t0"))
+    await moved(files(tmp_path), Transform(actions=UPDATES), [second], Token("t1"))
+
+    assert contents(tmp_path) == [[2]]
+
+
+async def test_the_same_holds_for_existing_rows(tmp_path: Path) -> None:
+    first = Batch(CHANNEL, ChannelType.BASE, [existing(1)], page=1)
+    second = Batch(CHANNEL, ChannelType.BASE, [existing(2)], page=2)
+    behind_one = Transform(key_bounds=KeyBounds((2,)))
+    await moved(files(tmp_path), Transform(), [first, second], base_token(1))
+    assert contents(tmp_path) == [[1, 2]]
+
+    await moved(files(tmp_path), behind_one, [first], base_token(1))
+    await moved(files(tmp_path), behind_one, [second], base_token(2))
 
     assert contents(tmp_path) == [[2]]

@@ -49,7 +49,7 @@ class FilesSink(ChannelFolders[Record], Deferred):
 
     async def pass_over(self, batch: Batch, guard: Guard) -> None:
         """See `Deferred.pass_over`."""
-        self.note_position(batch)
+        await self.leave_out(batch, guard)
 
     async def close(self) -> None:
         """Nothing stays open."""

@@ -84,12 +84,22 @@ class ChannelFiles(Generic[Item]):
         Raises:
             OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
         """
-        self.note_position(head)
+        self._position_of(head)
         await self._publisher.remove_stale(guard)
 
-    def note_position(self, head: Record) -> None:
-        """A replay begins with this record or an earlier one: the next file that appears replaces those behind it."""
+    async def leave_out(self, head: Record, guard: Guard) -> None:
+        """Nothing of the page that begins with this record is stored.
+
+        A checkpoint behind it may be stored at once, unless a page before it is in a file that has not appeared. The
+        stale files are removed first: one of them may hold what follows the checkpoint, and a replay from there would
+        not find it by its position.
+
+        Raises:
+            OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
+        """
         self._position_of(head)
+        if self._filling is None and self._publisher.is_free:
+            await self._publisher.remove_stale(guard)
 
     async def write(
         self,

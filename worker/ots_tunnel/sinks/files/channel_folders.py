@@ -53,9 +53,9 @@ class ChannelFolders(Generic[Item]):
         """Remove what this replay replaces, before the first batch of a channel is written."""
         await self._channels[batch.channel_id].resume(batch.head or batch.records[0], guard)
 
-    def note_position(self, batch: Batch) -> None:
-        """Take note of a batch of which nothing is stored: the first one tells what this replay replaces."""
-        self._channels[batch.channel_id].note_position(batch.head or batch.records[0])
+    async def leave_out(self, batch: Batch, guard: Guard) -> None:
+        """Take note of a batch of which nothing is stored; see `ChannelFiles.leave_out`."""
+        await self._channels[batch.channel_id].leave_out(batch.head or batch.records[0], guard)
 
     async def store(self, batch: Batch, items: Sequence[Item], guard: Guard) -> Confirmation:
         """Store the items of one batch; see `Deferred.take`."""

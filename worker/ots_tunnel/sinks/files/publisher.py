@@ -10,7 +10,9 @@ The replay finds that file by its position: a stream file's name starts with the
 file at or after the first record of the replay is stale. Files of existing rows are numbered, and their first key tells
 where they start; the token of the replay holds the key at which it resumes. A stale file is removed right before the
 first file of the replay appears, so that the folder holds every record at any moment but that one. One of the same name
-is replaced, not removed: a delete without an answer could be carried out when the new file is there.
+is replaced, not removed: a delete without an answer could be carried out when the new file is there. A replay that
+begins with pages of which nothing is stored, since the filter was changed, removes the stale files before these pages:
+a checkpoint behind them may lie in the middle of a stale file, and the replay from there would not find it.
 
 The order for one file:
 
