@@ -52,6 +52,18 @@ async def test_the_error_of_unanswered_heartbeats_is_shown_meanwhile(scene: Emul
         await until(lambda: worker.status.document()["error"] is None, what="the answer")
 
 
+async def test_without_its_client_it_does_not_vouch_for_the_channels_of_others(scene: EmulatorScene) -> None:
+    async with scene.running(first := scene.worker(CountSink())):
+        await until(lambda: first.status.channels, what="the channel of the first worker")
+        async with scene.running(second := scene.worker(CountSink())):
+            await until(lambda: second.status.completed, what="a look at the tunnel")
+            scene.emulator.faults.add(FaultRule("Connect", code="OTSServerUnavailable"))
+            scene.emulator.expire_clients("demo", scene.tunnel_id, second.status.client_id)
+            await until(lambda: second.status.state is ClientState.READY, what="the loss of the client")
+
+            assert not second.status.completed
+
+
 async def test_it_ends_when_it_is_refused_and_is_not_run_again(scene: EmulatorScene) -> None:
     worker = scene.worker(CountSink())
     await scene.client.delete_tunnel(TABLE, "t")

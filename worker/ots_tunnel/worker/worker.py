@@ -175,6 +175,8 @@ class TunnelWorker:
                 "client lost: %s", end.value, extra={**self._extra(LogAction.CLIENT_GONE), "client_id": client_id}
             )
             self.status.happened(ClientEvent.LOST)
+            if not self.status.tunnel_done:
+                self.status.completed = False  # channels of other clients may come free, unseen
             await self._order.pause_before_retry()
             return True
         return False
