@@ -25,7 +25,8 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
 
 `stories` lists the kinds of stories. All of them are the region above or a fleet, with something in another place:
 
-    files         workers publish files on a disk that loses its power, fails, or ends a process in the middle of a call
+    files         workers publish files, under filters that users change, on a disk that loses its power, fails, or ends
+                  a process in the middle of a call
     replicate     users run the command, stop it, repeat it, and have to be refused
     fleet         Kubernetes: a model of the API server, controllers and kubelet; the real operator in kopf's role
     spark         a fleet whose existing rows a model of Spark copies, with the real record of progress

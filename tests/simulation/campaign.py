@@ -13,6 +13,7 @@ from tests.simulation.apart import Child, finished, start
 from tests.simulation.machine.determinism import wall_seconds
 from tests.simulation.stories import load, tell_here
 from tests.simulation.telling import Outcome
+from tests.support.story_kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 #: Where scenarios of failing seeds are written; a file that moves to `regressions` is run by every test.
@@ -54,17 +55,6 @@ class Tally:
         for outcome in self.failures:
             yield f"seed {outcome.scenario.name}: {outcome.violation}"
             yield f"    make simulate SEED={outcome.scenario.name}"
-
-
-#: Kind of stories to the prefixes of their seeds, which come up in turn.
-KINDS = {
-    "all": ("", "fleet:", "files:", "fleet:", "replicate:", "fleet:", "spark:"),
-    "region": ("",),
-    "fleet": ("fleet:",),
-    "files": ("files:",),
-    "replicate": ("replicate:",),
-    "spark": ("spark:",),
-}
 
 
 def run_campaign(

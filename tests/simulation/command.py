@@ -7,13 +7,14 @@ import json
 import sys
 from dataclasses import replace
 
-from tests.simulation.campaign import ENOUGH, FAILURES, KINDS, run_campaign
+from tests.simulation.campaign import ENOUGH, FAILURES, run_campaign
 from tests.simulation.first_seed import first_seed
 from tests.simulation.machine.seams import install_seams
 from tests.simulation.service import install_ledger
 from tests.simulation.shrink import shrink
 from tests.simulation.stories import AnyScenario, load, tell
 from tests.simulation.telling import Outcome
+from tests.support.story_kinds import KINDS
 
 #: Events that are printed of a long story.
 LAST_EVENTS = 400

@@ -108,7 +108,7 @@ class Region(Telling):
         scenario = self.scenario
         await self._prepare()
         for number in range(scenario.workers):
-            pod = Pod(self.loop, self.story, f"w{number}", str(scenario.seed), self._document(), self.violate)
+            pod = Pod(self.loop, self.story, f"w{number}", str(scenario.seed), self.document(), self.violate)
             self.pods.append(pod)
             self.loop.after(self.chance.uniform(0, 3), pod.start)
         self._expect(0)
@@ -148,7 +148,8 @@ class Region(Telling):
         instance = emulator.instances[SOURCE]
         self.tunnel = instance.create_tunnel(TABLE, TUNNEL, kind, None, self.service.clock.now())
 
-    def _document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
+        """The document that pods are started with."""
         scenario, keys = self.scenario, {"directory": str(self._folder)}
         side = {"table": TABLE, "credentials": keys}
         tunnel = {"tunnelName": TUNNEL, "tunnelId": str(self.tunnel.id)}

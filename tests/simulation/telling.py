@@ -74,7 +74,7 @@ class Telling(ABC):
         self.network = Network(self.loop, random.Random(f"network:{seed}"))
         self.service = SimulatedService(self.loop, self.story, self.witness, **service)
         self.history = History(self.service)
-        self.delivery = Delivery(self.history, self.violate, is_fenced=is_fenced)
+        self.delivery = Delivery(self.history, self.violate, is_fenced=is_fenced, passes=self.passes)
         self.violation: Violation | None = None
         self._over = asyncio.Event()
 
@@ -85,6 +85,10 @@ class Telling(ABC):
     @abstractmethod
     def counts(self) -> dict[str, int]:
         """What happened, in numbers."""
+
+    def passes(self, who: str, key: str, action: str) -> bool:
+        """Whether the filter that a process was started with lets a change pass."""
+        return True
 
     def violate(self, rule: str, text: str) -> None:
         """Note a broken promise; the first one ends the story."""

@@ -30,7 +30,7 @@ class Pod:
     """One worker's pod.
 
     Args:
-        document: the worker's document.
+        document: the worker's first document.
         failed: called with a rule and a text when the worker ends on an error, or leaves something behind.
     """
 
@@ -47,7 +47,10 @@ class Pod:
         self._story = story
         self.name = name
         self._seed = seed
-        self._document = document
+        #: The worker's document, with which the next process is started.
+        self.document = document
+        #: Process to the document with which it was started.
+        self.documents: dict[str, dict[str, Any]] = {}
         self._failed = failed
         self._starts = 0
         self._crashes = 0
@@ -77,6 +80,7 @@ class Pod:
         name = f"{self.name}.{self._starts}"
         self.process = Process(self._loop, name, random.Random(f"{self._seed}:{name}"), machine=self.name)
         self.process.on_exit = self._exited
+        self.documents[name] = self.document
         self._story.tell(name, "starts")
         self.process.start(self._run(self.process))
 
@@ -119,7 +123,7 @@ class Pod:
         """What `ots-tunnel run` does, without signals and the status server."""
         error: Exception | None = None
         try:
-            config = WorkerConfig.model_validate(self._document, by_alias=True, by_name=False)
+            config = WorkerConfig.model_validate(self.documents[process.name], by_alias=True, by_name=False)
             source = config.source
             credentials = FileCredentials(source.credentials.directory).checked("source.credentials.directory")
             settings = replace(WorkerSettings.of(config), client_tag=process.name)

@@ -15,11 +15,18 @@ NUMBER: Final = "n"
 VERSIONS: Final = 3
 #: Number of changes after which those of a key repeat.
 CYCLE: Final = 8
+#: Actions within a cycle; all others are updates.
+_ACTIONS: Final = {0: Action.DELETE, 1: Action.PUT, 5: Action.PUT}
 
 
 def is_removal(number: int) -> bool:
     """Whether the change of a key with this number removes the row; such a change carries no number."""
     return number % CYCLE == 0
+
+
+def action_of(number: int) -> Action:
+    """The action of the change with this number."""
+    return _ACTIONS.get(number % CYCLE, Action.UPDATE)
 
 
 def change_of(key: str, number: int, base_ms: int) -> RowChange:
@@ -36,12 +43,11 @@ def change_of(key: str, number: int, base_ms: int) -> RowChange:
     def put(name: str) -> Column:
         return Column(name, number, version)
 
-    action, columns = Action.UPDATE, [put(NUMBER)]
+    action, columns = action_of(number), [put(NUMBER)]
     match number % CYCLE:
         case 0:
-            action, columns = Action.DELETE, []
+            columns = []
         case 1:
-            action = Action.PUT
             columns += [put("a"), put("b"), put("c")]
         case 2:
             columns += [put("a")]
@@ -50,7 +56,6 @@ def change_of(key: str, number: int, base_ms: int) -> RowChange:
         case 4:
             columns += [put("a"), put("b")]
         case 5:
-            action = Action.PUT
             columns += [put("a"), put("b")]
         case 6:
             columns += [put("b"), put("c")]

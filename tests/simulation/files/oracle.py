@@ -50,6 +50,8 @@ class PublishedFiles:
         self._numbers: dict[str, Counter[int]] = defaultdict(Counter)
         self._existing: dict[str, Counter[int]] = defaultdict(Counter)
         self.published = 0
+        #: Key of the last record of the file that was finished last.
+        self.last_key = ""
 
     def finished(self, path: Path, who: str) -> None:
         """A file was finished by a process."""
@@ -57,6 +59,7 @@ class PublishedFiles:
         if rows is not None:
             self._judge_ahead(path)
             self.published += 1
+            self.last_key = rows[-1].change[0] if rows else ""
             self._witness(Written(self._now(), who, self._now(), tuple(row.change for row in rows)))
 
     def back(self, path: Path) -> None:
@@ -89,12 +92,17 @@ class PublishedFiles:
             f"{place.key}: {place.number} is in no file"
             for places in history.entries.values()
             for place in places
-            if history.is_due(place) and not self._numbers[place.key][place.number]
+            if history.is_due(place)
+            and not self._numbers[place.key][place.number]
+            and not self._delivery.is_left_out(place.key, place.number)
         ]
         return missing + [
             f"{key}: the existing row is in no file"
             for key, last in history.last.items()
-            if key not in history.first_in_stream and not is_removal(last) and not self._existing[key][last]
+            if key not in history.first_in_stream
+            and not is_removal(last)
+            and not self._existing[key][last]
+            and not self._delivery.is_left_out(key, None)
         ]
 
     def _disorder(self) -> list[str]:
@@ -145,10 +153,10 @@ class PublishedFiles:
         return self._numbers[key], self._history.place_at(row.channel, row.time_us).number
 
     def _reach(self, key: str) -> int:
-        """The last number of a key before the first one that is in no file."""
+        """The last number of a key before the first one that is in no file though it is not left out."""
         numbers, first = self._numbers[key], self._history.first_in_stream.get(key, 0)
         existing = max((number for number, count in self._existing[key].items() if count > 0), default=0)
         start = reach = max(existing, first - 1)
-        while numbers[reach + 1]:
+        while numbers[reach + 1] or self._delivery.is_left_out(key, reach + 1):
             reach += 1
         return reach if reach > start else existing

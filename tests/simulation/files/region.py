@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.simulation.faults import Kind
-from tests.simulation.files.faults import FILE_KINDS
+from tests.simulation.files.filters import KINDS_WITH_ROLLOUTS, passes
 from tests.simulation.files.oracle import PublishedFiles
 from tests.simulation.files.scenario import FilesScenario
 from tests.simulation.machine.determinism import CURRENT
 from tests.simulation.machine.disk import Disk, install_disk
 from tests.simulation.region import Region
+from tests.support.ledger import Entry, Stored, Written
 
 
 class FilesRegion(Region):
     """Everything of one story."""
 
-    kinds: ClassVar[Mapping[str, Kind]] = FILE_KINDS
+    kinds: ClassVar[Mapping[str, Kind]] = KINDS_WITH_ROLLOUTS
     scenario: FilesScenario
 
     def __init__(self, scenario: FilesScenario, folder: Path) -> None:
         super().__init__(scenario, folder)
+        #: Section of the workers' document; None without one.
+        self._filter: Mapping[str, Any] | None = None
+        #: What waits for a `file` or a `checkpoint`; the first one does.
+        self.waiting: deque[tuple[str, Callable[[], None]]] = deque()
         self.files = PublishedFiles(self.history, self.delivery, self.violate, lambda: self.loop.now, self.witness)
         self.disk = Disk(
             folder.resolve() / "disk",
@@ -63,8 +69,31 @@ class FilesRegion(Region):
     def end_faults(self) -> None:
         super().end_faults()
         self.disk.strikes_in, self.disk.failing = None, 0
+        self.waiting.clear()
+
+    def give_filter(self, section: Mapping[str, Any] | None) -> None:
+        """Every pod is started with this filter from now on."""
+        self._filter = section
+        for pod in self.pods:
+            pod.document = self.document()
 
     # The story
+
+    def witness(self, entry: Entry) -> None:
+        super().witness(entry)
+        happened = "file" if isinstance(entry, Written) else "checkpoint" if isinstance(entry, Stored) else ""
+        if self.waiting and self.waiting[0][0] == happened:
+            self.loop.after(0, self.waiting.popleft()[1])
+
+    def passes(self, who: str, key: str, action: str) -> bool:
+        pod = next(pod for pod in self.pods if who in pod.documents)
+        return passes(pod.documents[who]["delivery"].get("filter"), key, action)
+
+    def document(self) -> dict[str, Any]:
+        document = super().document()
+        if self._filter is not None:
+            document["delivery"]["filter"] = self._filter
+        return document
 
     def sink(self) -> dict[str, Any]:
         scenario = self.scenario

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from tests.simulation.files.faults import draw_file_faults
+from tests.simulation.files.filters import draw_rollouts
 from tests.simulation.scenario import Scenario
 
 
@@ -41,4 +42,5 @@ class FilesScenario(Scenario):
             file_seconds=chance.choice((1.0, 2.0, 8.0, 30.0)),
         )
         faults = draw_file_faults(chance, 0.75 * length, settled.timeout, chance.choice((3, 6, 12, 20)))
-        return replace(settled, faults=faults)
+        faults += draw_rollouts(seed, 0.75 * length, settled.timeout)
+        return replace(settled, faults=tuple(sorted(faults, key=lambda fault: fault.at)))

@@ -13,6 +13,10 @@ matched with what it has read:
                 gone: then nothing is written behind the gap
     late        nothing is written that was committed after the end time
     ended       TERMINATED is reported after the last checkpoint, and nothing is written after CLOSE or TERMINATED
+    filtered    nothing is written that the filter of its writer leaves out
+
+A change is due unless the filter of the process that was the last to read it leaves it out: that process has either
+stored a checkpoint behind it, or another one reads it again. A change that is left out counts as taken effect.
 """
 
 from __future__ import annotations
@@ -24,9 +28,12 @@ from dataclasses import dataclass, field
 from ots_tunnel.model import FINISHED
 from tests.simulation.oracles.history import History
 from tests.support.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
+from tests.support.row_changes import action_of
 
 #: Called with the rule that is broken and what happened.
 Violate = Callable[[str, str], None]
+#: Called with a process, a key and an action: whether the filter that the process was started with lets this pass.
+Passes = Callable[[str, str, str], bool]
 
 #: Seconds that a write may be on the wire beyond its fence.
 WIRE_SECONDS = 1.0
@@ -73,11 +80,20 @@ class Delivery:
 
     Args:
         is_fenced: whether the sink asks the fence before every write; a user's own code does not.
+        passes: without it no change is left out.
     """
 
-    def __init__(self, history: History, violate: Violate, *, is_fenced: bool = True) -> None:
+    def __init__(
+        self,
+        history: History,
+        violate: Violate,
+        *,
+        is_fenced: bool = True,
+        passes: Passes = lambda who, key, action: True,
+    ) -> None:
         self._history = history
         self._violate = violate
+        self._passes = passes
         self._is_fenced = is_fenced
         self._sessions = 0
         self._latest: dict[str, _Session] = {}
@@ -96,6 +112,8 @@ class Delivery:
         self.applied: dict[str, int] = {}
         #: The same for keys whose later changes have been taken away and have to come again.
         self._left: dict[str, int] = {}
+        #: Changes (key, number) that their last reader leaves out; an existing row has no number.
+        self._left_out: set[tuple[str, int | None]] = set()
         #: Channels whose checkpoint somebody has stored who is no client.
         self.overruled: set[str] = set()
         self.counts: Counter[str] = Counter()
@@ -144,13 +162,28 @@ class Delivery:
         """Changes of a key after this one were taken away again, as a file is that a replay replaces."""
         self._left[key] = number
 
+    def is_left_out(self, key: str, number: int | None) -> bool:
+        """Whether its last reader leaves out a change in the stream, or an existing row, which has no number."""
+        return (key, number) in self._left_out
+
+    def counts_as_applied(self, who: str, key: str, number: int) -> bool:
+        """Whether a process may say that it has consumed a change: it took effect, or a filter leaves it out."""
+        if self.applied.get(key, 0) >= number or self.is_left_out(key, number):
+            return True
+        return not self._passes(who, key, action_of(number).name)
+
     def missing(self) -> list[str]:
-        """Keys whose last change has not taken effect."""
+        """Keys of which a change has not taken effect."""
         return [
             f"{key}: {self._present(key)} of {number}"
             for key, number in sorted(self._history.due.items())
-            if self._present(key) < number
+            if self._is_any_due(key, number)
         ]
+
+    def _is_any_due(self, key: str, last: int) -> bool:
+        """Whether a change in the stream up to this one is not left out, and has not taken effect."""
+        first = max(self._present(key), self._history.first_in_stream.get(key, 0) - 1) + 1
+        return any(not self.is_left_out(key, number) for number in range(first, last + 1))
 
     def _present(self, key: str) -> int:
         """Number of the last change of a key that is in effect now."""
@@ -172,12 +205,24 @@ class Delivery:
             true = number
             if page.position is not None:
                 true = self._history.place(page.channel, page.position + index).number
+            if not self._note_filter(page, key, action, true):
+                continue
             session.changes.setdefault(key, []).append((action, number, true))
             taken.append((key, true))
             known = self._by_key[page.who, key]
             if not known or known[-1][1] is not session:
                 known.append((page.t, session))
         session.pages.append((page.following, taken))
+
+    def _note_filter(self, page: Read, key: str, action: str, number: int) -> bool:
+        """Whether the reader of a change lets it pass."""
+        change = (key, None if page.position is None else number)
+        if self._passes(page.who, key, action):
+            self._left_out.discard(change)
+            return True
+        self._left_out.add(change)
+        self.counts["records left out"] += 1
+        return False
 
     def _session_of(self, page: Read) -> _Session | None:
         """The session of a page, which may begin with it; None where the page adds nothing to one."""
@@ -209,6 +254,9 @@ class Delivery:
 
     def _writes(self, write: Written, change: Change) -> None:
         key, action, number = change
+        if not self._passes(write.who, key, action):
+            self._violate("filtered", f"{write.who} writes {change}, which its filter leaves out")
+            return
         known = [session for begun, session in self._by_key[write.who, key] if begun <= write.sent]
         if not known:
             self._violate("foreign", f"{write.who} writes {change} without having read it")
@@ -233,7 +281,7 @@ class Delivery:
             return
         if self._history.end is not None and true > self._history.due.get(key, 0):
             self._violate("late", f"{session} writes {change} (number {true}), committed after the end time")
-        if true > max(before, self._history.first_in_stream.get(key, 0) - 1) + 1:
+        if self._is_any_due(key, true - 1):
             self._violate("gap", f"{session} writes {change} (number {true}) after number {before}")
         self._apply(key, true)
 

@@ -1,6 +1,7 @@
 """Oracle of the workers' word: what their status says is true against the source and the service.
 
 consumed    everything committed until `consumedUpTo` and `caughtUpTime` has taken effect
+            (a change that a filter leaves out counts as taken effect)
 caught up   with `caughtUp`, everything older than the time for which a look lasts has taken effect
 completed   with `completed`, everything committed until the end time has taken effect in the channels that are the
             worker's own, or nobody's; what it has just been given it may not know for as long as in `channels`
@@ -78,19 +79,19 @@ class Figures:
         for channel, view in status.channels.items():
             progress, where = view.progress, f"{process.name} says of {channel[:8]}"
             if progress.channel_type is ChannelType.STREAM:
-                self._check(channel, progress.consumed_up_to, f"{where}: consumed up to")
-                self._check(channel, progress.caught_up_time, f"{where}: caught up at")
+                self._check(process.name, channel, progress.consumed_up_to, f"{where}: consumed up to")
+                self._check(process.name, channel, progress.caught_up_time, f"{where}: caught up at")
                 if progress.caught_up:
-                    self._check(channel, EPOCH + now - LOOK_LASTS, f"{where}: caught up, since")
+                    self._check(process.name, channel, EPOCH + now - LOOK_LASTS, f"{where}: caught up, since")
             self._check_owner((process.name, channel), view.status, owners.get(channel), status.client_id, now)
         self._check_known(process.name, worker, clients, now)
         for channel in list(self._history.entries):
             is_late = owners.get(channel) in (None, status.client_id) and self._history.end is not None
             place = (process.name, f"{channel} completed")
-            if not (is_late and status.completed and self._is_behind(channel, self._history.end)):
+            if not (is_late and status.completed and self._is_behind(process.name, channel, self._history.end)):
                 self._strangers.pop(place, None)
             elif now - self._strangers.setdefault(place, now) > self._patience:
-                self._check(channel, self._history.end, f"{process.name} says completed, until")
+                self._check(process.name, channel, self._history.end, f"{process.name} says completed, until")
 
     def struck_off(self, client: str) -> None:
         """The service forgets a client before its timeout, which may hear of it as late as of its timeout."""
@@ -109,15 +110,14 @@ class Figures:
         if len(last) == STORM and last[-1] - last[0] < 1:
             self._violate("storm", f"{STORM} checkpoints of {entry.who} were refused within a second")
 
-    def _is_behind(self, channel: str, until: float | None) -> bool:
-        applied = self._delivery.applied
+    def _is_behind(self, who: str, channel: str, until: float | None) -> bool:
         return until is not None and any(
-            entry.committed <= until and applied.get(entry.key, 0) < entry.number
+            entry.committed <= until and not self._delivery.counts_as_applied(who, entry.key, entry.number)
             for entry in self._history.entries[channel]
         )
 
-    def _check(self, channel: str, until: float | None, what: str) -> None:
-        """Everything of a channel that was committed until a time has taken effect."""
+    def _check(self, who: str, channel: str, until: float | None, what: str) -> None:
+        """Everything of a channel that was committed until a time has taken effect, as a process says."""
         if until is None:
             return
         entries, applied = self._history.entries[channel], self._delivery.applied
@@ -128,7 +128,7 @@ class Figures:
         for entry in entries[first:]:
             if entry.committed > until - ROUNDING:
                 break
-            if applied.get(entry.key, 0) < entry.number:
+            if not self._delivery.counts_as_applied(who, entry.key, entry.number):
                 self._violate(
                     "figures",
                     f"{what} {until - EPOCH:.3f}; number {entry.number} of {entry.key}, committed at "
