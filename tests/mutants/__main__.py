@@ -24,7 +24,7 @@ from tests.mutants.planted import ROOT, Mutant, planted
 
 #: Parts of the tree that are neither needed nor mutated.
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "dist", ".*_cache", "__pycache__", ".hypothesis")
-#: Kind of stories of an area; every other area takes all of them.
+#: Kind of stories of an area, for mutants that name no other one; every other area takes all of them.
 KINDS = {"data_path": "region", "operator": "fleet"}
 #: Seconds after which no new seed begins.
 LIMIT = 900.0
@@ -53,7 +53,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
-        clean = [_finding(record, tree, mutant, options) for mutant in _baselines(chosen)]
+        clean = [_finding(record, tree, mutant, options) for mutant in baselines(chosen)]
         if any(finding.simulation or finding.tests for finding in clean):
             print("the tree itself fails: what a mutant breaks cannot be told from it")
             return 2
@@ -61,12 +61,20 @@ def main() -> int:
     return _print_summary(findings, {mutant.name: mutant.breaks for mutant in chosen})
 
 
-def _baselines(chosen: list[Mutant]) -> list[Mutant]:
-    """The tree without a mutant, for every area of the chosen ones: its stories, and all of their tests."""
-    tests: dict[str, dict[str, None]] = {}
+def baselines(chosen: list[Mutant]) -> list[Mutant]:
+    """The tree without a mutant: the stories and all tests of the chosen ones, by their area and kind of stories."""
+    tests: dict[tuple[str, str], dict[str, None]] = {}
     for mutant in chosen:
-        tests.setdefault(mutant.area, {}).update(dict.fromkeys(mutant.tests))
-    return [Mutant(f"(none in {area})", "", "", "", "", tuple(paths), area) for area, paths in tests.items()]
+        tests.setdefault((mutant.area, _kind(mutant)), {}).update(dict.fromkeys(mutant.tests))
+    return [
+        Mutant(f"(none in {area}, {kind})", "", "", "", "", tuple(paths), area, stories=kind)
+        for (area, kind), paths in tests.items()
+    ]
+
+
+def _kind(mutant: Mutant) -> str:
+    """Kind of the stories that can find a mutant."""
+    return mutant.stories or KINDS.get(mutant.area, "all")
 
 
 def _finding(record: Record, tree: Path, mutant: Mutant, options: argparse.Namespace) -> Finding:
@@ -114,7 +122,7 @@ def simulate(tree: Path, mutant: Mutant, options: argparse.Namespace) -> str:
 
 def _tell(tree: Path, mutant: Mutant, options: argparse.Namespace, seed: int | None = None) -> str:
     """The rule that a seed, or the first of all that break one, has broken; empty when none has."""
-    kind = KINDS.get(mutant.area, "all")
+    kind = _kind(mutant)
     first, count = (options.start, options.seeds) if seed is None else (seed, 1)
     command = (
         *("-m", "tests.simulation", "campaign", "--kind", kind, "--enough", "1"),

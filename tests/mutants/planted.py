@@ -22,7 +22,8 @@ class Mutant:
         breaks: what it does to users.
         tests: the tests of its area, beside the simulation.
         area: the file that lists it.
-        seed: of the stories of its area one that has found it, as a number: it is told before all others.
+        seed: of its stories one that has found it, as a number: it is told before all others.
+        stories: kind of stories that can find it; None means those of its area.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Mutant:
     tests: tuple[str, ...]
     area: str
     seed: int | None = None
+    stories: str | None = None
 
     def mutated(self, text: str) -> str:
         """The text of its file with the defect.

@@ -1,14 +1,16 @@
-"""The seed that has found a mutant is told first, and it alone where it finds it again."""
+"""The seed that has found a mutant is told first, and it alone where it finds it again; and of which stories."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.mutants import __main__ as measuring
 from tests.mutants.planted import Mutant, planted
+from tests.support.story_kinds import KINDS
 
 OPTIONS = Namespace(start=1, seeds=60, workers=1)
 MUTANT = Mutant("no-fence", "fence.py", "a", "b", "writes twice", (), "data_path", seed=7)
@@ -48,3 +50,37 @@ def test_a_seed_that_is_none_of_the_measured_ones_does_not_count(told: list[tupl
 
 def test_the_seeds_of_all_mutants_are_among_those_that_are_measured() -> None:
     assert [mutant.name for mutant in planted() if mutant.seed is not None and not 1 <= mutant.seed <= 60] == []
+
+
+def test_a_mutant_may_name_the_kind_of_its_stories(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kinds: list[str] = []
+
+    def run(tree: Path, command: tuple[str, ...], seconds: float) -> tuple[int, str]:
+        kinds.append(command[command.index("--kind") + 1])
+        return 0, ""
+
+    monkeypatch.setattr(measuring, "_run", run)
+
+    for stories in (None, "files"):
+        measuring.simulate(tmp_path, replace(MUTANT, seed=None, stories=stories), OPTIONS)
+
+    assert kinds == ["region", "files"]
+
+
+def test_the_tree_itself_is_measured_with_the_stories_of_every_mutant() -> None:
+    chosen = [
+        replace(MUTANT, tests=("a",)),
+        replace(MUTANT, tests=("b",)),
+        replace(MUTANT, tests=("c",), stories="files"),
+    ]
+
+    baselines = measuring.baselines(chosen)
+
+    assert [(mutant.stories, mutant.tests, mutant.file) for mutant in baselines] == [
+        ("region", ("a", "b"), ""),
+        ("files", ("c",), ""),
+    ]
+
+
+def test_the_kinds_of_stories_that_mutants_name_are_there() -> None:
+    assert [mutant.name for mutant in planted() if mutant.stories not in (None, *KINDS)] == []
