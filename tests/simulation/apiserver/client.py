@@ -56,6 +56,7 @@ class ModelCluster:
         self._api = api
         self._watches = watches or Watches(api.store, lambda: 0.0, lambda: 300.0)
         self._fate = fate
+        self._is_closed = False
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         """See `Cluster.get`."""
@@ -133,9 +134,12 @@ class ModelCluster:
                 raise
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """See `Cluster.close`; a later call is a bug, which is raised as the real client raises it."""
+        self._is_closed = True
 
     async def _call(self, request: Request) -> Manifest:
+        if self._is_closed:
+            raise RuntimeError("Session is closed")
         # the body as it is now: the caller may change it while the request is under way
         request = replace(request, body=copied(request.body))
         fate = self._fate(request)

@@ -72,7 +72,7 @@ def _program(fleet: Fleet, act: Act) -> WorkerProgram | None:
 
 
 def _kill_operator(fleet: Fleet, act: Act) -> None:
-    fleet.operator.kill(act.seconds)
+    fleet.operator.end(act.seconds, act.target % 2 == 1)
 
 
 def _second_operator(fleet: Fleet, act: Act) -> None:
@@ -80,7 +80,7 @@ def _second_operator(fleet: Fleet, act: Act) -> None:
 
 
 def _crash_at_write(fleet: Fleet, act: Act) -> None:
-    fleet.fates.crash(act.target, before=act.value == "before", away=act.seconds)
+    fleet.fates.crash(act.target, before=act.value == "before", away=act.seconds, orderly=act.target % 2 == 1)
 
 
 def _refuse(fleet: Fleet, act: Act) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.simulation.apiserver.api import Request
 from tests.simulation.apiserver.client import Fate
@@ -25,25 +25,47 @@ class _Refused:
     since: float
     until: float
     what: str
+    writes: bool = False
+    """Only writes."""
+
+    def concerns(self, request: Request) -> bool:
+        """Whether a request is refused."""
+        return self.what in ("", *request.path.split("/")) and not (self.writes and request.method == "GET")
+
+
+@dataclass(frozen=True, slots=True)
+class _Crash:
+    """The end of the operator at a write."""
+
+    left: int
+    """Writes before that one."""
+    before: bool
+    away: float
+    orderly: bool
 
 
 class Fates:
     """Decides the fate of each request of the operator.
 
     Args:
-        kill: kills the operator for some seconds.
+        end: ends the operator for some seconds: at once, or in order.
         wrote: called with every write that is sent.
     """
 
     def __init__(
-        self, loop: VirtualLoop, chance: random.Random, kill: Callable[[float], None], wrote: Callable[[Request], None]
+        self,
+        loop: VirtualLoop,
+        chance: random.Random,
+        end: Callable[[float, bool], None],
+        wrote: Callable[[Request], None],
     ) -> None:
         self._loop = loop
         self._chance = chance
-        self._kill = kill
+        self._end = end
         self._wrote = wrote
         self._refusals: list[_Refused] = []
-        self._crash: tuple[int, bool, float] | None = None
+        self._crash: _Crash | None = None
+        self._unreleased: tuple[Refusal, float] | None = None
         self.slow_until = 0.0
         self.stale_until = 0.0
         #: Answers to writes that get lost.
@@ -53,7 +75,7 @@ class Fates:
 
     def clear(self) -> None:
         """End every fault."""
-        self._refusals, self._crash = [], None
+        self._refusals, self._crash, self._unreleased = [], None, None
         self.slow_until = self.stale_until = 0.0
         self.lost = 0
 
@@ -76,17 +98,25 @@ class Fates:
         """Refuse every request whose path has a part of this name for a while; all without one."""
         self._refusals.append(_Refused(refusal, self._loop.now, until, what))
 
-    def crash(self, writes: int, *, before: bool, away: float) -> None:
-        """Kill the operator at a write, after so many others: before it takes effect, or before its answer arrives."""
-        self._crash = (writes, before, away)
+    def crash(self, writes: int, *, before: bool, away: float, orderly: bool) -> None:
+        """End the operator at a write, after so many others: before it takes effect, or before its answer arrives."""
+        self._crash = _Crash(writes, before, away, orderly)
+
+    def refuse_release(self, refusal: Refusal, seconds: float) -> None:
+        """Refuse to write objects for a while, from the next write of finalizers on."""
+        self._unreleased = refusal, seconds
 
     def __call__(self, request: Request) -> Fate:
         """The fate of a request."""
         now, is_read = self._loop.now, request.method == "GET"
+        if self._unreleased is not None and "finalizers" in ((request.body or {}).get("metadata") or {}):
+            refusal, seconds = self._unreleased
+            self._unreleased = None
+            self._refusals.append(_Refused(refusal, now, now + seconds, "tablestoretunnels", writes=True))
         seconds = SLOW if now < self.slow_until else USUAL
         before, after = self._chance.uniform(*seconds), self._chance.uniform(*seconds)
         for refused in self._refusals:
-            if now < refused.until and refused.what in ("", *request.path.split("/")):
+            if now < refused.until and refused.concerns(request):
                 return Fate(before, 0.0, refusal=refused.refusal)
         if is_read:
             behind = self._chance.randint(1, 6) if now < self.stale_until else 0
@@ -100,11 +130,11 @@ class Fates:
         return Fate(before, after)
 
     def _strike(self, before: float, after: float) -> None:
-        if self._crash is None:
+        crash = self._crash
+        if crash is None:
             return
-        left, is_before, away = self._crash
-        if left > 0:
-            self._crash = (left - 1, is_before, away)
+        if crash.left > 0:
+            self._crash = replace(crash, left=crash.left - 1)
             return
         self._crash = None
-        self._loop.after(before / 2 if is_before else before + after / 2, self._kill, away)
+        self._loop.after(before / 2 if crash.before else before + after / 2, self._end, crash.away, crash.orderly)

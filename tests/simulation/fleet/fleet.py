@@ -24,7 +24,9 @@ from tests.simulation.cluster.kubelet import Kubelet
 from tests.simulation.fleet import tables
 from tests.simulation.fleet.acts import KINDS, Kind, happen
 from tests.simulation.fleet.claims import Claims, condition
+from tests.simulation.fleet.epilogues import Epilogues
 from tests.simulation.fleet.evidence import Evidence
+from tests.simulation.fleet.farewell import Farewell
 from tests.simulation.fleet.fates import Fates
 from tests.simulation.fleet.losses import RETENTION_HOURS, Losses
 from tests.simulation.fleet.older_crd import OlderCrd
@@ -88,6 +90,7 @@ class Fleet(Telling):
         self.slow_cluster_until = 0.0
         self._foreign: Manifest = {}
         self.strangers = Strangers(self)
+        self.epilogues = Epilogues(self)
         self.losses = Losses(self)
         self.is_applied_again = False
         tables.install(self.service)
@@ -110,7 +113,7 @@ class Fleet(Telling):
         self.fates = Fates(
             self.loop,
             random.Random(f"fates:{seed}"),
-            lambda away: self.operator.kill(away),
+            lambda away, orderly: self.operator.end(away, orderly),
             self._judge,
         )
         reports = Reports(
@@ -329,13 +332,14 @@ class Fleet(Telling):
         self._end_faults()
         await self._settle()
         await self._stay_quiet()
-        await self.strangers.replace_tunnel()
+        await self.epilogues.replace_tunnel()
         await self.losses.happen()
         looking.cancel()
         await self._delete()
         self.losses.restore()
-        await self.strangers.delete_early()
-        await self.strangers.keep_off()
+        await self.epilogues.delete_early()
+        await self.epilogues.release_by_hand()
+        await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()
 
@@ -500,10 +504,13 @@ class Fleet(Telling):
 
     async def _delete(self) -> None:
         self.story.tell("user", "deletes the object")
+        farewell = Farewell(self)
+        farewell.begin()
         self.user("DELETE", OBJECT)
         until = self.loop.now + DELETING
         had_tunnel = self.tunnel() is not None
         while left := self._left():
+            farewell.look()
             if self.loop.now > until:
                 self.violate("deletion", f"left behind: {', '.join(left)}")
                 return
@@ -516,7 +523,7 @@ class Fleet(Telling):
         kinds = ("TablestoreTunnel", "Deployment", "Pod")
         left = [f"{kind} {name}" for kind, space, name in self.store.objects if kind in kinds and space == NAMESPACE]
         left += [f"ConfigMap {NAME}-config"] if ("ConfigMap", NAMESPACE, f"{NAME}-config") in self.store.objects else []
-        is_kept = self.scenario.deletion_policy == "Retain" or self.strangers.has_replaced_tunnel
+        is_kept = self.scenario.deletion_policy == "Retain" or self.epilogues.has_replaced_tunnel
         is_kept = is_kept and not self.losses.is_table_gone
         if (self.tunnel() is not None) != is_kept:
             left.append("no tunnel" if is_kept else "the tunnel")

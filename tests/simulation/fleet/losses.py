@@ -1,6 +1,8 @@
 """What takes changes away for good, at the end of a story: the status has to say so, and to go on saying so.
 
 lose_table     the source table is deleted, and its tunnels with it: TunnelNotFound, and no worker is started again
+expire         the tunnel expires while the operator does not reach the destination: TunnelExpired comes first, for
+               it stops the workers
 lose_changes   nobody reads for longer than the retention: PossibleGap with the channels and times of what is missing,
                or TunnelExpired; what the service does then is drawn
 """
@@ -14,7 +16,7 @@ from ots_tunnel.protocol import table_pb2
 from tests.simulation.fleet.evidence import seconds_of
 from tests.simulation.machine.process import EPOCH
 from tests.simulation.oracles.history import Place
-from tests.simulation.service import SOURCE, TABLE
+from tests.simulation.service import COPY, SOURCE, TABLE
 from tests.support.emulator.emulator_scene import create_table_request
 from tests.support.row_changes import VERSIONS
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 RETENTION_HOURS = 1
 #: Seconds within which suspended workers end.
 DRAINING_SECONDS = 90.0
+#: Seconds after which the operator has noticed that it does not reach the destination.
+UNSEEN_SECONDS = 120.0
 #: Seconds until the status says what is lost, and until no worker is wanted any more.
 TOLD_SECONDS = 240.0
 #: Seconds for which the status has to go on saying so.
@@ -32,7 +36,7 @@ LASTING_SECONDS = 300.0
 
 
 class Losses:
-    """Loses something in every third story that has no end time."""
+    """Loses something in every second story that has no end time."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -45,6 +49,8 @@ class Losses:
             return
         if scenario.seed % 6 == 1:
             await self._lose_table()
+        elif scenario.seed % 6 == 2:
+            await self._expire()
         elif scenario.seed % 6 == 4:
             await self._lose_changes()
 
@@ -59,6 +65,16 @@ class Losses:
         fleet.service.call(SOURCE, "DeleteTable", table_pb2.DeleteTableRequest(table_name=TABLE))
         self.is_table_gone = True
         await self._expect({"TunnelNotFound"})
+
+    async def _expire(self) -> None:
+        fleet = self._fleet
+        path = fleet.network.path("operator", f"{COPY}.region")
+        until = fleet.loop.now + UNSEEN_SECONDS + TOLD_SECONDS + LASTING_SECONDS
+        path.there.dark_until = path.back.dark_until = until
+        await asyncio.sleep(UNSEEN_SECONDS)
+        fleet.story.tell("region", "the tunnel expires, and the operator does not reach the destination")
+        fleet.tunnel().expired = True
+        await self._expect({"TunnelExpired"})
 
     async def _lose_changes(self) -> None:
         fleet = self._fleet
@@ -84,7 +100,7 @@ class Losses:
         while fleet.loop.now < began + TOLD_SECONDS + LASTING_SECONDS:
             await asyncio.sleep(5)
             found = fleet.stalled()
-            running, wanted = len(fleet.programs()), fleet.strangers.wanted()
+            running, wanted = len(fleet.programs()), fleet.epilogues.wanted()
             if fleet.loop.now > began + TOLD_SECONDS and (found not in reasons or running or wanted):
                 says = f"Stalled says {found or 'nothing'}, expected is {' or '.join(sorted(reasons))}"
                 fleet.violate("loss", f"{says}; {running} workers run, {wanted} are wanted")

@@ -63,6 +63,7 @@ class OperatorProcess:
         self.process: Process | None = None
         self.processes: list[Process] = []
         self.metrics: OperatorMetrics | None = None
+        self._runtime: Runtime | None = None
 
     def start(self) -> None:
         """Start a leader."""
@@ -78,12 +79,26 @@ class OperatorProcess:
 
     def kill(self, away: float | None) -> None:
         """Kill the leader; another one leads after `away` seconds, or never."""
-        process, self.process = self.process, None
+        process, self.process, self._runtime = self.process, None, None
         if process is not None:
             process.kill()
             self._loop.network.process_died(process, power=False)
             if away is not None:
                 self._loop.after(away, self.start)
+
+    def end(self, away: float, orderly: bool) -> None:
+        """End the leader: at once, or in order, as SIGTERM does; another one leads after `away` seconds."""
+        process, runtime = self.process, self._runtime
+        if process is None or runtime is None or not orderly:
+            self.kill(away)
+            return
+        self._story.tell(process.name, "is asked to end")
+        process.start(self._close(process, runtime, away), "close")
+
+    async def _close(self, process: Process, runtime: Runtime, away: float) -> None:
+        await runtime.close()
+        if self.process is process:
+            self.kill(away)
 
     async def _run(self, process: Process) -> None:
         self.metrics = OperatorMetrics()
@@ -91,6 +106,7 @@ class OperatorProcess:
         runtime = Runtime(settings, self.metrics, entropy=random.Random(process.chance.random()))
         cluster = self._cluster()
         await runtime.open(cluster, session=self._reports)
+        self._runtime = runtime
         role = KopfRole(runtime, cluster, lambda text: self._failed("bug", f"{process.name}: {text}"))
         try:
             await role.run()

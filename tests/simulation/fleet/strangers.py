@@ -3,22 +3,15 @@
 claim             another operator, with a Lease that it renews, claims the object: ours may do nothing to it
 edit_deployment   somebody changes a child by hand: the change may not last
 apply_rival       a second object on the same tunnel: only the elder one may have workers
-replace_tunnel    somebody deletes the tunnel and creates another one of its name, which is not the object's
-delete_early      the object is deleted when its tunnel was created, and the operator died before it knew
-keep_off          children's names are taken by somebody else's objects: these may not be touched
 """
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator import names
 from tests.simulation.apiserver.api import APPLY, Request
-from tests.simulation.apiserver.store import Manifest, copied
-from tests.simulation.service import SOURCE, TABLE, TUNNEL
+from tests.simulation.apiserver.store import Manifest
 
 if TYPE_CHECKING:
     from tests.simulation.fleet.fleet import Fleet
@@ -29,16 +22,11 @@ SHOP = "/namespaces/shop"
 OBJECTS = f"/apis/ots-tunnel.dev/v1alpha1{SHOP}/tablestoretunnels"
 OBJECT = f"{OBJECTS}/orders"
 DEPLOYMENT = f"/apis/apps/v1{SHOP}/deployments/orders"
-CONFIG_MAP = f"/api/v1{SHOP}/configmaps/orders-config"
 RIVAL = "rival"
 #: Seconds that a pass may still take when another operator claims its object.
 PASS_SECONDS = 60.0
 #: Seconds after the other's last renewal in which our operator need not act: it waits, looks again, and waits again.
 TAKE_OVER_SECONDS = 150.0
-#: Seconds after which a tunnel that was replaced has no worker any more.
-STOPPING_SECONDS = 180.0
-#: Seconds in which a tunnel is created, if at all.
-CREATING_SECONDS = 60.0
 
 
 class Strangers:
@@ -50,7 +38,6 @@ class Strangers:
         self._claimed_uid = ""
         self._renewals = 0
         self._deadline: Any = None
-        self.has_replaced_tunnel = False
 
     @property
     def has_rival(self) -> bool:
@@ -162,92 +149,6 @@ class Strangers:
         value = found["spec"]["template"]["spec"].get("terminationGracePeriodSeconds")
         return [f"terminationGracePeriodSeconds is {value}"] if value != self._deadline else []
 
-    # After everything else
-
-    async def replace_tunnel(self) -> None:
-        """In every third story: the workers have to stop, and the new tunnel is not the object's."""
-        fleet = self._fleet
-        if fleet.scenario.seed % 3:
-            return
-        fleet.story.tell("user", "deletes the tunnel, and creates another one")
-        self._drop_tunnel()
-        instance = fleet.service.emulator.instances[SOURCE]
-        instance.create_tunnel(TABLE, TUNNEL, TunnelType.Stream, StreamConfig(), fleet.service.clock.now())
-        self.has_replaced_tunnel = True
-        until = fleet.loop.now + STOPPING_SECONDS
-        # its workers end by themselves: what counts is that nobody starts them again
-        while fleet.programs() or self.wanted():
-            if fleet.loop.now > until:
-                fleet.violate("replaced", "workers of a tunnel that was replaced are still wanted")
-                return
-            await asyncio.sleep(2)
-
-    async def delete_early(self) -> None:
-        """The operator dies right after it has created a tunnel, and the object is deleted meanwhile."""
-        fleet = self._fleet
-        self._drop_tunnel()
-        fleet.service.created.clear()
-        fleet.apply(deletionPolicy="Delete")
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CREATING_SECONDS):
-                await fleet.service.created.wait()
-        fleet.operator.kill(5.0)
-        fleet.user("DELETE", OBJECT)
-        await self._gone()
-        if fleet.tunnel() is not None:
-            fleet.violate("deletion", "a tunnel that was created right before a crash is left behind")
-
-    async def keep_off(self) -> None:
-        """The names of the children are taken, and the object is suspended and deleted."""
-        fleet = self._fleet
-        fleet.stop_controllers()
-        template = {
-            "metadata": {"labels": {"app": "else"}},
-            "spec": {"containers": [{"name": "else", "image": "else:1"}]},
-        }
-        spec = {"replicas": 1, "selector": {"matchLabels": {"app": "else"}}, "template": template}
-        found = [
-            fleet.user("PATCH", CONFIG_MAP, _foreign("v1", "ConfigMap", "orders-config", data={"mine": "yes"}), APPLY),
-            fleet.user("PATCH", DEPLOYMENT, _foreign("apps/v1", "Deployment", "orders", spec=spec), APPLY),
-        ]
-        fleet.apply(deletionPolicy="Delete")
-        await asyncio.sleep(30)
-        fleet.edit({"suspend": True})
-        await asyncio.sleep(20)
-        fleet.user("DELETE", OBJECT)
-        await self._gone()
-        fleet.judge_foreign()
-        for before in found:
-            key = (before["kind"], "shop", before["metadata"]["name"])
-            if fleet.store.peek(key) != before:
-                fleet.violate("foreign", f"the {before['kind']} of somebody else was changed or deleted")
-
-    def wanted(self) -> int:
-        """Number of workers that the Deployment asks for."""
-        found = self._fleet.store.peek(("Deployment", "shop", "orders"))
-        return 0 if found is None else int(found["spec"].get("replicas", 1))
-
-    async def _gone(self) -> None:
-        fleet = self._fleet
-        until = fleet.loop.now + 300
-        while fleet.stored() is not None:
-            if fleet.loop.now > until:
-                fleet.violate("deletion", "the object is not released")
-                return
-            await asyncio.sleep(1)
-
-    def _drop_tunnel(self) -> None:
-        found = self._fleet.tunnel()
-        if found is not None:
-            del self._fleet.service.emulator.instances[SOURCE].tunnels[found.id]
-
 
 def _with_deadline(seconds: int | None) -> Manifest:
     return {"template": {"spec": {"terminationGracePeriodSeconds": seconds}}}
-
-
-def _foreign(version: str, kind: str, name: str, **values: Any) -> Manifest:
-    # with the labels of the object's own children, as a copy has them: only the owner tells them apart
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "else", "uid": "else"}
-    metadata = {"name": name, "labels": names.labels("orders", names.ROLE_WORKER), "ownerReferences": [owner]}
-    return copied({"apiVersion": version, "kind": kind, "metadata": metadata, **values})

@@ -43,7 +43,7 @@ class Turns:
         fates = Fates(
             fleet.loop,
             random.Random(f"second:{seed}"),
-            lambda away: self.second.kill(away),
+            lambda away, orderly: self.second.end(away, orderly),
             lambda request: self.judge(request, self.second),
         )
         self.second = OperatorProcess(
