@@ -3,12 +3,14 @@
 replace_tunnel    somebody deletes the tunnel and creates another one of its name, which is not the object's
 delete_early      the object is deleted when its tunnel was created, and the operator died before it knew
 release_by_hand   an object is applied where the deletion of another one of its name still goes on
+delete_at_once    an object goes while its first pass is under way
 keep_off          children's names are taken by somebody else's objects: these may not be touched
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import TYPE_CHECKING, Any
 
 from ots_emulator.server.faults import FaultRule
@@ -29,6 +31,8 @@ CONFIG_MAP = f"/api/v1{SHOP}/configmaps/orders-config"
 STOPPING_SECONDS = 180.0
 #: Seconds for which the service refuses to create a table, and writes to the API server in half of that time.
 REFUSING_SECONDS, REFUSING_WRITES = 60.0, 1
+#: Seconds after which an object is deleted at once, and after which nothing is left of it.
+AT_ONCE_SECONDS, FORGETTING_SECONDS = (0.02, 0.8), 60.0
 #: Seconds for which a release is refused, at least.
 RELEASING_SECONDS = 120.0
 #: Seconds in which a tunnel is created: the longest pause after failed passes is a minute.
@@ -128,6 +132,21 @@ class Epilogues:
         await asyncio.sleep(REFUSING_SECONDS / 2)
         if (count := len(fleet.fates.writes) - before) > REFUSING_WRITES:
             fleet.violate("restless", f"{count} writes to the API server while the service refuses the destination")
+
+    async def delete_at_once(self) -> None:
+        """In every fourth story: an object goes during its first pass, when nobody holds it yet."""
+        fleet, seed = self._fleet, self._fleet.scenario.seed
+        if seed % 4 != 1:
+            return
+        self._apply_anew()
+        await asyncio.sleep(random.Random(f"at once:{seed}").uniform(*AT_ONCE_SECONDS))
+        fleet.user("DELETE", OBJECT)
+        await self._gone()
+        await asyncio.sleep(FORGETTING_SECONDS)
+        if fleet.tunnel() is not None:
+            fleet.violate("deletion", "a tunnel is left behind that was created for an object which nobody held")
+        if fleet.operator.oldest_pass():
+            fleet.violate("probe", "the operator waits for a pass over an object that is gone")
 
     async def keep_off(self) -> None:
         """The names of the children are taken, and the object is suspended and deleted."""

@@ -339,6 +339,7 @@ class Fleet(Telling):
         self.losses.restore()
         await self.epilogues.delete_early()
         await self.epilogues.release_by_hand()
+        await self.epilogues.delete_at_once()
         await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()

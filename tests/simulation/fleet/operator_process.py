@@ -77,6 +77,11 @@ class OperatorProcess:
         self._story.tell(name, "leads")
         self.process.start(self._run(self.process))
 
+    def oldest_pass(self) -> float:
+        """Seconds since the last pass over the object that has waited longest, as the probe sees it."""
+        process, metrics = self.process, self.metrics
+        return 0.0 if process is None or metrics is None else float(process.run(metrics.oldest_pass))
+
     def kill(self, away: float | None) -> None:
         """Kill the leader; another one leads after `away` seconds, or never."""
         process, self.process, self._runtime = self.process, None, None
