@@ -3,7 +3,7 @@
 replace_tunnel    somebody deletes the tunnel and creates another one of its name, which is not the object's
 delete_early      the object is deleted when its tunnel was created, and the operator died before it knew
 release_by_hand   an object is applied where the deletion of another one of its name still goes on
-delete_at_once    an object goes while its first pass is under way
+delete_at_once    an object goes before anybody could hold it: nothing may have been created for it
 keep_off          children's names are taken by somebody else's objects: these may not be touched
 """
 
@@ -31,8 +31,10 @@ CONFIG_MAP = f"/api/v1{SHOP}/configmaps/orders-config"
 STOPPING_SECONDS = 180.0
 #: Seconds for which the service refuses to create a table, and writes to the API server in half of that time.
 REFUSING_SECONDS, REFUSING_WRITES = 60.0, 1
-#: Seconds after which an object is deleted at once, and after which nothing is left of it.
-AT_ONCE_SECONDS, FORGETTING_SECONDS = (0.02, 0.8), 60.0
+#: Seconds for which nobody can hold a new object, and within which it is deleted.
+AT_ONCE_SECONDS = 12.0
+#: Seconds until its loop has ended: five minutes where no read has ever found it, and the longest pause.
+FORGETTING_SECONDS = 400.0
 #: Seconds for which a release is refused, at least.
 RELEASING_SECONDS = 120.0
 #: Seconds in which a tunnel is created: the longest pause after failed passes is a minute.
@@ -85,7 +87,7 @@ class Epilogues:
         self._apply_anew()
         await self._created()
         refusal = ApiRefusal(500, "InternalError", "a fault of the simulation")
-        fleet.fates.refuse_release(refusal, RELEASING_SECONDS)
+        fleet.fates.refuse_finalizers(refusal, RELEASING_SECONDS)
         fleet.user("DELETE", OBJECT)
         until = fleet.loop.now + RELEASING_SECONDS
         while fleet.tunnel() is not None:
@@ -134,19 +136,24 @@ class Epilogues:
             fleet.violate("restless", f"{count} writes to the API server while the service refuses the destination")
 
     async def delete_at_once(self) -> None:
-        """In every fourth story: an object goes during its first pass, when nobody holds it yet."""
+        """In every fourth story: an object is deleted while the API server refuses its finalizer, and goes at once."""
         fleet, seed = self._fleet, self._fleet.scenario.seed
         if seed % 4 != 1:
             return
+        fleet.fates.refuse_finalizers(ApiRefusal(500, "InternalError", "a fault of the simulation"), AT_ONCE_SECONDS)
         self._apply_anew()
-        await asyncio.sleep(random.Random(f"at once:{seed}").uniform(*AT_ONCE_SECONDS))
+        await asyncio.sleep(random.Random(f"at once:{seed}").uniform(0.02, AT_ONCE_SECONDS))
         fleet.user("DELETE", OBJECT)
+        fleet.fates.clear()
         await self._gone()
-        await asyncio.sleep(FORGETTING_SECONDS)
+        until = fleet.loop.now + FORGETTING_SECONDS
+        while fleet.operator.oldest_pass():
+            if fleet.loop.now > until:
+                fleet.violate("probe", "the operator waits for a pass over an object that is gone")
+                return
+            await asyncio.sleep(5)
         if fleet.tunnel() is not None:
             fleet.violate("deletion", "a tunnel is left behind that was created for an object which nobody held")
-        if fleet.operator.oldest_pass():
-            fleet.violate("probe", "the operator waits for a pass over an object that is gone")
 
     async def keep_off(self) -> None:
         """The names of the children are taken, and the object is suspended and deleted."""

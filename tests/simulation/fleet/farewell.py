@@ -39,7 +39,7 @@ class Farewell:
             self._write([*(found["metadata"].get("finalizers") or ()), OTHER_FINALIZER])
         if seed % 3 == 1:
             status, reason = REFUSALS[seed % 2]
-            fleet.fates.refuse_release(Refusal(status, reason, "a fault of the simulation"), REFUSING_SECONDS)
+            fleet.fates.refuse_finalizers(Refusal(status, reason, "a fault of the simulation"), REFUSING_SECONDS)
 
     def look(self) -> None:
         """Tidy up once nobody else holds the object."""

@@ -25,12 +25,12 @@ class _Refused:
     since: float
     until: float
     what: str
-    writes: bool = False
-    """Only writes."""
+    finalizers: bool = False
+    """Only writes of finalizers."""
 
     def concerns(self, request: Request) -> bool:
         """Whether a request is refused."""
-        return self.what in ("", *request.path.split("/")) and not (self.writes and request.method == "GET")
+        return self.what in ("", *request.path.split("/")) and (not self.finalizers or _has_finalizers(request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Fates:
         self._wrote = wrote
         self._refusals: list[_Refused] = []
         self._crash: _Crash | None = None
-        self._unreleased: tuple[Refusal, float] | None = None
+        self._unheld: tuple[Refusal, float] | None = None
         self.slow_until = 0.0
         self.stale_until = 0.0
         #: Answers to writes that get lost.
@@ -75,7 +75,7 @@ class Fates:
 
     def clear(self) -> None:
         """End every fault."""
-        self._refusals, self._crash, self._unreleased = [], None, None
+        self._refusals, self._crash, self._unheld = [], None, None
         self.slow_until = self.stale_until = 0.0
         self.lost = 0
 
@@ -102,17 +102,17 @@ class Fates:
         """End the operator at a write, after so many others: before it takes effect, or before its answer arrives."""
         self._crash = _Crash(writes, before, away, orderly)
 
-    def refuse_release(self, refusal: Refusal, seconds: float) -> None:
-        """Refuse to write objects for a while, from the next write of finalizers on."""
-        self._unreleased = refusal, seconds
+    def refuse_finalizers(self, refusal: Refusal, seconds: float) -> None:
+        """Refuse writes of finalizers for a while, from the next one on."""
+        self._unheld = refusal, seconds
 
     def __call__(self, request: Request) -> Fate:
         """The fate of a request."""
         now, is_read = self._loop.now, request.method == "GET"
-        if self._unreleased is not None and "finalizers" in ((request.body or {}).get("metadata") or {}):
-            refusal, seconds = self._unreleased
-            self._unreleased = None
-            self._refusals.append(_Refused(refusal, now, now + seconds, "tablestoretunnels", writes=True))
+        if self._unheld is not None and _has_finalizers(request):
+            refusal, seconds = self._unheld
+            self._unheld = None
+            self._refusals.append(_Refused(refusal, now, now + seconds, "tablestoretunnels", finalizers=True))
         seconds = SLOW if now < self.slow_until else USUAL
         before, after = self._chance.uniform(*seconds), self._chance.uniform(*seconds)
         for refused in self._refusals:
@@ -138,3 +138,7 @@ class Fates:
             return
         self._crash = None
         self._loop.after(before / 2 if crash.before else before + after / 2, self._end, crash.away, crash.orderly)
+
+
+def _has_finalizers(request: Request) -> bool:
+    return "finalizers" in ((request.body or {}).get("metadata") or {})
