@@ -11,7 +11,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.assess.spark_state import Application, AppState
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.manifests.snapshot_document import snapshot_config_map, snapshot_progress_map
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
@@ -31,23 +31,21 @@ def plan_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> Plan:
         wait = Wait(Reason.SNAPSHOT_RUNNING, "every existing row is copied")
         return Plan((RecordStatus({"snapshot": finished}),), wait, again=True)
     wait = Wait(Reason.SNAPSHOT_RUNNING, snapshot.message)
-    is_settling = snapshot.state is SnapshotState.SETTLING
-    if not snapshot.state.runs_application and not (is_settling and _rests(snapshot)):
+    if snapshot.state is SnapshotState.SETTLING and _rests(snapshot.application):
+        # nothing is left to copy, but consumers wait for the application's end
+        return Plan((ApplyObject(_application(world, settings)),), wait, snapshot.problem)
+    if not snapshot.state.runs_application:
         return Plan(wait=wait, problem=snapshot.problem)
     try:
         objects = snapshot_objects(world.resource.object, snapshot.label, settings)
     except ConfigError as error:
         return Plan(wait=wait, problem=Problem(Reason.INVALID_SPEC, str(error)))
-    if is_settling:
-        # nothing is left to copy, but consumers wait for the application's end
-        return Plan((ApplyObject(objects[-1]),), wait, snapshot.problem)
     actions = (*_preparation(world, snapshot.label), *(ApplyObject(item) for item in objects))
     return Plan(actions, wait, snapshot.problem)
 
 
-def _rests(snapshot: Snapshot) -> bool:
-    """Whether the application does not go on, because it was suspended."""
-    application = snapshot.application
+def _rests(application: Application | None) -> bool:
+    """Whether an application does not go on, because it was suspended."""
     return application is not None and application.suspend and not application.state.terminal
 
 
@@ -93,10 +91,13 @@ def suspend_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> tu
         return None
     if application.suspend:
         return ()
-    manifest = snapshot_application(
+    return (ApplyObject(_suspended(_application(world, settings))),)
+
+
+def _application(world: World, settings: Settings) -> dict[str, Any]:
+    return snapshot_application(
         world.resource.object, image=settings.spark_image, pull_policy=settings.image_pull_policy
     )
-    return (ApplyObject(_suspended(manifest)),)
 
 
 def _suspended(manifest: dict[str, Any]) -> dict[str, Any]:
