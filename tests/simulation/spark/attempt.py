@@ -150,8 +150,7 @@ class Attempt:
         document: dict[str, Any] = yaml.safe_load(documents["data"][SNAPSHOT_FILE])
         config = ProgressConfig.model_validate(document["progress"], by_alias=True, by_name=False)
         clock = self._fleet.service.clock.now
-        maps = ModelConfigMaps(self._fleet)
-        record = ProgressRecord(maps, config, clock, lambda seconds: None)  # type: ignore[arg-type]  # has what it calls
+        record = ProgressRecord(ModelConfigMaps(self._fleet), config, clock, lambda seconds: None)
         record.load()
         if record.splits is None:
             bounds = tuple(encode_primary_key((("pk", bound),)) for bound in BOUNDS)

@@ -13,25 +13,40 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY, binary_item, done_bitmap, done_splits
 from ots_tunnel.snapshot.splits import SplitList, deserialise
-from ots_tunnel.spark.cluster import ConfigMaps
 
 #: Least seconds between two writes, so that thousands of short splits do not load the API server.
 WRITE_PAUSE: Final = 1.0
 logger = logging.getLogger(__name__)
 
 
+class RecordCalls(Protocol):
+    """What a record calls; see `cluster.ConfigMaps`."""
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """The ConfigMap; None if it does not exist."""
+        ...
+
+    def create(self, config_map: dict[str, Any]) -> dict[str, Any]:
+        """Create a ConfigMap; return it as stored."""
+        ...
+
+    def replace(self, config_map: dict[str, Any]) -> dict[str, Any]:
+        """Replace a ConfigMap if its version is still the stored one; return it as stored."""
+        ...
+
+
 @dataclass(slots=True)
 class ProgressRecord:
     """The record of one copy as this driver knows it; a write waits until the last one is a second old."""
 
-    config_maps: ConfigMaps
+    config_maps: RecordCalls
     config: ProgressConfig
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
