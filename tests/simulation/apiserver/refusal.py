@@ -31,6 +31,14 @@ class Refusal(Exception):
 NOT_SERVED = "KindNotFound"
 
 
+_REASONS = {403: "Forbidden", 409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}
+
+
+def injected(status: int) -> Refusal:
+    """A fault of the simulation with this status."""
+    return Refusal(status, _REASONS[status], "a fault of the simulation")
+
+
 def conflict(message: str) -> Refusal:
     """409: the object is another one, or has another version, than the request says."""
     return Refusal(409, "Conflict", message)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from tests.simulation.apiserver.refusal import Refusal as ApiRefusal
-from tests.simulation.apiserver.refusal import not_served
+from tests.simulation.apiserver.refusal import injected, not_served
 from tests.simulation.fleet.operator_process import TAKE_OVER
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE
 
@@ -85,8 +85,7 @@ def _crash_at_write(fleet: Fleet, act: Act) -> None:
 
 def _refuse(fleet: Fleet, act: Act) -> None:
     status, _, what = act.value.partition(" ")
-    reason = {"403": "Forbidden", "409": "Conflict", "429": "TooManyRequests", "500": "InternalError"}[status]
-    fleet.fates.refuse(ApiRefusal(int(status), reason, "a fault of the simulation"), fleet.loop.now + act.seconds, what)
+    fleet.fates.refuse(injected(int(status)), fleet.loop.now + act.seconds, what)
 
 
 def _not_served(fleet: Fleet, act: Act) -> None:
@@ -97,9 +96,8 @@ def _not_served(fleet: Fleet, act: Act) -> None:
 
 def _refuse_watches(fleet: Fleet, act: Act) -> None:
     """What kopf lists and watches is refused for longer than it repeats a call, and the watches that are open break."""
-    refusal = ApiRefusal(int(act.value), "InternalError", "a fault of the simulation")
     fleet.disturb(fleet.loop.now + act.seconds)
-    fleet.fates.refuse(refusal, fleet.loop.now + act.seconds, "tablestoretunnels")
+    fleet.fates.refuse(injected(int(act.value)), fleet.loop.now + act.seconds, "tablestoretunnels")
     fleet.watches.break_all()
 
 
@@ -129,7 +127,7 @@ def _compact(fleet: Fleet, act: Act) -> None:
 def _miss_deletion(fleet: Fleet, act: Act) -> None:
     """A pod is deleted while no watch can be opened, and the versions in between are gone afterwards."""
     fleet.watches.break_all()
-    fleet.fates.refuse(ApiRefusal(500, "InternalError", "a fault of the simulation"), fleet.loop.now + act.seconds)
+    fleet.fates.refuse(injected(500), fleet.loop.now + act.seconds)
     _delete_pod(fleet, act)
     fleet.loop.after(act.seconds - 0.1, fleet.store.compact)
 

@@ -18,8 +18,9 @@ from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel_operator import names
 from tests.simulation.apiserver.api import APPLY
-from tests.simulation.apiserver.refusal import Refusal as ApiRefusal
+from tests.simulation.apiserver.refusal import injected
 from tests.simulation.apiserver.store import Manifest, copied
+from tests.simulation.fleet.expecting import expect
 from tests.simulation.fleet.strangers import DEPLOYMENT, OBJECT, SHOP
 from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL
 
@@ -37,6 +38,8 @@ AT_ONCE_SECONDS = 12.0
 FORGETTING_SECONDS = 400.0
 #: Seconds for which a release is refused, at least.
 RELEASING_SECONDS = 120.0
+#: Seconds in which an object is released.
+DELETING_SECONDS = 300.0
 #: Seconds in which a tunnel is created: the longest pause after failed passes is a minute.
 CREATING_SECONDS = 100.0
 
@@ -58,13 +61,9 @@ class Epilogues:
         instance = fleet.service.emulator.instances[SOURCE]
         instance.create_tunnel(TABLE, TUNNEL, TunnelType.Stream, StreamConfig(), fleet.service.clock.now())
         self.has_replaced_tunnel = True
-        until = fleet.loop.now + STOPPING_SECONDS
         # its workers end by themselves: what counts is that nobody starts them again
-        while fleet.programs() or self.wanted():
-            if fleet.loop.now > until:
-                fleet.violate("replaced", "workers of a tunnel that was replaced are still wanted")
-                return
-            await asyncio.sleep(2)
+        wrong = "workers of a tunnel that was replaced are still wanted"
+        await expect(fleet, lambda: not fleet.programs() and not self.wanted(), STOPPING_SECONDS, "replaced", wrong)
 
     async def delete_early(self) -> None:
         """The operator dies right after it has created a tunnel, and the object is deleted meanwhile."""
@@ -86,15 +85,10 @@ class Epilogues:
             return
         self._apply_anew()
         await self._created()
-        refusal = ApiRefusal(500, "InternalError", "a fault of the simulation")
-        fleet.fates.refuse_finalizers(refusal, RELEASING_SECONDS)
+        fleet.fates.refuse_finalizers(injected(500), RELEASING_SECONDS)
         fleet.user("DELETE", OBJECT)
-        until = fleet.loop.now + RELEASING_SECONDS
-        while fleet.tunnel() is not None:
-            if fleet.loop.now > until:
-                fleet.violate("deletion", "the tunnel of a deleted object is not deleted")
-                return
-            await asyncio.sleep(1)
+        wrong = "the tunnel of a deleted object is not deleted"
+        await expect(fleet, lambda: fleet.tunnel() is None, RELEASING_SECONDS, "deletion", wrong)
         fleet.story.tell("user", "removes the finalizer, and applies the object again")
         fleet.user("PATCH", OBJECT, {"metadata": {"finalizers": []}})
         fleet.fates.clear()
@@ -116,13 +110,12 @@ class Epilogues:
         fleet.apply(deletionPolicy="Delete")
 
     async def _created(self) -> None:
-        """Wait for the tunnel."""
-        fleet = self._fleet
+        """Wait for the tunnel; the operator has only just created it."""
         try:
             async with asyncio.timeout(CREATING_SECONDS):
-                await fleet.service.created.wait()
+                await self._fleet.service.created.wait()
         except TimeoutError:
-            fleet.violate("unstable", f"no tunnel is created within {CREATING_SECONDS:.0f} s")
+            self._fleet.violate("unstable", f"no tunnel is created within {CREATING_SECONDS:.0f} s")
 
     async def _refuse_creation(self) -> None:
         """The service refuses the destination for a while; the status says so once, and not in every pass."""
@@ -140,18 +133,14 @@ class Epilogues:
         fleet, seed = self._fleet, self._fleet.scenario.seed
         if seed % 4 != 1:
             return
-        fleet.fates.refuse_finalizers(ApiRefusal(500, "InternalError", "a fault of the simulation"), AT_ONCE_SECONDS)
+        fleet.fates.refuse_finalizers(injected(500), AT_ONCE_SECONDS)
         self._apply_anew()
         await asyncio.sleep(random.Random(f"at once:{seed}").uniform(0.02, AT_ONCE_SECONDS))
         fleet.user("DELETE", OBJECT)
         fleet.fates.clear()
         await self._gone()
-        until = fleet.loop.now + FORGETTING_SECONDS
-        while fleet.operator.oldest_pass():
-            if fleet.loop.now > until:
-                fleet.violate("probe", "the operator waits for a pass over an object that is gone")
-                return
-            await asyncio.sleep(5)
+        wrong = "the operator waits for a pass over an object that is gone"
+        await expect(fleet, lambda: not fleet.operator.oldest_pass(), FORGETTING_SECONDS, "probe", wrong)
         if fleet.tunnel() is not None:
             fleet.violate("deletion", "a tunnel is left behind that was created for an object which nobody held")
 
@@ -187,12 +176,7 @@ class Epilogues:
 
     async def _gone(self) -> None:
         fleet = self._fleet
-        until = fleet.loop.now + 300
-        while fleet.stored() is not None:
-            if fleet.loop.now > until:
-                fleet.violate("deletion", "the object is not released")
-                return
-            await asyncio.sleep(1)
+        await expect(fleet, lambda: fleet.stored() is None, DELETING_SECONDS, "deletion", "the object is not released")
 
     def _drop_tunnel(self) -> None:
         found = self._fleet.tunnel()

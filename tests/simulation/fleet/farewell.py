@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ots_tunnel_operator import names
-from tests.simulation.apiserver.refusal import Refusal
+from tests.simulation.apiserver.refusal import injected
 
 if TYPE_CHECKING:
     from tests.simulation.fleet.fleet import Fleet
@@ -19,7 +19,7 @@ OTHER_FINALIZER = "else.dev/tidies-up"
 TIDYING_SECONDS = 5.0
 #: Seconds for which a release is refused; kopf gives up after 54.
 REFUSING_SECONDS = 90.0
-REFUSALS = ((500, "InternalError"), (409, "Conflict"))
+REFUSALS = (500, 409)
 
 
 class Farewell:
@@ -38,8 +38,7 @@ class Farewell:
             self._is_held = True
             self._write([*(found["metadata"].get("finalizers") or ()), OTHER_FINALIZER])
         if seed % 3 == 1:
-            status, reason = REFUSALS[seed % 2]
-            fleet.fates.refuse_finalizers(Refusal(status, reason, "a fault of the simulation"), REFUSING_SECONDS)
+            fleet.fates.refuse_finalizers(injected(REFUSALS[seed % 2]), REFUSING_SECONDS)
 
     def look(self) -> None:
         """Tidy up once nobody else holds the object."""

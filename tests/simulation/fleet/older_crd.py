@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.apiserver.admission import definition
 from tests.simulation.fleet.claims import condition
+from tests.simulation.fleet.expecting import expect
 from tests.simulation.service import COPY, SOURCE
 from tests.support.emulator.emulator_scene import create_table_request
 from tests.support.row_changes import VERSIONS
@@ -133,12 +134,7 @@ class OlderCrd:
             self._fleet.violate("restless", f"{later} writes in a minute for an object whose {self._told} is dropped")
 
     async def _expect(self, holds: Callable[[], bool], seconds: float, rule: str, otherwise: str) -> None:
-        until = self._fleet.loop.now + seconds
-        while not holds():
-            if self._fleet.loop.now > until:
-                self._fleet.violate(rule, f"{otherwise}: {self._conditions()}")
-                return
-            await asyncio.sleep(1)
+        await expect(self._fleet, holds, seconds, rule, f"{otherwise}: ", why=self._conditions)
 
     # What is
 

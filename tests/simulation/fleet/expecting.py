@@ -1,0 +1,35 @@
+"""Waits of a story for what has to come within a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.simulation.fleet.fleet import Fleet
+
+
+async def expect(
+    fleet: Fleet,
+    holds: Callable[[], object],
+    seconds: float,
+    rule: str,
+    otherwise: str,
+    *,
+    why: Callable[[], str] = str,
+) -> None:
+    """Wait until something holds.
+
+    Args:
+        holds: asked every second.
+        seconds: in which it has to come; after them the rule is broken, which ends the story.
+        otherwise: what is wrong then.
+        why: says more.
+    """
+    until = fleet.loop.now + seconds
+    while not holds():
+        if fleet.loop.now > until:
+            fleet.violate(rule, otherwise + why())
+            return
+        await asyncio.sleep(1)
