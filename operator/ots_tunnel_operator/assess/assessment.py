@@ -61,8 +61,10 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     seen = shown(world)
     lag = None if description is None else measure(description, seen.pods, world.now)
     eta = base_eta(world, snapshot)
+    mark = read_mark(world)
+    gaps = find_gaps(world, mark)
     return Assessment(
-        problem=find_problem(world, snapshot),
+        problem=find_problem(world, snapshot, gaps),
         snapshot=snapshot,
         lag=lag,
         answered_lag=None if description is None else measure(description, world.pods, world.now),
@@ -73,6 +75,6 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         retention_used=retention_used(world, lag),
         verdict=find_verdict(world, snapshot),
         degradation=find_degradation(seen, lag, retention_ahead(world, lag, snapshot, eta)),
-        gaps=find_gaps(world),
-        read_mark=read_mark(world),
+        gaps=gaps,
+        read_mark=mark,
     )

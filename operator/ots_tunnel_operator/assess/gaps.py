@@ -26,7 +26,7 @@ one status write an hour.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
 from ots_tunnel.protocol.possible_gap import read_until, within_stream
 from ots_tunnel_operator.assess.completion import end_time, is_completed
 from ots_tunnel_operator.assess.lag import HELD, is_initialised
-from ots_tunnel_operator.assess.read_mark import read_mark
+from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import parse_time, timestamp
@@ -61,11 +61,16 @@ class Gap:
         return self.channel, int(self.start)
 
 
-def find_gaps(world: World) -> tuple[Gap, ...]:
-    """Every gap to show, those that nobody has accepted first."""
+def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
+    """Every gap to show, those that are not accepted first.
+
+    Args:
+        world: what was observed.
+        mark: `read_mark` of this world.
+    """
     recorded = {gap.key: gap for gap in _recorded(world.resource.status)}
     found = {key: gap for key, gap in recorded.items() if gap.by_worker or not isinstance(world.tunnel, Tunnel)}
-    for gap in (*_of_workers(world.pods), *_from_outside(world)):
+    for gap in (*_of_workers(world.pods), *_from_outside(world, mark)):
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
         if known is not None and known.by_worker and not gap.by_worker:
@@ -77,12 +82,16 @@ def find_gaps(world: World) -> tuple[Gap, ...]:
     return tuple(sorted(gaps, key=lambda gap: (gap.accepted, not gap.by_worker, gap.start, gap.channel)))
 
 
-def gap_problem(world: World) -> Problem | None:
-    """The first gap that nobody has accepted, as a problem; None without one."""
-    gap = next(iter(find_gaps(world)), None)
+def gap_problem(gaps: Sequence[Gap], table: str) -> Problem | None:
+    """The first gap as a problem; None without one that is not accepted.
+
+    Args:
+        gaps: those of `find_gaps`, in their order.
+        table: the source table.
+    """
+    gap = next(iter(gaps), None)
     if gap is None or gap.accepted:
         return None
-    table = world.resource.spec.source.table
     return Problem(
         Reason.POSSIBLE_GAP,
         f"spec.source.tunnel.onPossibleGap 'Stop': changes of channel {gap.channel} from {timestamp(gap.start)} to "
@@ -121,15 +130,16 @@ def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
             yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True)
 
 
-def _from_outside(world: World) -> Iterable[Gap]:
+def _from_outside(world: World, mark: ReadMark | None) -> Iterable[Gap]:
     kept = _kept_since(world)
     if kept is None or not isinstance(world.tunnel, Tunnel) or is_completed(world):
         return
+    reported = _reported_until(world.pods)
     start = world.source.stream_start if isinstance(world.source, Table) else None
     for channel in world.tunnel.description.channels:
         if channel.channel_type is not ChannelType.STREAM or channel.status is ChannelStatus.TERMINATED:
             continue
-        until = _consumed_until(world, world.tunnel, channel)
+        until = _consumed_until(world, world.tunnel, channel, mark, reported.get(channel.channel_id))
         # a tunnel may be a moment older than the stream that it enables: only what was consumed counts there
         enabled = start if start is not None and channel.consume_point_ns else 0.0
         end = min(max(kept, enabled), end_time(world))
@@ -148,18 +158,26 @@ def _kept_since(world: World) -> float | None:
     return now - table.stream_retention_seconds
 
 
-def _consumed_until(world: World, tunnel: Tunnel, channel: ChannelInfo) -> float | None:
+def _reported_until(pods: Iterable[Pod]) -> dict[str, float]:
+    """Channel id -> until when the worker that holds it reports it as consumed, Unix seconds."""
+    until: dict[str, float] = {}
+    for pod in pods:
+        for found in pod.report.channels if pod.report is not None else ():
+            if found.state in HELD and found.consumed_up_to is not None:
+                until[found.channel_id] = max(until.get(found.channel_id, 0.0), found.consumed_up_to)
+    return until
+
+
+def _consumed_until(
+    world: World, tunnel: Tunnel, channel: ChannelInfo, mark: ReadMark | None, reported: float | None
+) -> float | None:
     """Until when a channel was certainly consumed, Unix seconds; None is unknown."""
-    mark, table = read_mark(world), world.source
-    known = [
+    known = (
         read_until(channel.channel_id, Token(""), tunnel.description, mark=mark.time if mark is not None else None),
         world.consumed_until.get(channel.channel_id),
-    ]
-    for pod in world.pods:
-        for found in pod.report.channels if pod.report is not None else ():
-            if found.channel_id == channel.channel_id and found.state in HELD:
-                known.append(found.consumed_up_to)
+        reported,
+    )
     until = max((time for time in known if time is not None), default=None)
-    if until is None or not isinstance(table, Table):
+    if until is None or not isinstance(world.source, Table):
         return until
-    return within_stream(until, tunnel.description, table.stream_start)
+    return within_stream(until, tunnel.description, world.source.stream_start)

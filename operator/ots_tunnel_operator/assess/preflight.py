@@ -6,12 +6,12 @@ that does not: so the order decides about words alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
-from ots_tunnel_operator.assess.gaps import gap_problem
+from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
@@ -19,23 +19,24 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
 
 
-def find_problem(world: World, snapshot: Snapshot) -> Problem | None:
+def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Problem | None:
     """The first problem that stops the workers, otherwise the first one; None without any.
 
     Args:
         world: what was observed.
         snapshot: of this world.
+        gaps: of this world.
     """
-    found = [problem for problem in _problems(world, snapshot) if problem is not None]
+    found = [problem for problem in _problems(world, snapshot, gaps) if problem is not None]
     return next((problem for problem in found if problem.stops_workers), found[0] if found else None)
 
 
-def _problems(world: World, snapshot: Snapshot) -> Iterable[Problem | None]:
+def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable[Problem | None]:
     yield _tunnel_in_use(world)
     yield _destination_changed(world)
     yield _tunnel_gone(world)
     yield _lasting_verdict(world)
-    yield gap_problem(world)
+    yield gap_problem(gaps, world.resource.spec.source.table)
     for observed in (
         world.source_credentials,
         world.sink_credentials,

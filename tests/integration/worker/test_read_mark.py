@@ -21,7 +21,8 @@ from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import TunnelType
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
-from ots_tunnel_operator.assess.gaps import find_gaps
+from ots_tunnel_operator.assess.gaps import Gap, find_gaps
+from ots_tunnel_operator.assess.read_mark import read_mark
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.observe.scrape import parse_report
 from ots_tunnel_operator.plan.actions import ApplyObject
@@ -114,6 +115,10 @@ class Fleet:
         await until(lambda: (key, 1) in self.sink.written)
 
 
+def gaps_of(of: World) -> tuple[Gap, ...]:
+    return find_gaps(of, read_mark(of))
+
+
 def _append(found: list[Any], item: Any) -> None:
     if not found or found[-1] != item:
         found.append(item)
@@ -125,10 +130,10 @@ async def test_an_idle_table_raises_no_alarm_when_its_worker_restarts() -> None:
         await fleet.writes("k1")
         await fleet.idle(1.3)
 
-    assert find_gaps(await fleet.look()) == ()
+    assert gaps_of(await fleet.look()) == ()
     async with fleet.running() as following:
         await fleet.writes("k2")
-        assert find_gaps(await fleet.look()) == ()
+        assert gaps_of(await fleet.look()) == ()
     assert following.status.possible_gaps == {}
     assert len(fleet.templates) == 1, "a mark restarts no worker"
 
@@ -153,7 +158,7 @@ async def test_children_of_a_split_are_covered() -> None:
         fleet.scene.emulator.split("demo", TABLE)
         await fleet.idle(1.5)
 
-    assert find_gaps(await fleet.look()) == ()
+    assert gaps_of(await fleet.look()) == ()
     async with fleet.running() as following:
         await fleet.writes("k2")
     assert following.status.possible_gaps == {}
@@ -169,7 +174,7 @@ async def test_changes_that_nobody_read_in_time_are_told_by_both() -> None:
     await fleet.idle(1.2)
     await fleet.scene.put(["k3"])
 
-    (gap,) = find_gaps(await fleet.look())
+    (gap,) = gaps_of(await fleet.look())
     assert left - 0.15 * HOUR <= gap.start <= left
     worker = fleet.next_worker()
     with pytest.raises(PossibleGap) as caught:
@@ -185,7 +190,7 @@ async def test_the_mark_of_another_tunnel_is_void() -> None:
         await fleet.idle(1.3)
     fleet.status["readUntil"] = fleet.status["readUntil"] | {"tunnelId": "another"}
 
-    assert len(find_gaps(await fleet.look())) == 1
+    assert len(gaps_of(await fleet.look())) == 1
     assert "readUntil" not in fleet.documents[-1]
     with pytest.raises(PossibleGap):
         await fleet.next_worker().run()

@@ -9,7 +9,8 @@ import pytest
 
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import ChannelStatus, Stage, StreamConfig, TunnelType
-from ots_tunnel_operator.assess.gaps import find_gaps
+from ots_tunnel_operator.assess.gaps import Gap, find_gaps
+from ots_tunnel_operator.assess.read_mark import read_mark
 from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.plan.actions import ScaleDown
 from ots_tunnel_operator.reasons import Reason
@@ -51,15 +52,19 @@ def ended(gap: ReportedGap = FOUND) -> Pod:
     return pod("pod-1", ready=False, gaps=(gap,))
 
 
+def gaps_of(of: World) -> tuple[Gap, ...]:
+    return find_gaps(of, read_mark(of))
+
+
 def found(of: World) -> list[tuple[str, bool, bool]]:
-    return [(gap.channel, gap.by_worker, gap.accepted) for gap in find_gaps(of)]
+    return [(gap.channel, gap.by_worker, gap.accepted) for gap in gaps_of(of)]
 
 
 OUTSIDE, INSIDE = [("c1", False, False)], [("c1", True, False)]
 
 
 def test_a_consume_point_older_than_the_retention_is_a_possible_gap() -> None:
-    (gap,) = find_gaps(left())
+    (gap,) = gaps_of(left())
 
     assert gap.start == OLD
     assert NOW - RETENTION <= gap.end < NOW - RETENTION + 3600
@@ -179,7 +184,7 @@ def test_continue_accepts_what_was_found_and_nothing_that_comes_later() -> None:
 def test_a_gap_that_grows_keeps_its_widest_end() -> None:
     status = recorded(possibleGaps=reported(left(pods=(ended(),)))["possibleGaps"])
 
-    (gap,) = find_gaps(left(NOW - 5, pods=(ended(replace(FOUND, end=OLD + 10)),), status=status))
+    (gap,) = gaps_of(left(NOW - 5, pods=(ended(replace(FOUND, end=OLD + 10)),), status=status))
 
     assert gap.end == NOW - 5
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, Token, TunnelType
 from ots_tunnel.protocol.possible_gap import possible_gap, read_until
-from ots_tunnel_operator.assess.gaps import find_gaps
+from ots_tunnel_operator.assess.gaps import Gap, find_gaps
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.plan.actions import ApplyObject
 from ots_tunnel_operator.report.status_change import is_urgent
@@ -62,6 +62,10 @@ def idle(
     status = recorded() if mark is None else recorded(readUntil={"tunnelId": of, "time": timestamp(mark)})
     found = Tunnel(description(*(channels or (channel("c1", consumed=OLD),)), **changes))
     return world(resource(status), tunnel=found, pods=pods)
+
+
+def gaps_of(of: World) -> tuple[Gap, ...]:
+    return find_gaps(of, read_mark(of))
 
 
 def moved(of: World) -> float | None:
@@ -136,9 +140,9 @@ def test_a_mark_of_another_tunnel_is_void() -> None:
 
 def test_it_refutes_a_gap_from_outside() -> None:
     old = channel("c1", consumed=NOW - RETENTION - 500)
-    assert len(find_gaps(idle(old, pods=()))) == 1
-    assert find_gaps(idle(old, pods=(), mark=NOW - RETENTION + 500)) == ()
-    (gap,) = find_gaps(idle(old, pods=(), mark=NOW - RETENTION - 100))
+    assert len(gaps_of(idle(old, pods=()))) == 1
+    assert gaps_of(idle(old, pods=(), mark=NOW - RETENTION + 500)) == ()
+    (gap,) = gaps_of(idle(old, pods=(), mark=NOW - RETENTION - 100))
     assert gap.start == NOW - RETENTION - 100
 
 
@@ -275,7 +279,7 @@ def _check_next_worker(history: History) -> None:
     of = history.world()
     mark = moved(of)
     assert isinstance(of.tunnel, Tunnel)
-    seen = {gap.channel: gap for gap in find_gaps(of)}
+    seen = {gap.channel: gap for gap in gaps_of(of)}
     has_ended = any(log.ended for log in history.logs)
     for log in history.logs:
         if log.ended:
