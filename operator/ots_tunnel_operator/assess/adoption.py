@@ -7,7 +7,9 @@ before.
 
 from __future__ import annotations
 
-from ots_tunnel.model import TunnelInfo, TunnelType
+from datetime import datetime
+
+from ots_tunnel.model import StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.lag import NANOSECONDS
@@ -90,29 +92,30 @@ def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
         return f"its type is {info.tunnel_type.name}, needed is {wanted}"
     if info.tunnel_type is not TunnelType.Stream:
         return None
-    window = spec.source.tunnel.stream or StreamWindow()
-    earliest, start_ns, end_ns = start_of(window)
-    found = info.stream_config
+    needed, found = wanted_stream(spec.source.tunnel.stream or StreamWindow()), info.stream_config
     if found is None:
-        return None if not (earliest or start_ns) else "it has no start position"
-    if found.start_offset_ns != start_ns:
-        return f"it starts at {_moment(found.start_offset_ns)}, needed is {_moment(start_ns)}"
-    if not start_ns and found.earliest != earliest:
-        return f"it starts from {_flag(found.earliest)}, needed is {_flag(earliest)}"
-    if found.end_offset_ns not in (0, end_ns):
-        return f"it ends at {_moment(found.end_offset_ns)}, needed is {_moment(end_ns)}"
+        return None if not (needed.earliest or needed.start_offset_ns) else "it has no start position"
+    if found.start_offset_ns != needed.start_offset_ns:
+        return f"it starts at {_moment(found.start_offset_ns)}, needed is {_moment(needed.start_offset_ns)}"
+    if not needed.start_offset_ns and found.earliest != needed.earliest:
+        return f"it starts from {_flag(found.earliest)}, needed is {_flag(needed.earliest)}"
+    if found.end_offset_ns not in (0, needed.end_offset_ns):
+        return f"it ends at {_moment(found.end_offset_ns)}, needed is {_moment(needed.end_offset_ns)}"
     return None
 
 
-def start_of(window: StreamWindow) -> tuple[bool, int, int]:
-    """(earliest, start offset, end offset) of a stream window; offsets in Unix nanoseconds, 0 is unset."""
-    start = window.start_time
-    end = window.end_time
-    return (
-        window.start_from == "Earliest",
-        int(start.timestamp()) * NANOSECONDS if start else 0,
-        int(end.timestamp()) * NANOSECONDS if end else 0,
+def wanted_stream(window: StreamWindow) -> StreamConfig:
+    """A stream window as the service has it."""
+    return StreamConfig(
+        earliest=window.start_from == "Earliest",
+        start_offset_ns=_nanoseconds(window.start_time),
+        end_offset_ns=_nanoseconds(window.end_time),
     )
+
+
+def _nanoseconds(time: datetime | None) -> int:
+    # a time may have a fraction: to cut it off an end would leave out the changes within
+    return 0 if time is None else int(time.timestamp()) * NANOSECONDS + time.microsecond * 1000
 
 
 def _moment(nanoseconds: int) -> str:

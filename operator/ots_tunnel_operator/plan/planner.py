@@ -38,9 +38,11 @@ it as its own, so that deletionPolicy Delete removes it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator.api.object import StreamWindow
-from ots_tunnel_operator.assess.adoption import start_of
+from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
@@ -175,9 +177,8 @@ def _stream_config(world: World) -> StreamConfig | None:
     spec = world.resource.spec
     if spec.wire_type != "Stream":
         return None
-    earliest, start_ns, end_ns = start_of(spec.source.tunnel.stream or StreamWindow())
-    in_the_past = end_ns and end_ns / NANOSECONDS < world.now
-    return StreamConfig(earliest=earliest, start_offset_ns=start_ns, end_offset_ns=end_ns if in_the_past else 0)
+    wanted = wanted_stream(spec.source.tunnel.stream or StreamWindow())
+    return wanted if wanted.end_offset_ns / NANOSECONDS < world.now else replace(wanted, end_offset_ns=0)
 
 
 def _suspended(world: World, assessment: Assessment, settings: Settings) -> Plan:

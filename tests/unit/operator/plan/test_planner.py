@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, TunnelType
+from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, TunnelType
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.plan import workers
 from ots_tunnel_operator.plan.actions import (
@@ -293,6 +293,16 @@ def test_an_end_time_in_the_past_goes_to_the_service_and_one_ahead_stays_here() 
     assert ahead is not None
     assert (past.earliest, past.end_offset_ns) == (True, int(NOW - 60) * 10**9)
     assert ahead.end_offset_ns == 0
+
+
+def test_a_fraction_of_the_end_time_is_not_cut_off() -> None:
+    window = {"startFrom": "Earliest", "endTime": timestamp(NOW - 60).replace("Z", ".7Z")}
+    of = resource(ENSURED, source__tunnel__type="Stream", source__tunnel__stream=window)
+
+    action = planned(world(of, tunnel=Missing())).actions[-1]
+
+    assert isinstance(action, CreateTunnel)
+    assert action.stream == StreamConfig(earliest=True, end_offset_ns=int(NOW - 60) * 10**9 + 7 * 10**8)
 
 
 # A snapshot by Spark before the stream.
