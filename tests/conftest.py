@@ -8,11 +8,16 @@ from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ots_tunnel.protocol.plainbuffer.compiled import VARIABLE, native
 from tests.support.lacking import lack
 from tests.support.measuring import unmeasured
 from tests.support.order import arranged
+
+# Examples are slow on a busy machine, and the first one may import a library: no defect of the code.
+settings.register_profile("without-deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("without-deadline")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -27,6 +27,8 @@ async def test_a_sink_that_opens_too_slowly_is_opened_again_before_it_is_used() 
     class Slow(RecordingSink):
         tries = 0
         opened = False
+        #: Whether it was open when a channel began; a failure in here would only end the channel.
+        begun: list[bool]
 
         async def open(self) -> None:
             self.tries += 1
@@ -35,13 +37,16 @@ async def test_a_sink_that_opens_too_slowly_is_opened_again_before_it_is_used() 
             self.opened = True
 
         async def begin(self, *channel: object) -> None:
-            assert self.opened
+            self.begun.append(self.opened)
 
     sink = Slow()
+    sink.begun = []
     worker = scene.worker(sink)
     async with scene.running(worker):
         await until(lambda: sink.written == [("k", 1)])
     assert sink.tries == 3
+    assert sink.begun
+    assert all(sink.begun)
 
 
 async def test_a_preflight_that_times_out_ends_the_worker_before_anything_is_read() -> None:

@@ -202,6 +202,27 @@ def test_the_time_for_existing_rows_follows_from_the_mean_rate_so_far() -> None:
     assert status_of(copying(10, 100_000))["base"]["etaSeconds"] == 0
 
 
+def test_the_time_for_the_splits_of_a_snapshot_follows_from_its_start() -> None:
+    begun = recorded(snapshot={"tunnelId": TUNNEL_ID, "startedTime": timestamp(NOW - 900)})
+
+    found = spark_world(progress_record(1, 10) | spark_application("RUNNING"), begun)
+
+    assert status_of(found)["base"] == {"percent": 10, "done": 1, "total": 10, "etaSeconds": 8100}
+
+
+def test_channels_a_worker_are_those_of_the_workers_that_answer() -> None:
+    pods = (
+        pod("pod-1", report_channel("c1"), report_channel("c2")),
+        pod("pod-2", report_channel("c3"), report_channel("c4", state="CLOSE")),
+        replace(pod("pod-3"), report=None),
+    )
+    tunnel = Tunnel(description(*(channel(f"c{number}") for number in range(1, 5))))
+
+    channels = status_of(world(tunnel=tunnel, pods=pods))["channels"]
+
+    assert (channels["minPerWorker"], channels["maxPerWorker"]) == (1, 2)
+
+
 def test_changes_wait_from_the_tunnel_s_creation_on_while_existing_rows_are_copied() -> None:
     found = status_of(copying(0, 10_000))
 
