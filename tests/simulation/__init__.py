@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 One `VirtualLoop` runs everything and never waits: when no callback is ready, its clock moves to the next timer. The
 service is the emulator, the workers are real ones with real sinks and the real HTTP transport; below it lies a
-simulated network. The same seed gives the same story, byte by byte (`Story.digest`).
+simulated network. The same seed gives the same story, byte by byte (`Outcome.digest`).
 
     determinism   clocks, chance and random bytes of the interpreter come from the process that asks
     loop          the event loop: order within a process as in asyncio, between processes by chance
@@ -12,7 +12,7 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
     process       one process: its clocks, its callbacks; killed, paused, or suspended with its machine
     network       hosts, paths, TCP with what a kernel does after its process has given up or died
     disk          what survives a loss of power; processes that end in the middle of a call
-    seams         the two functions of the product that are replaced: opening a socket, calls in threads
+    seams         the functions of the product that are replaced: opening a socket, calls in threads, callbacks of users
     service       the emulator behind the network; witnesses of every executed call
     worker        a pod with a worker, started again when it ends
     oracles       truth at the source (history), ledger of calls; judges of deliveries and of the workers' status
@@ -31,9 +31,10 @@ simulated network. The same seed gives the same story, byte by byte (`Story.dige
     fleet         Kubernetes: a model of the API server, controllers and kubelet; the real operator in kopf's role
     spark         a fleet whose existing rows a model of Spark copies, with the real record of progress
 
-A story: tables and tunnel are made, pods start, writers write while faults happen. Faults end at three quarters,
-writers at the end of the length. Then everything has to become right within `region.SETTLING`, stay right without a
-write for `region.QUIET`, and every worker has to drain and leave nothing behind. The first broken promise ends it.
+A story: tables and tunnel are made, pods start, writers write while faults happen. No fault begins after three quarters
+of the length (of a fleet four fifths, or around the end time), and some last beyond the end of the writers. When they
+are over, everything has to become right within `SETTLING`, stay right without a write for `QUIET` (`region` and `fleet`
+have their own), and every worker has to drain and leave nothing behind. The first broken promise ends it.
 
 How to add an actor. Code runs in a process if it was started by `Process.start`, or by anything that runs in one: it
 inherits the context variable `determinism.CURRENT`. So make a `Process` (with its own `random.Random`, named after
@@ -48,9 +49,9 @@ How to add a fault. A function and a row in `faults.KINDS`: how often it is draw
 A fault that lasts ends by itself, by `loop.after`. A fault is data, so that the shrinker can leave it out.
 
 How to add an oracle. An object that calls `Region.violate(rule, text)`. It learns of executed calls as `ledger`
-entries (`Region._witness`), or looks from time to time (`Region._look`), or at the end (`Region._unfit` says what is
+entries (`Telling.witness`), or looks from time to time (`Region._look`), or at the end (`Region._unfit` says what is
 not as it has to be without faults). It must compare with the source (`History`) or the service's state, never with
-what the product says of itself. A rule is one word; the shrinker keeps the rule while it shrinks.
+what the product says of itself. A rule is a word or two; the shrinker keeps the rule while it shrinks.
 
     make simulate SEED=17            tells the story of a seed; shrinks it if it fails
     make simulate SEED=17 STEPS=3    with its first three faults

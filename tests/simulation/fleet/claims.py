@@ -2,16 +2,19 @@
 
     ready       with Ready=True a worker runs, and no channel has been without an owner for long
     caught up   with `caughtUp`, everything older than PATIENCE has taken effect
-    figures     replicas and channels are those of the cluster and the service
+    replicas    `replicas` and `readyReplicas` are the numbers of pods
+    channels    the numbers of channels are those of the service
     suspended   in phase Suspended no worker runs, with spec.suspend none runs for long, and then the status says so
     unobserved  while the operator cannot look, but can write, no condition claims what it would have to see
+    unread      while it reaches neither source nor destination, TunnelReady and SinkReady are not True
     unasked     while no worker can be asked, neither a lag of 0 nor `caughtUp` is claimed
     rivals      of two objects on one tunnel, one has workers
     completed   with Completed=True everything up to the end time has taken effect, at once
 
 A status is always a little late; what needs no patience is judged by `evidence`. A claim counts as wrong when it was
-made and untrue in every look for PATIENCE seconds; a time in which the operator is dead, or cannot reach the API
-server, is not counted.
+made and untrue in every look for PATIENCE seconds and a heartbeat timeout. What nobody can look at (unobserved, unread,
+unasked) is judged after UNKNOWN_SECONDS, and Completed=True at once. A time in which the operator is dead, or cannot
+reach the API server, is not counted.
 """
 
 from __future__ import annotations

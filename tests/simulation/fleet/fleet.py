@@ -201,7 +201,7 @@ class Fleet(Telling):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing runs for the object, and everybody who could have seen that has told it."""
+        """Whether no pod of a worker exists; what else consumes for an object says its kind of story."""
         return not self.pods()
 
     def ready_pods(self) -> int:
