@@ -12,8 +12,9 @@ from typing import Self
 
 from tests.mutants.planted import ROOT
 
-#: Folders whose files decide what a measurement finds.
+#: Folders whose files decide what a measurement finds, and the kinds of these files: `.so` is the compiled codec.
 MEASURED = ("operator", "worker", "tests")
+SUFFIXES = (".py", ".pyx", ".pxi", ".so", ".toml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Record:
         """The record of the tree as it is now."""
         digest = hashlib.sha256(f"{options.seeds} {options.start} {options.without_tests}".encode())
         for path in _sources(root):
-            digest.update(path.read_bytes())
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
         record = cls(root / "build" / "mutants" / f"{digest.hexdigest()[:16]}.jsonl")
         if record.path.exists():
             lines = [json.loads(line) for line in record.path.read_text().splitlines()]
@@ -65,4 +66,4 @@ class Record:
 
 def _sources(root: Path) -> Iterator[Path]:
     for folder in MEASURED:
-        yield from sorted(path for path in (root / folder).rglob("*") if path.suffix in (".py", ".toml", ".json"))
+        yield from sorted(path for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)

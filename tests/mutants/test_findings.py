@@ -3,6 +3,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+import pytest
+
 from tests.mutants.findings import Finding, Record
 
 OPTIONS = Namespace(seeds=60, start=1, without_tests=False)
@@ -28,6 +30,26 @@ def test_findings_about_another_tree_or_with_other_options_do_not_count(tmp_path
 
     assert not Record.of_tree(Namespace(seeds=5, start=1, without_tests=False), root).known
     (root / "worker" / "fence.py").write_text("open = False\n")
+    assert not Record.of_tree(OPTIONS, root).known
+
+
+@pytest.mark.parametrize("name", ["_native.pyx", "native/page.pxi", "_native.so"])
+def test_the_compiled_codec_is_a_part_of_the_tree(name: str, tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    Record.of_tree(OPTIONS, root).keep(FOUND)
+
+    (root / "worker" / name).parent.mkdir(exist_ok=True)
+    (root / "worker" / name).write_text("changed")
+
+    assert not Record.of_tree(OPTIONS, root).known
+
+
+def test_a_file_that_has_another_name_is_another_tree(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    Record.of_tree(OPTIONS, root).keep(FOUND)
+
+    (root / "worker" / "fence.py").rename(root / "worker" / "gate.py")
+
     assert not Record.of_tree(OPTIONS, root).known
 
 

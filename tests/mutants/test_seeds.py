@@ -36,7 +36,7 @@ def test_the_seed_that_found_a_mutant_last_time_is_enough(told: list[tuple[str, 
 
 
 def test_all_seeds_are_told_where_it_finds_the_mutant_no_more(told: list[tuple[str, str]], tmp_path: Path) -> None:
-    mutant = Mutant(*(getattr(MUTANT, name) for name in ("name", "file", "old", "new", "breaks", "tests", "area")), 8)
+    mutant = replace(MUTANT, seed=8)
 
     assert measuring.simulate(tmp_path, mutant, OPTIONS) == ""
     assert told == [("8", "1"), ("1", "60")]
