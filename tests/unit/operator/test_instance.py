@@ -47,6 +47,7 @@ async def test_a_client_stays_open_until_its_last_user_is_gone() -> None:
     await first.close()
 
 
+@pytest.mark.looptime
 async def test_calls_to_one_instance_take_turns_and_waiting_does_not_count() -> None:
     pool = InstancePool()
     turns = pool.acquire(EMULATOR, "demo", KEYS).turns
@@ -65,6 +66,7 @@ async def test_calls_to_one_instance_take_turns_and_waiting_does_not_count() -> 
     assert most == CALLS
 
 
+@pytest.mark.looptime
 async def test_a_call_that_takes_too_long_is_a_timeout_of_the_call() -> None:
     with pytest.raises(ReadTimeout, match=r"no answer within 0\.01 s"):
         await within(0.01, asyncio.sleep(10))
