@@ -33,7 +33,6 @@ await() { # SECONDS WHAT PATH: like wait_for, but fails at once when a process h
 
 up() {
   [[ -x $BIN/kubeone ]] || fail "$BIN/kubeone is not built; run $HERE/build.sh"
-  [[ ! -e $DIR/kubeconfig ]] || fail "$DIR is in use already; apionly.sh down $DIR"
   mkdir -p "$DIR"/{etcd,pki}
   chmod 700 "$DIR" "$DIR/etcd"
   # below the ports that the kernel gives to connections and to servers without a wish: one of them could be taken again
@@ -85,8 +84,22 @@ down() {
   rm -rf "$DIR"
 }
 
+# Two servers that start at once may choose the same port: the second one starts again with others.
+again() {
+  local attempt
+  [[ ! -e $DIR/kubeconfig ]] || fail "$DIR is in use already; apionly.sh down $DIR"
+  for attempt in 1 2 3 4; do
+    if "$HERE/apionly.sh" try "$DIR"; then return; fi
+    grep -qs "address already in use" "$DIR"/*.log || exit 1
+    say "a port was taken meanwhile: choosing others (attempt $attempt)"
+    down
+  done
+  "$HERE/apionly.sh" try "$DIR"
+}
+
 case $1 in
-  up)
+  up) again ;;
+  try) # one attempt of `up`
     trap 'stop KILL "$DIR"/{kube-controller-manager,kube-apiserver,etcd}.pid' EXIT # after a failed start; logs stay
     up
     trap - EXIT ;;
