@@ -46,6 +46,7 @@ class Region(Telling):
         seed = str(scenario.seed)
         super().__init__(seed, page_rows=scenario.page_rows, is_fenced=scenario.sink != "python")
         self.scenario = scenario
+        self.service.empty_reads = scenario.empty_reads
         if scenario.end:
             self.history.end = EPOCH + scenario.end
         self.chance = random.Random(f"writers:{seed}")

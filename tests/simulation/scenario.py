@@ -22,6 +22,8 @@ class Scenario(Replayable):
         pause: longest time between two bursts of a writer.
         end: second of the end time, behind which nothing is copied; 0 means none.
         drain: seconds that it may take to hand the channels back; in a short one writes have to be abandoned.
+        empty_reads: of so many reads of a stream that find records one is answered by an empty page that announces
+            more; 0 means none.
     """
 
     happenings: ClassVar[str] = "faults"
@@ -47,6 +49,7 @@ class Scenario(Replayable):
     burst: int = 12
     end: float = 0.0
     drain: int = 45
+    empty_reads: int = 0
     faults: tuple[Fault, ...] = ()
 
     @classmethod
@@ -83,5 +86,7 @@ class Scenario(Replayable):
             settled = replace(settled, interval=5, timeout=60)
         end = random.Random(f"end:{seed}").choice((0.0, 0.0, 0.0, 0.0, 0.0, 0.4, 0.7, 0.95))
         settled = replace(settled, end=round(end * length, 1), drain=15 if seed % 2 else 45)
+        if settled.end:
+            settled = replace(settled, empty_reads=random.Random(f"empty reads:{seed}").choice((0, 0, 2, 5)))
         count = chance.choice((3, 6, 12, 20))
         return replace(settled, faults=draw_faults(chance, 0.75 * length, settled.timeout, count))

@@ -11,6 +11,7 @@ from typing import Any
 from ots_emulator import Emulator, Settings
 from ots_emulator.api.call import Call
 from ots_emulator.server import application as app
+from ots_emulator.wire import page_tail
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.model import FINISHED, Credentials
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
@@ -18,9 +19,9 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.messages import description_from_wire
-from ots_tunnel.protocol.page import read_page
+from ots_tunnel.protocol.page import PageContent, read_page
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.protocol.token import parse_token
+from ots_tunnel.protocol.token import BASE_CHANNEL_PREFIX, parse_token
 from tests.simulation.machine.loop import VirtualLoop
 from tests.simulation.machine.network import ClientConnection, Host
 from tests.simulation.machine.process import EPOCH
@@ -119,6 +120,9 @@ class SimulatedService:
         #: Machine to what is between it and the service; none where nothing is.
         self.gateways: dict[str, Gateway] = {}
         self.calls = 0
+        #: Of so many reads of a stream that find records one is answered by an empty page; 0 means none.
+        self.empty_reads = 0
+        self._found = 0
         #: Set when a client has created a tunnel, before the answer is on its way.
         self.created = asyncio.Event()
         _Ledger.of = self
@@ -193,6 +197,16 @@ class SimulatedService:
         if self._client.is_open or operation not in _LOOKS:
             self._witness(_ENTRIES[operation](self._header(), call, request, answer))
 
+    def passed_over(self, request: Any, answer: Any) -> Any:
+        """The answer to a read: at times an empty page that announces more, as behind a range without records."""
+        if self._client is None or not self.empty_reads or request.channel_id.startswith(BASE_CHANNEL_PREFIX):
+            return answer
+        self._found += bool(_page_of(answer).records)
+        if self._found < self.empty_reads:
+            return answer
+        self._found = 0
+        return page_tail(request.token, may_more=True)
+
     def _header(self) -> tuple[float, str, float]:
         assert self._client is not None
         return self._loop.now, self._client.process.name, self._client.sent_at
@@ -222,6 +236,8 @@ def install_ledger() -> None:
 def _around(operation: str, handler: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
     def handle(call: Call, request: Any) -> Any:
         answer = handler(call, request)
+        if _Ledger.of is not None and operation == "ReadRecords":
+            answer = _Ledger.of.passed_over(request, answer)
         if _Ledger.of is not None:
             _Ledger.of.executed(operation, call, request, answer)
         return answer
@@ -233,7 +249,7 @@ Header = tuple[float, str, float]
 
 
 def _read(header: Header, call: Call, request: tunnel_pb2.ReadRecordsRequest, answer: Any) -> Entry:
-    page = read_page(answer if isinstance(answer, bytes) else answer.content)
+    page = _page_of(answer)
     owner = call.instance.channel(request.tunnel_id, request.channel_id)[1].owner
     return Read(
         *header,
@@ -245,6 +261,10 @@ def _read(header: Header, call: Call, request: tunnel_pb2.ReadRecordsRequest, an
         position_of(request.token),
         tuple(map(change_of_record, page.records)),
     )
+
+
+def _page_of(answer: Any) -> PageContent:
+    return read_page(answer if isinstance(answer, bytes) else answer.content)
 
 
 def _opened(header: Header, call: Call, request: tunnel_pb2.GetCheckpointRequest, answer: bytes) -> Entry:

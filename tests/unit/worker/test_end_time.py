@@ -37,6 +37,13 @@ def test_a_page_that_was_cut_does_not_reach_the_end_of_the_log(may_more: bool | 
 @pytest.mark.parametrize(("known_time", "done"), [(999.0, False), (1000.0, False), (1001.0, True), (None, False)])
 def test_an_empty_read_counts_if_it_was_sent_after_the_end(known_time: float | None, done: bool) -> None:
     # its own answer is late in any case: the log may have been read before the end
-    cut = cut_page(page_of_times(service_time=5000.0), END_US, known_time)
+    cut = cut_page(page_of_times(service_time=5000.0, may_more=False), END_US, known_time)
+
+    assert (cut.done, cut.whole) == (done, True)
+
+
+@pytest.mark.parametrize(("may_more", "done"), [(True, False), (False, True), (None, True)])
+def test_an_empty_page_that_announces_more_is_not_the_end(may_more: bool | None, done: bool) -> None:
+    cut = cut_page(page_of_times(service_time=5000.0, may_more=may_more), END_US, 1001.0)
 
     assert (cut.done, cut.whole) == (done, True)

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from ots_tunnel.client.tunnel import Page
+from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.protocol.record import Record
 
 
@@ -41,7 +42,8 @@ def cut_page(page: Page, end_us: int, known_time: float | None) -> CutPage:
         CodecError: a record of a stream channel has no position.
     """
     if not page.records:
-        return CutPage(page, known_time is not None and known_time * 1e6 > end_us, True)
+        has_passed = known_time is not None and known_time * 1e6 > end_us
+        return CutPage(page, has_passed and reached_log_end(page.may_more, page.rows), True)
     if _commit_time_us(page.records[-1]) <= end_us:
         return CutPage(page, False, True)
     kept = bisect_right(page.records, end_us, key=_commit_time_us)

@@ -55,7 +55,7 @@ class ChannelProgress:
     def page_read(self, page: ReadPage) -> None:
         """A page has come and waits for the sink."""
         self.unconfirmed_pages += 1
-        if page.rows:
+        if page.rows or not page.reached_log_end:
             self.last_look = None
 
     def page_confirmed(self, page: ReadPage) -> None:
