@@ -13,6 +13,7 @@ from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.tunnel_record import is_replaced
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -101,7 +102,7 @@ def _tunnel_gone(world: World) -> Problem | None:
     if not isinstance(world.tunnel, Tunnel):
         return None
     info = world.tunnel.description.tunnel
-    if recorded and info.tunnel_id != recorded:
+    if is_replaced(world):
         return Problem(
             Reason.TUNNEL_REPLACED,
             f"{field}: the name belongs to tunnel {info.tunnel_id} now, this object used {recorded}; changes in "
@@ -124,11 +125,22 @@ def _behind(world: World, snapshot: Snapshot) -> Problem | None:
 
 
 def find_verdict(world: World, snapshot: Snapshot) -> Problem | None:
-    """The verdict to record, whatever other problem comes first: found in this look, or before and not refuted."""
+    """The verdict to record, whatever other problem comes first: found in this look, or before and not refuted.
+
+    A lost destination comes first: what refutes it, the recorded tunnel seen beside a table with rows, refutes the
+    verdicts on the tunnel as well. The other way round a tunnel that reappears would end it unseen.
+    """
     if not may_last(world.resource):
         return None
-    found = _tunnel_gone(world), _lasting_verdict(world), _behind(world, snapshot)
+    found = _lost_destination(world, snapshot), _tunnel_gone(world), _lasting_verdict(world)
     return next((problem for problem in found if problem is not None and problem.reason in LASTING), None)
+
+
+def _lost_destination(world: World, snapshot: Snapshot) -> Problem | None:
+    """The verdict that the destination is lost; None without one, or where this look refutes it."""
+    found = _behind(world, snapshot), _lasting_verdict(world)
+    lost = Reason.DESTINATION_BEHIND_TUNNEL
+    return next((problem for problem in found if problem is not None and problem.reason is lost), None)
 
 
 def _lasting_verdict(world: World) -> Problem | None:
@@ -136,10 +148,16 @@ def _lasting_verdict(world: World) -> Problem | None:
     verdict = recorded_verdict(world.resource.status)
     if verdict is None or not may_last(world.resource):
         return None
-    is_seen = isinstance(world.tunnel, Tunnel) or world.resource.spec.wire_type is None
+    is_seen = world.resource.spec.wire_type is None or isinstance(world.tunnel, Tunnel)
     if verdict.reason is Reason.DESTINATION_BEHIND_TUNNEL:
-        is_seen = is_seen and isinstance(world.destination, Table | Missing)
+        is_seen = is_seen and not is_replaced(world) and _is_destination_seen(world)
     return None if is_seen else verdict
+
+
+def _is_destination_seen(world: World) -> bool:
+    """Whether this look tells if the destination has rows."""
+    found = world.destination
+    return isinstance(found, Missing) or (isinstance(found, Table) and found.empty is not None)
 
 
 def _tunnel_problem(world: World) -> Problem | None:

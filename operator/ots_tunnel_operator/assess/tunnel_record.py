@@ -8,6 +8,7 @@ from typing import Any
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import Tunnel, World
 
 
 def tunnel_record(info: TunnelInfo, recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,3 +30,9 @@ def tunnel_record(info: TunnelInfo, recorded: Mapping[str, Any]) -> dict[str, An
         "createdTime": timestamp(info.create_time_ns / NANOSECONDS),
         "expired": info.expired,
     }
+
+
+def is_replaced(world: World) -> bool:
+    """Whether the tunnel that was seen only has the name of the recorded one."""
+    recorded, found = world.resource.recorded_tunnel.get("id"), world.tunnel
+    return bool(recorded) and isinstance(found, Tunnel) and found.description.tunnel.tunnel_id != recorded

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.errors import AuthFailed, ConnectError, PermissionDenied, ServerUnavailable
-from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, Token, TunnelType
+from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, Token, TunnelId, TunnelType
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -238,6 +238,55 @@ def test_a_verdict_on_the_destination_lasts_until_it_is_seen() -> None:
     unseen = world(resource(verdict("DestinationBehindTunnel")), tunnel=MOVED, destination=BUSY)
 
     assert problem_of(unseen).reason is Reason.DESTINATION_BEHIND_TUNNEL
+
+
+OTHERS = Tunnel(description(channel("x1", consumed=NOW - 5), tunnel_id=TunnelId("of-somebody-else")))
+
+
+@pytest.mark.parametrize(
+    ("unseen", "reason"),
+    [
+        ({"source": Missing(), "tunnel": Unread()}, Reason.TUNNEL_NOT_FOUND),
+        ({"tunnel": Missing()}, Reason.TUNNEL_NOT_FOUND),
+        ({"tunnel": OTHERS}, Reason.TUNNEL_REPLACED),
+    ],
+    ids=["no table", "no tunnel", "replaced"],
+)
+@pytest.mark.parametrize("destination", [FULL, EMPTY, Missing(), Unread()])
+def test_a_lost_destination_outlasts_a_tunnel_that_is_gone_for_a_while(
+    unseen: dict[str, Any], reason: Reason, destination: Any
+) -> None:
+    lost = resource(recorded(**reported(world(tunnel=MOVED, destination=Missing()))))
+    gone = world(lost, **(unseen | {"destination": destination}))
+    back = replace(gone, resource=resource(recorded(**reported(gone))), source=Table(SCHEMA), tunnel=MOVED)
+
+    assert problem_of(gone).reason is reason
+    assert reported(gone)["verdict"]["reason"] == Reason.DESTINATION_BEHIND_TUNNEL
+    assert problem_of(replace(back, destination=EMPTY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert planned(replace(back, destination=EMPTY)).replicas == 0
+    assert assessed(replace(back, destination=FULL)).problem is None
+
+
+def test_an_expired_tunnel_does_not_hide_a_lost_destination() -> None:
+    lost = resource(recorded(**reported(world(tunnel=MOVED, destination=Missing()))))
+    expired = world(lost, tunnel=Tunnel(description(channel("c1", consumed=NOW - 5), expired=True)), destination=EMPTY)
+
+    assert problem_of(expired).reason is Reason.TUNNEL_EXPIRED
+    assert reported(expired)["verdict"]["reason"] == Reason.DESTINATION_BEHIND_TUNNEL
+    assert reported(replace(expired, destination=FULL))["verdict"]["reason"] == Reason.TUNNEL_EXPIRED
+
+
+def test_a_destination_that_is_lost_together_with_the_tunnel_is_the_verdict_that_stays() -> None:
+    both = replace(spark_world({}, COPIED), destination=Missing(), tunnel=Missing())
+
+    assert problem_of(both).reason is Reason.TUNNEL_NOT_FOUND
+    assert reported(both)["verdict"]["reason"] == Reason.DESTINATION_BEHIND_TUNNEL
+
+
+def test_a_table_of_which_nobody_knows_whether_it_has_rows_refutes_nothing() -> None:
+    unchecked = world(resource(verdict("DestinationBehindTunnel")), tunnel=MOVED, destination=Table(COPY))
+
+    assert problem_of(unchecked).reason is Reason.DESTINATION_BEHIND_TUNNEL
 
 
 @pytest.mark.parametrize("reason", ["SpecMismatch", "TunnelNotFound"])
