@@ -12,6 +12,7 @@ from ots_emulator import Clock, Emulator, Settings
 from ots_emulator.durable.disk_journal import DiskJournal
 from ots_emulator.tables.changelog import ChangeLog
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
+from ots_emulator.tables.partition import Partition
 from ots_emulator.tables.table import Table
 from ots_emulator.tunnels.channel import BaseSlice, TunnelChannel
 from ots_emulator.tunnels.tunnel import Tunnel
@@ -75,8 +76,14 @@ def _tunnel(tunnel: Tunnel) -> Picture:
 
 def _channel(channel: TunnelChannel) -> Picture:
     source = channel.source
-    place = (source.start, source.end) if isinstance(source, BaseSlice) else (source.id, source.closed_us)
-    return {**{field.name: getattr(channel, field.name) for field in fields(TunnelChannel)}, "source": place}
+    return {**{field.name: getattr(channel, field.name) for field in fields(TunnelChannel)}, "source": _source(source)}
+
+
+def _source(source: BaseSlice | Partition) -> tuple[Any, ...]:
+    if isinstance(source, BaseSlice):
+        return source.start, source.end
+    # An open partition is compared with its log. A closed one may have left the log.
+    return source.id, source.closed_us, None if source.closed_us is None else source.end
 
 
 def crashed(directory: Path) -> Path:

@@ -20,8 +20,9 @@ from ots_emulator.tables.options import DefinedColumn, FixedOptions, Partitionin
 from ots_emulator.tables.partition import Partition
 from ots_emulator.tables.table import OnChildren, Table
 from ots_emulator.tunnels.channel import BaseSlice, Client, TunnelChannel
+from ots_emulator.tunnels.tokens import read_stream_token
 from ots_emulator.tunnels.tunnel import Tunnel
-from ots_tunnel.model import ChannelStatus, KeyColumn, KeyType, StreamConfig, TunnelType
+from ots_tunnel.model import FINISHED, ChannelStatus, KeyColumn, KeyType, StreamConfig, TunnelType
 
 Document = dict[str, Any]
 Kept = Table | Partition | Tunnel | TunnelChannel | Client
@@ -188,7 +189,8 @@ def channel_document(channel: TunnelChannel, schema: KeySchema) -> Document:
     document = dict(zip(CHANNEL_FIELDS, _channel_values(channel), strict=True))
     if isinstance(source, BaseSlice):
         return {**document, "slice": [key_text(schema, source.start), key_text(schema, source.end)]}
-    return {**document, "partition": partition_document(source, schema)}
+    # Read only for a partition that has left the log, which keeps its end and no entry.
+    return {**document, "partition": {**partition_document(source, schema), "base": source.end}}
 
 
 def channel_of(document: Document, schema: KeySchema, partitions: Mapping[str, Partition]) -> TunnelChannel:
@@ -198,8 +200,16 @@ def channel_of(document: Document, schema: KeySchema, partitions: Mapping[str, P
         start, end = values.pop("slice")
         return TunnelChannel(source=BaseSlice(key_of(schema, start), key_of(schema, end)), **values)
     stored = values.pop("partition")
-    source = partitions.get(stored["id"]) or partition_of(stored, schema)
+    source = partitions.get(stored["id"])
+    if source is None:
+        source = partition_of(stored, schema)
+        # The document may be older than the last entries of an open partition. The checkpoint is within them.
+        source.base = max(source.base, _position_of(document["token"], source.id))
     return TunnelChannel(source=source, **values)
+
+
+def _position_of(token: str, partition_id: str) -> int:
+    return 0 if token == FINISHED else read_stream_token(token, partition_id).position
 
 
 def client_document(client: Client) -> Document:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from ots_emulator import Emulator, Settings
 from ots_emulator.__main__ import main
 from ots_emulator.durable.datadir import DATABASE_NAME, FORMAT, DataError
+from ots_emulator.settings import AfterRetention
 from ots_tunnel.errors import ServiceError, TunnelExpired
 from ots_tunnel.model import Action, Marker, TunnelId
 from ots_tunnel.protocol import table_pb2
@@ -43,7 +44,7 @@ def restarted(driver: Driver) -> Driver:
     """A driver on a copy of the directory as a kill would leave it at this moment."""
     assert driver.data is not None
     second = Driver(crashed(driver.data))
-    second.clock = driver.clock
+    second.clock, second.settings = driver.clock, driver.settings
     second.emulator.close()
     second.emulator = Emulator(settings=driver.settings, clock=driver.clock, data=second.data)
     return second
@@ -221,6 +222,57 @@ async def test_expired_entries_are_not_brought_back(make_driver: MakeDriver) -> 
     second.check_crash()
 
     assert stored(second.data, "entry") == 10
+
+
+@pytest.mark.parametrize("variant", list(AfterRetention))
+async def test_a_partition_that_has_left_the_log_answers_as_before(tmp_path: Path, variant: AfterRetention) -> None:
+    driver = Driver(tmp_path / "data", after_retention=variant)
+    await driver.create_table(hours=1)
+    tunnel = await driver.create_tunnel("Stream")
+    (channel,) = await driver.channels(tunnel, "Stream")
+    await driver.fill(10)
+    _, token = await driver.drain(tunnel, channel)
+    driver.emulator.split("demo", "t")
+    driver.clock.advance(3600 * 2)
+
+    async def answers(asked: Driver) -> list[Any]:
+        stored_token = (await asked.checkpoint_of(tunnel, channel)).checkpoint
+        # One client has checkpointed nothing, another has read on without a checkpoint.
+        return [stored_token, *[await _answer_of_read(asked, tunnel, channel, each) for each in (stored_token, token)]]
+
+    before = await answers(driver)
+    once = restarted(driver)
+    twice = restarted(once)
+
+    assert await answers(once) == before
+    assert await answers(twice) == before
+    for each in (driver, once, twice):
+        each.emulator.close()
+
+
+async def test_a_checkpoint_is_never_behind_its_partition(driver: Driver) -> None:
+    await driver.call("UpdateTable", table_name="t", stream_spec={"enable_stream": True, "expiration_time": 24})
+    tunnel = await driver.create_tunnel("Stream")
+    (channel,) = await driver.channels(tunnel, "Stream")
+    await driver.fill(10)
+    _, token = await driver.drain(tunnel, channel)
+    await driver.checkpoint(tunnel, channel, token, 1)
+    await driver.fill(10)
+    await driver.call("UpdateTable", table_name="t", stream_spec={"enable_stream": False})
+    second = restarted(driver)
+
+    # The partition went with the stream, not closed, when its channel's document was older than its last entries.
+    await second.checkpoint(tunnel, channel, token, 2)
+
+    assert (await second.checkpoint_of(tunnel, channel)).sequence_number == 2
+    second.emulator.close()
+
+
+async def _answer_of_read(driver: Driver, tunnel: str, channel: str, token: str) -> Any:
+    try:
+        return (await driver.read(tunnel, channel, token)).next_token
+    except ServiceError as error:
+        return type(error), error.code, error.message
 
 
 async def test_a_directory_serves_one_process(make_driver: MakeDriver) -> None:
