@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ots_emulator.api.call import Call
-from ots_emulator.api.rows.capacity import VERSION_BYTES, consumed, version_bytes, write_units
+from ots_emulator.api.rows.capacity import consumed, version_bytes, write_units
 from ots_emulator.api.rows.change_check import check_row_key
 from ots_emulator.api.rows.row_write import KeyedWrite, RowWrite, execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
@@ -24,6 +24,7 @@ from ots_emulator.refusal import (
     request_invalid,
     table_missing,
 )
+from ots_emulator.tables.row_size import VERSION_BYTES
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope, out_of_scope
 from ots_emulator.wire import bytes_field
@@ -147,9 +148,9 @@ def _all_or_none(call: Call, batches: Sequence[TableBatch], transaction_id: str)
         call.check_ready(table)
         trial = scope.trial(rows[0].key[0])
         contents = [execute(call, trial, row) for row in rows]
+        scope.take(trial, call.now_us)
     except Refusal as refusal:
         return _all_refused(batches, refusal)
-    scope.take(trial, call.now_us)
     answers = [_success(row.write, content, batch.version) for row, content in zip(rows, contents, strict=True)]
     return _answer(name, answers)
 

@@ -83,6 +83,16 @@ LEDGER: Final = (
         "the form of the service's ids is not known",
     ),
     guessed(
+        "CommitTransaction",
+        "a change that is refused at the commit refuses all of them, and ends the transaction",
+        "no source says what happens",
+    ),
+    guessed(
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "4 MiB in a transaction are counted as in a request: names, values and versions",
+        "the limit is documented, not how it is counted",
+    ),
+    guessed(
         "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
         "texts for another table than that of the transaction, and for more than 4 MiB in it",
         "the codes are known, the texts are not",

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.tables.keys import Key
+from ots_emulator.tables.row_size import data_bytes
 from ots_emulator.tables.table import Table
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
@@ -49,6 +50,22 @@ class Transaction:
     expires_at: float
     changes: list[PendingChange] = field(default_factory=list)
     size_bytes: int = 0
+    limit_bytes: int | None = TRANSACTION_BYTES
+    """None is no limit: the trial of an atomic batch, which has the limit of a request."""
+
+    def size_with(self, size_bytes: int) -> int:
+        """Return the size after further rows of `size_bytes`.
+
+        Raises:
+            Refusal: OTSParameterInvalid, it exceeds the limit.
+        """
+        size = self.size_bytes + size_bytes
+        if self.limit_bytes is not None and size > self.limit_bytes:
+            raise parameter_invalid(
+                "The total data size of the local transaction exceeds the limit, "
+                f"limit size: {self.limit_bytes}, data size: {size}."
+            )
+        return size
 
 
 class Scope:
@@ -106,17 +123,13 @@ class Scope:
             Refusal: it cannot be executed, or exceeds the data limit of the transaction.
         """
         transaction = self._transaction
-        if transaction is not None:
-            size = transaction.size_bytes + len(row)
-            if size > TRANSACTION_BYTES:
-                raise parameter_invalid(
-                    "The total data size of the local transaction exceeds the limit, "
-                    f"limit size: {TRANSACTION_BYTES}, data size: {size}."
-                )
-            transaction.size_bytes = size
+        if transaction is None:
+            _execute(self.table, action, key, row, span, now_us)
+            return
+        size = transaction.size_with(data_bytes(span))
         _execute(self.table, action, key, row, span, now_us)
-        if transaction is not None:
-            transaction.changes.append(PendingChange(action, key, row, span))
+        transaction.size_bytes = size
+        transaction.changes.append(PendingChange(action, key, row, span))
 
     def trial(self, partition_key: PartitionKey) -> Scope:
         """Return a scope of one partition key whose changes are tried on a copy; `take` executes them here.
@@ -126,11 +139,17 @@ class Scope:
         """
         self.check((partition_key,))
         copy = self.table.fork(partition_key)
-        return Scope(copy, Transaction("", self.table, partition_key, copy, 0.0))
+        return Scope(copy, Transaction("", self.table, partition_key, copy, 0.0, limit_bytes=None))
 
     def take(self, trial: Scope, now_us: int) -> None:
-        """Execute the changes of a trial here."""
+        """Execute the changes of a trial here.
+
+        Raises:
+            Refusal: together they exceed the data limit of the transaction; none is executed.
+        """
         assert trial._transaction is not None
+        if self._transaction is not None:
+            self._transaction.size_with(trial._transaction.size_bytes)
         for change in trial._transaction.changes:
             self.apply(change.action, change.key, change.row, change.span, now_us)
 
@@ -183,14 +202,18 @@ class Transactions:
     def commit(self, transaction_id: str, now: float) -> None:
         """Execute the changes of a transaction on its table, in their order and with the time of the commit.
 
+        The transaction ends also where they are refused.
+
         Raises:
-            Refusal: there is no such transaction.
+            Refusal: there is no such transaction, or one of its changes is refused now; then none is executed.
         """
         self._expire(now)
         transaction = self._transaction(transaction_id)
         del self._open[transaction_id]
-        for change in transaction.changes:
-            _execute(transaction.table, change.action, change.key, change.row, change.span, int(now * 1_000_000))
+        # Time and options of the table may have changed since they were tried, so they are tried once more.
+        for table in (transaction.table.fork(transaction.partition_key), transaction.table):
+            for change in transaction.changes:
+                _execute(table, change.action, change.key, change.row, change.span, int(now * 1_000_000))
 
     def abort(self, transaction_id: str, now: float) -> None:
         """Discard a transaction and its changes.

@@ -10,7 +10,7 @@ from ots_tunnel.errors import ServiceError
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.emulator.emulator_driver import IGNORE, Driver
+from tests.support.emulator.emulator_driver import IGNORE, Driver, delete_one, increment
 
 
 async def start(driver: Driver, key: int = 1) -> str:
@@ -203,6 +203,68 @@ async def test_a_transaction_writes_no_more_than_a_batch_may() -> None:
 
     with pytest.raises(ServiceError, match="limit size: 4194304, data size: 6000"):
         await driver.call("PutRow", table_name="t", row=row, condition=IGNORE, transaction_id=transaction)
+
+
+def batch_of(*rows: bytes, table: str = "t", action: str = "PUT") -> list[Any]:
+    parts = [pb.RowInBatchWriteRowRequest(type=action, row_change=row, condition=IGNORE) for row in rows]
+    return [pb.TableInBatchWriteRowRequest(table_name=table, rows=parts)]
+
+
+async def test_an_atomic_batch_that_exceeds_its_transaction_writes_nothing() -> None:
+    driver = Driver()
+    await driver.create_table()
+    transaction = await start(driver)
+    first = encode_row((("k", 1),), [Column("a", "x" * 2_000_000)])
+    await driver.call("PutRow", table_name="t", row=first, condition=IGNORE, transaction_id=transaction)
+    fits, exceeds = (encode_row((("k", 1),), [Column(name, name * 1_500_000)]) for name in "bc")
+
+    batch = batch_of(fits, exceeds, action="UPDATE")
+    answer = await driver.call("BatchWriteRow", tables=batch, is_atomic=True, transaction_id=transaction)
+    await driver.call("CommitTransaction", transaction_id=transaction)
+
+    assert [row.error.code for row in answer.tables[0].rows] == ["OTSParameterInvalid"] * 2
+    assert "limit size: 4194304, data size: 5000" in answer.tables[0].rows[0].error.message
+    assert [name for name, _, _ in await driver.cells(1)] == ["a"]
+
+
+async def test_a_transaction_counts_data_and_not_what_carries_it(two: Driver) -> None:
+    answer = await two.call("StartLocalTransaction", table_name="two", key=encode_primary_key((("k", 1),)))
+    # On the wire such cells take half as much again.
+    columns = [Column(f"c{number}", number) for number in range(900)]
+    rows = [encode_row((("k", 1), ("s", number)), columns) for number in range(200)]
+    assert sum(map(len, rows)) > 4 << 20
+    batch = batch_of(*rows, table="two")
+
+    inside = await two.call("BatchWriteRow", tables=batch, is_atomic=True, transaction_id=answer.transaction_id)
+    await two.call("AbortTransaction", transaction_id=answer.transaction_id)
+    outside = await two.call("BatchWriteRow", tables=batch, is_atomic=True)
+
+    assert {row.error.message for row in [*inside.tables[0].rows, *outside.tables[0].rows]} == {""}
+
+
+async def test_a_commit_that_fails_writes_nothing() -> None:
+    driver = Driver()
+    await driver.create_table(max_versions=1)
+    transaction = await start(driver)
+    now = driver.now_ms
+    changes = [
+        [Column("first", 1)],
+        [Column("c", 7, now)],
+        [Column("c", "text", now - 10)],
+        [delete_one("c", now)],
+        [increment("c", 1)],
+    ]
+    for columns in changes:
+        row = encode_row((("k", 1),), columns)
+        await driver.call("UpdateRow", table_name="t", row_change=row, condition=IGNORE, transaction_id=transaction)
+    # With two versions the deletion uncovers the text, which cannot be incremented.
+    await driver.call("UpdateTable", table_name="t", table_options=pb.TableOptions(max_versions=2))
+
+    with pytest.raises(ServiceError, match="holds no integer"):
+        await driver.call("CommitTransaction", transaction_id=transaction)
+
+    assert await driver.get(1) is None
+    await put(driver, 1, 5)  # the partition key is free again
 
 
 async def test_a_batch_of_an_unknown_transaction_writes_nothing() -> None:

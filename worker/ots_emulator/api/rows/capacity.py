@@ -10,31 +10,20 @@ from functools import lru_cache
 from typing import Final
 
 from ots_emulator.tables.cells import scan_image
-from ots_emulator.tables.keys import key_columns
 from ots_emulator.tables.options import TableOptions
-from ots_tunnel.model import KeyValue
+from ots_emulator.tables.row_size import VERSION_BYTES, data_bytes
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 
 #: Bytes of one capacity unit.
 UNIT_BYTES: Final = 4096
-#: Bytes of a cell's version, in tables that keep several of them or for a limited time.
-VERSION_BYTES: Final = 8
 #: Rows of a page that are counted in detail, at most.
 SAMPLES: Final = 16
-#: Bytes of a value by its type byte: integer, double, boolean; other types count their payload.
-_DATA_BYTES: Final = {0x00: 8, 0x01: 8, 0x02: 1}
 
 
 def version_bytes(options: TableOptions) -> int:
     """Return what the version of a cell counts: nothing in a table that keeps one version without end."""
     return 0 if options.max_versions == 1 and options.time_to_live < 0 else VERSION_BYTES
-
-
-def data_bytes(span: RowSpan, version: int = VERSION_BYTES) -> int:
-    """Return the size of a row: names, values, and `version` bytes for each version."""
-    key = sum(len(name.encode()) + _key_bytes(value) for name, value in key_columns(span.key))
-    return key + sum(len(cell.name) + _value_bytes(cell.value) + version for cell in span.cells)
 
 
 def read_bytes(rows: Sequence[bytes], version: int) -> int:
@@ -69,13 +58,3 @@ def capacity_units(size_bytes: int) -> int:
 def consumed(read: int, write: int) -> pb.ConsumedCapacity:
     """Return the message of a cost; shared, so callers must not change it."""
     return pb.ConsumedCapacity(capacity_unit=pb.CapacityUnit(read=read, write=write))
-
-
-def _key_bytes(value: KeyValue) -> int:
-    if isinstance(value, str):
-        return len(value.encode())
-    return len(value) if isinstance(value, bytes) else 8
-
-
-def _value_bytes(value: bytes | None) -> int:
-    return 0 if value is None else _DATA_BYTES.get(value[0], len(value) - 5)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ots_emulator.api.rows.capacity import consumed, data_bytes, write_units
+from ots_emulator.api.rows.capacity import consumed, write_units
 from ots_emulator.api.rows.row_write import RowWrite
 from ots_emulator.refusal import request_invalid
+from ots_emulator.tables.row_size import data_bytes
 from ots_tunnel.protocol import table_pb2 as pb
 
 #: Bytes of rows in one request (docs/data-plane.md 2.2).

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ots_emulator.api.rows.capacity import data_bytes
+from ots_emulator.tables.row_size import data_bytes
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2 as pb
