@@ -136,6 +136,11 @@ LEDGER: Final = (
     documented("PutRow, UpdateRow", "the distance of a version to the server's time is limited", ERRORS),
     documented("PutRow", "an auto-increment key grows within its partition key"),
     guessed("PutRow", "its values are microseconds of the clock", "no source has its numbers"),
+    guessed(
+        "PutRow, UpdateRow, BatchWriteRow",
+        "a client may choose the value of an auto-increment key; later automatic values of the table are greater",
+        "no source says what the service does with such rows",
+    ),
     tested(
         "UpdateRow",
         "a change that only deletes does not create a row",

@@ -32,7 +32,8 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     U32,
 )
 
-_INT_MAX: Final = (1 << 63) - 1
+#: The highest integer of a key.
+INT_MAX: Final = (1 << 63) - 1
 KEY_VALUE_BYTES: Final = 1024
 #: Most columns of a key (docs/data-plane.md 2.2).
 KEY_COLUMNS: Final = 4
@@ -190,7 +191,7 @@ class KeySchema:
         last = key[-1]
         if isinstance(last, bytes):
             return (*key[:-1], last + b"\0")
-        return (*key[:-1], TOP if last == _INT_MAX else last + 1)
+        return (*key[:-1], TOP if last == INT_MAX else last + 1)
 
 
 def cut_element(cut: str) -> Any:

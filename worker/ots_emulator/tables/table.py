@@ -16,7 +16,7 @@ from typing import Any
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.cells import build_image, cells_of, has_versions, origin_of, scan_image
 from ots_emulator.tables.changelog import ChangeLog
-from ots_emulator.tables.keys import BOTTOM_KEY, Key, KeySchema, cut_element
+from ots_emulator.tables.keys import BOTTOM_KEY, INT_MAX, TOP_KEY, Key, KeySchema, cut_element
 from ots_emulator.tables.listener import SILENT, TableListener
 from ots_emulator.tables.options import NO_FIXED_OPTIONS, ONE_PARTITION, FixedOptions, Partitioning, TableOptions
 from ots_emulator.tables.partition import Partition
@@ -123,6 +123,8 @@ class Table:
         """Replace a row; `row` is header and row as they were sent."""
         image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
         log = self.log
+        if self.schema.auto_increment is not None:
+            self._pass_auto_increment(key)
         # Rows of a load pass here, and most tables have no stream, or one without origin columns.
         if log is None:
             self._rows.store(key, image, versioned=versioned)
@@ -145,6 +147,7 @@ class Table:
         origin = self._origin(key, now_us)
         touched, after = apply_update(before, span, now_ms, self.options.max_versions)
         if image is not None or any(cell.op not in DELETIONS for cell in span.cells):
+            self._pass_auto_increment(key)
             self._rows.store(key, build_image(span, after), versioned=has_versions(after))
         change = touched_row(span, touched)
         self._append_to_log(key, Action.UPDATE, change, now_us, origin)
@@ -157,9 +160,22 @@ class Table:
         self._append_to_log(key, Action.DELETE, build_image(span, (), delete=True), now_us, origin)
 
     def next_auto_increment(self, now_us: int) -> int:
-        """Return a value for an auto-increment key column, greater than all before it."""
+        """Return a value for an auto-increment key column, greater than all before it, also than those of clients.
+
+        Raises:
+            Refusal: a client has written a row with the highest integer.
+        """
+        if self.last_auto_increment == INT_MAX:
+            text = f"no value is left for the auto-increment column of table {self.name!r}: it has a row with {INT_MAX}"
+            raise parameter_invalid(text)
         self.last_auto_increment = max(self.last_auto_increment + 1, now_us)
         return self.last_auto_increment
+
+    def _pass_auto_increment(self, key: Key) -> None:
+        """Let later values be greater than that of a row which is stored."""
+        place = self.schema.auto_increment
+        if place is not None and key[place] > self.last_auto_increment:
+            self.last_auto_increment = key[place]
 
     def fork(self, partition_key: Any) -> Table:
         """Return a separate table with the rows of one partition key, without log and listener."""
@@ -218,6 +234,10 @@ class Table:
     def load(self, rows: Iterable[tuple[Key, bytes, bool]]) -> None:
         """Load stored rows in any order, each with whether some column has several versions."""
         self._rows.load(rows)
+        if self.schema.auto_increment is not None:
+            # Former releases did not look at values that clients chose.
+            for key, _ in self._rows.scan(BOTTOM_KEY, TOP_KEY):
+                self._pass_auto_increment(key)
 
     # Partitions
 

@@ -312,6 +312,64 @@ async def test_instances_that_are_not_served_are_kept(tmp_path: Path) -> None:
 
 async def test_auto_increments_continue_with_the_clock_set_back(make_driver: MakeDriver) -> None:
     driver = make_driver()
+    await create_auto(driver)
+    first = await put_with_placeholder(driver)
+    driver.clock.advance(-3600)
+
+    second = restarted(driver)
+    following = await put_with_placeholder(second)
+
+    assert following > first
+    second.check_crash()
+
+
+@pytest.mark.parametrize("action", ["PUT", "UPDATE"])
+async def test_auto_increments_are_greater_than_what_clients_chose(make_driver: MakeDriver, action: str) -> None:
+    driver = make_driver()
+    await create_auto(driver)
+    await write_chosen(driver, 10**18, action)
+    second = restarted(driver)
+
+    assert await put_with_placeholder(driver) > 10**18
+    assert await put_with_placeholder(second) > 10**18
+
+    second.check_crash()
+
+
+async def test_auto_increments_are_greater_than_rows_of_an_older_directory(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    await create_auto(driver)
+    await write_chosen(driver, 10**18, "PUT")
+    table = driver.emulator.instances["demo"].tables["auto"]
+    # As a former release left it, which did not look at values that clients chose.
+    table.last_auto_increment = 0
+    driver.emulator.commit()
+
+    second = restarted(driver)
+    table.last_auto_increment = 10**18
+
+    assert await put_with_placeholder(second) > 10**18
+    second.check_crash()
+
+
+async def test_auto_increments_end_with_the_highest_integer(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    await create_auto(driver)
+    await write_chosen(driver, 2**63 - 1, "PUT")
+
+    with pytest.raises(ServiceError, match="no value is left for the auto-increment column of table 'auto'"):
+        await put_with_placeholder(driver)
+
+
+async def write_chosen(driver: Driver, value: int, action: str) -> None:
+    row = encode_row((("k", 1), ("id", value)), [put("v", 1)])
+    condition = table_pb2.Condition(row_existence="IGNORE")
+    parts = [table_pb2.RowInBatchWriteRowRequest(type=action, row_change=row, condition=condition)]
+    batch = [table_pb2.TableInBatchWriteRowRequest(table_name="auto", rows=parts)]
+    assert (await driver.call("BatchWriteRow", tables=batch)).tables[0].rows[0].is_ok
+
+
+async def create_auto(driver: Driver) -> None:
     meta = table_pb2.TableMeta(table_name="auto")
     meta.primary_key.add(name="k", type="INTEGER")
     meta.primary_key.add(name="id", type="INTEGER", option="AUTO_INCREMENT")
@@ -321,14 +379,6 @@ async def test_auto_increments_continue_with_the_clock_set_back(make_driver: Mak
         reserved_throughput=table_pb2.ReservedThroughput(capacity_unit=table_pb2.CapacityUnit(read=0, write=0)),
         table_options=table_pb2.TableOptions(time_to_live=-1, max_versions=1),
     )
-    first = await put_with_placeholder(driver)
-    driver.clock.advance(-3600)
-
-    second = restarted(driver)
-    following = await put_with_placeholder(second)
-
-    assert following > first
-    second.check_crash()
 
 
 async def put_with_placeholder(driver: Driver) -> int:
