@@ -143,7 +143,7 @@ class Applier:
 
     async def _call(self, call: Awaitable[R], place: Place) -> R:
         try:
-            async with asyncio.timeout(CREATE_SECONDS):
+            async with self._cache.turn.lent(), asyncio.timeout(CREATE_SECONDS):
                 return await call
         except ObjectAlreadyExist:
             raise

@@ -1,52 +1,34 @@
-"""Clients of Tablestore instances, shared by endpoint and key pair, and the budget and time limit of calls.
+"""Clients of Tablestore instances, shared by endpoint and key pair.
 
 A client has one pool of connections and one TLS context, so many objects on one instance with one key pair cost as much
-as one. Calls to an instance take turns, whatever their key pair: at most CALLS at once, and of the vendor's SDK, which
-blocks threads, at most as many as there are threads. The time of a call begins with its turn.
+as one. Calls to an instance take turns (`turns`), whatever their key pair.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, TypeVar
 
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import ConnectError, ReadTimeout, TunnelError
+from ots_tunnel.errors import ConnectError, TunnelError
 from ots_tunnel.model import Credentials
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin
 from ots_tunnel.transport.aio import AioTransport
-
-R = TypeVar("R")
+from ots_tunnel_operator.turns import Calls
 
 #: Errors that a call to an instance may raise.
 CALL_ERRORS = (TunnelError, TimeoutError, OSError)
-
-
-#: Calls to one instance under way at once.
-CALLS = 8
 
 
 class Instance:
     """Clients of one instance with one set of credentials.
 
     Args:
-        turns: bounds the calls to the instance.
-        threads: bounds the calls of the vendor's SDK, of the whole process.
+        calls: to the instance, with any credentials.
     """
 
-    def __init__(
-        self,
-        endpoint: str,
-        instance: str,
-        credentials: Credentials,
-        turns: asyncio.Semaphore,
-        threads: asyncio.Semaphore,
-    ) -> None:
-        self.turns = turns
-        self.threads = threads
+    def __init__(self, endpoint: str, instance: str, credentials: Credentials, calls: Calls) -> None:
+        self.calls = calls
         self.endpoint = endpoint
         self.instance = instance
         self.credentials = credentials
@@ -76,7 +58,7 @@ class InstancePool:
 
     def __init__(self) -> None:
         self._used: dict[tuple[str, str, Credentials], tuple[Instance, int]] = {}
-        self._turns: dict[tuple[str, str], asyncio.Semaphore] = {}
+        self._calls: dict[tuple[str, str], Calls] = {}
         self._threads = asyncio.Semaphore(POOL_THREADS)
 
     def __len__(self) -> int:
@@ -91,8 +73,8 @@ class InstancePool:
         key = endpoint, instance, credentials
         found, users = self._used.get(key, (None, 0))
         if found is None:
-            turns = self._turns.setdefault((endpoint, instance), asyncio.Semaphore(CALLS))
-            found = Instance(endpoint, instance, credentials, turns, self._threads)
+            calls = self._calls.setdefault((endpoint, instance), Calls(self._threads))
+            found = Instance(endpoint, instance, credentials, calls)
         self._used[key] = found, users + 1
         return found
 
@@ -104,24 +86,5 @@ class InstancePool:
             self._used[key] = found, users - 1
             return
         if not any(place[:2] == key[:2] for place in self._used):
-            self._turns.pop(key[:2], None)
+            self._calls.pop(key[:2], None)
         await instance.close()
-
-
-async def within(seconds: float, call: Awaitable[R], *turns: AbstractAsyncContextManager[Any]) -> R:
-    """Await a call to an instance for at most a number of seconds, which begin when it has all of its turns.
-
-    Raises:
-        ReadTimeout: the call took longer.
-        Exception: the call's own errors.
-    """
-    async with AsyncExitStack() as stack:
-        for turn in turns:
-            await stack.enter_async_context(turn)
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                return await call
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise ReadTimeout(f"no answer within {seconds:g} s") from error

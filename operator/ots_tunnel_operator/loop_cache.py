@@ -14,6 +14,7 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.instance import Instance, InstancePool
+from ots_tunnel_operator.turns import PassTurn
 from ots_tunnel_operator.world import KeptReport, Table, Tunnel
 
 
@@ -111,6 +112,8 @@ class LoopCache:
     """Whether a watch, or the end of its deletion, has told that the object no longer exists."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held during a pass and during a step of the deletion: the two exclude each other."""
+    turn: PassTurn = field(default_factory=PassTurn)
+    """That of the pass under way."""
 
     @classmethod
     def sharing(cls, pool: InstancePool, uid: str = "") -> Self:

@@ -35,7 +35,7 @@ class Settings:
     look_seconds: float = 45.0
     """Seconds between two looks whether both tables are still there."""
     passes: int = 32
-    """Passes over objects that run at once; further ones wait for their turn."""
+    """Passes over objects that run at once, apart from those that wait for an instance; further ones wait."""
     spread_seconds: float = 30.0
     """Longest time in seconds over which the first passes after a start are spread, 0.03 s an object."""
     unknown_seconds: float = 15.0

@@ -50,6 +50,7 @@ from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
+from ots_tunnel_operator.turns import PassTurn
 from ots_tunnel_operator.world import Competitor, Reference, Resource
 
 #: Most steps of one pass; a new object needs five.
@@ -60,7 +61,9 @@ DOUBT_SECONDS = 3000.0
 
 
 class Reconciler:
-    """Passes over objects, at most Settings.passes at once; it holds no state of a single object.
+    """Passes over objects; it holds no state of a single object.
+
+    At most Settings.passes run at once; those that wait for an instance do not count.
 
     Args:
         kube: the API server.
@@ -115,7 +118,7 @@ class Reconciler:
 
     async def step(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         """Run one pass; only cancellation is raised."""
-        async with cache.lock, self._turns:
+        async with cache.lock, PassTurn(self._turns) as cache.turn:
             began, started = time.monotonic(), self._clock()
             try:
                 outcome = await self._pass(namespace, name, cache)

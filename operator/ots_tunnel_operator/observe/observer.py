@@ -59,7 +59,9 @@ class Observer:
             world = replace(world, spark_pods=tuple(spark_pod(item) for item in items))
         if elder is not None:
             return world
-        return observe_movement(await self._tunnel.observe(await self._sides.observe(world, cache), cache), cache)
+        async with cache.turn.lent():
+            world = await self._tunnel.observe(await self._sides.observe(world, cache), cache)
+        return observe_movement(world, cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str]] = [(DEPLOYMENT, names.deployment_name(resource.name))]

@@ -8,8 +8,9 @@ Settings.look_seconds, so that no condition claims it for longer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from ots_tunnel.errors import ObjectNotExist
@@ -17,7 +18,7 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.object import Source, TablestoreSink
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import SECRET
 from ots_tunnel_operator.loop_cache import LoopCache, Side
@@ -90,9 +91,8 @@ class SidesObserver:
             if table is None:
                 return SideView(credentials, Missing())
             if empty_matters:
-                table = replace(
-                    table, empty=await self._block(instance, instance.tables.is_empty(spec.table, table.schema))
-                )
+                is_empty = partial(instance.tables.is_empty, spec.table, table.schema)
+                table = replace(table, empty=await self._block(instance, is_empty))
         except CALL_ERRORS as error:
             side.forget()
             return SideView(credentials, Failure(service_problem(error, place)))
@@ -105,7 +105,7 @@ class SidesObserver:
         if world.now - side.look_time < self._settings.look_seconds:
             return kept
         try:
-            await self._call(instance, instance.rows.describe_table(side.table_name))
+            await self._call(instance, partial(instance.rows.describe_table, side.table_name))
         except ObjectNotExist:
             side.table = None
             return Missing()
@@ -119,10 +119,10 @@ class SidesObserver:
         rule 20), and an endpoint that does not answer must not occupy it and delay other objects.
         """
         try:
-            stream = (await self._call(instance, instance.rows.describe_table(table))).stream
+            stream = (await self._call(instance, partial(instance.rows.describe_table, table))).stream
         except ObjectNotExist:
             return None
-        schema = await self._block(instance, instance.tables.describe(table))
+        schema = await self._block(instance, partial(instance.tables.describe, table))
         if schema is None:
             return None
         retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
@@ -143,11 +143,11 @@ class SidesObserver:
             side.credentials = found
         return found
 
-    async def _call(self, instance: Instance, call: Awaitable[R]) -> R:
-        return await within(self._settings.call_seconds, call, instance.turns)
+    async def _call(self, instance: Instance, call: Callable[[], Awaitable[R]]) -> R:
+        return await instance.calls.make(self._settings.call_seconds, call)
 
-    async def _block(self, instance: Instance, call: Awaitable[R]) -> R:
-        return await within(self._settings.call_seconds, call, instance.turns, instance.threads)
+    async def _block(self, instance: Instance, call: Callable[[], Awaitable[R]]) -> R:
+        return await instance.calls.make(self._settings.call_seconds, call, blocks=True)
 
 
 def _depends_on_tables(world: World) -> bool:

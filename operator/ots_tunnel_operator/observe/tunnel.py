@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from ots_tunnel.errors import ParameterInvalid, ResourceGone
@@ -14,7 +15,7 @@ from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS, Instance, within
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -103,26 +104,27 @@ class TunnelObserver:
         them apart.
         """
         source = world.resource.spec.source
+        describe = partial(instance.tunnels.describe_tunnel, source.table, source.tunnel.name)
         if world.resource.recorded_tunnel.get("id"):
             try:
-                return await self._call(instance, instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
+                return await self._call(instance, describe)
             except ParameterInvalid:
                 pass
-        listed = await self._call(instance, instance.tunnels.list_tunnels(source.table))
+        listed = await self._call(instance, partial(instance.tunnels.list_tunnels, source.table))
         if all(tunnel.tunnel_name != source.tunnel.name for tunnel in listed):
             return None
-        return await self._call(instance, instance.tunnels.describe_tunnel(source.table, source.tunnel.name))
+        return await self._call(instance, describe)
 
     async def _checkpoints(self, instance: Instance, description: TunnelDescription) -> dict[ChannelId, Checkpoint]:
         tunnel_id = description.tunnel.tunnel_id
         found = {}
         for channel in description.channels:
-            call = instance.tunnels.get_checkpoint(tunnel_id, ClientId(names.CLIENT_ID), channel.channel_id)
+            call = partial(instance.tunnels.get_checkpoint, tunnel_id, ClientId(names.CLIENT_ID), channel.channel_id)
             found[channel.channel_id] = await self._call(instance, call)
         return found
 
-    async def _call(self, instance: Instance, call: Awaitable[R]) -> R:
-        return await within(self._settings.call_seconds, call, instance.turns)
+    async def _call(self, instance: Instance, call: Callable[[], Awaitable[R]]) -> R:
+        return await instance.calls.make(self._settings.call_seconds, call)
 
 
 def _needs_checkpoints(world: World) -> bool:

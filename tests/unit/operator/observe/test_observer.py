@@ -21,6 +21,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.turns import Calls
 from ots_tunnel_operator.world import Failure, Missing, Pod, Resource, Table, Tunnel, Unread, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.worlds import (
@@ -92,8 +93,7 @@ def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
             tunnels=service,
             rows=service,
             tables=service,
-            turns=asyncio.Semaphore(8),
-            threads=asyncio.Semaphore(4),
+            calls=Calls(asyncio.Semaphore(4)),
             close=service.close,
         )
         side.instance = cast(Instance, instance)
