@@ -24,9 +24,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.kafka import KafkaSink
-from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Origin
-from ots_tunnel.sinks.kafka.producer import ReportingProducer
 from ots_tunnel.sinks.kafka.settings import producer_settings
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.topic import Read, java_partition, numbers_by_key, read_topic
@@ -218,29 +216,6 @@ async def test_a_login_that_may_not_write_is_refused(
 
     assert refusal.value.code == "TOPIC_AUTHORIZATION_FAILED"
     assert sorted(refusal.value.keys) == keys
-
-
-@pytest.mark.parametrize("name", ["_FENCED", "CLUSTER_AUTHORIZATION_FAILED"])
-async def test_a_broken_producer_is_replaced_unless_a_new_one_cannot_help(
-    broker: Broker, topic: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    producers: list[ReportingProducer] = []
-
-    def recorded(*arguments: Any) -> ReportingProducer:
-        producers.append(ReportingProducer(*arguments))
-        return producers[-1]
-
-    monkeypatch.setattr("ots_tunnel.sinks.kafka.connections.ReportingProducer", recorded)
-    async with opened(broker, topic) as sink:
-        await sink.write(batch([numbered_record(1, 1)]), OpenGuard())
-        producers[-1].fatal = Failure(name, "broken", fatal=True)
-        if name == "_FENCED":
-            await asyncio.gather(*(sink.write(batch([numbered_record(key, 2)]), OpenGuard()) for key in range(3)))
-        else:
-            with pytest.raises(SinkRejected, match="broken"):
-                await sink.write(batch([numbered_record(1, 2)]), OpenGuard())
-
-    assert len(await in_topic(broker, topic)) == (4 if name == "_FENCED" else 1)
 
 
 @pytest.fixture

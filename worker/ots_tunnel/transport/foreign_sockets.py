@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 from collections.abc import AsyncIterator, Collection
@@ -19,11 +20,17 @@ from ots_tunnel.transport.sending_limit import limit_sending
 #: Seconds between two looks while a write is under way.
 LOOK_EVERY = 0.1
 _DESCRIPTORS = Path("/proc/self/fd")
+#: A look needs a descriptor of its own.
+_NO_DESCRIPTOR = frozenset((errno.EMFILE, errno.ENFILE))
 
 
 @contextlib.asynccontextmanager
 async def limited_sockets(ports: Collection[int], seconds: float) -> AsyncIterator[None]:
-    """Inside the block, connections to these ports send for `seconds` at most, and nothing after they are closed."""
+    """Inside the block, connections to these ports send for `seconds` at most, and nothing after they are closed.
+
+    Raises:
+        OSError: no descriptor is free at the beginning.
+    """
     limit_sockets(ports, seconds)
     looking = asyncio.create_task(_look_again(ports, seconds), name="limit sockets")
     try:
@@ -33,19 +40,29 @@ async def limited_sockets(ports: Collection[int], seconds: float) -> AsyncIterat
 
 
 def limit_sockets(ports: Collection[int], seconds: float) -> int:
-    """Limit the connections of this process to these ports; returns how many there are."""
+    """Limit the connections of this process to these ports; returns how many there are.
+
+    Raises:
+        OSError: no descriptor is free.
+    """
     limited = 0
     for name in os.listdir(_DESCRIPTORS):
-        with contextlib.suppress(OSError):  # closed meanwhile, no socket, or not connected
+        try:
             if os.readlink(_DESCRIPTORS / name).startswith("socket:"):
                 limited += _limit_if_peer(int(name), ports, seconds)
+        except OSError as error:
+            if error.errno in _NO_DESCRIPTOR:
+                raise
+            # closed meanwhile, no socket, or not connected
     return limited
 
 
 async def _look_again(ports: Collection[int], seconds: float) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY)
-        limit_sockets(ports, seconds)
+        # Without a free descriptor: the library has none for a new connection either, and the next look comes soon.
+        with contextlib.suppress(OSError):
+            limit_sockets(ports, seconds)
 
 
 def _limit_if_peer(descriptor: int, ports: Collection[int], seconds: float) -> bool:

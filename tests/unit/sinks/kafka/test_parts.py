@@ -22,7 +22,15 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.kafka.connections import Connections
-from ots_tunnel.sinks.kafka.failures import VERDICTS, Failure, Verdict, is_about_login, is_about_one_record, verdict
+from ots_tunnel.sinks.kafka.failures import (
+    VERDICTS,
+    Failure,
+    Verdict,
+    is_about_login,
+    is_about_one_record,
+    is_in_doubt,
+    verdict,
+)
 from ots_tunnel.sinks.kafka.login import FileLogin, Login
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
 from ots_tunnel.sinks.kafka.settings import delivery_timeout, producer_settings
@@ -201,6 +209,22 @@ def test_a_login_is_read_again_when_it_changes(tmp_path: Path) -> None:
 )
 def test_every_failure_has_its_verdict(failure: Failure, expected: Verdict) -> None:
     assert verdict(failure) is expected
+
+
+@pytest.mark.parametrize(
+    ("failure", "doubtful"),
+    [
+        (TIMED_OUT, True),
+        (Failure("_PURGE_INFLIGHT", ""), True),
+        (Failure("_PURGE_QUEUE", ""), True),  # it may wait there for its second try
+        (Failure("OUT_OF_ORDER_SEQUENCE_NUMBER", ""), True),
+        (Failure("_FATAL", "", by_client=True), False),
+        (Failure("UNKNOWN_TOPIC_OR_PART", ""), False),
+        (TOO_LARGE, False),
+    ],
+)
+def test_a_message_that_was_not_refused_may_still_arrive(failure: Failure, doubtful: bool) -> None:
+    assert is_in_doubt(failure) is doubtful
 
 
 def test_an_error_that_may_concern_other_records_refuses_none() -> None:

@@ -95,14 +95,16 @@ class Connections:
         """The producer for all messages, or the one for single messages; a new one after a fatal error.
 
         Raises:
-            SinkRejected: the error would be the same with a new producer.
+            SinkRejected: the error would be the same with a new producer. SinkError: none can be made now.
         """
+        self.check_usable()
         former = self._single_producer if alone else self._producer
         if former is not None and former.fatal is None:
             return former
-        if former is not None and former.fatal is not None and verdict(former.fatal) is Verdict.REJECTED:
-            raise SinkRejected(former.fatal.name, f"{self.where}: {former.fatal.text}")
-        producer = ReportingProducer(self._current_settings(alone=alone), self._topic, self._take_error)
+        try:
+            producer = ReportingProducer(self._current_settings(alone=alone), self._topic, self._take_error)
+        except KafkaException as error:
+            raise SinkError(f"{self.where}: {failure_of(error.args[0])}") from error
         if alone:
             self._single_producer = producer
         else:
@@ -110,6 +112,16 @@ class Connections:
         if former is not None:
             await former.close()
         return producer
+
+    def check_usable(self) -> None:
+        """Return unless a producer broke in a way that a new one would, too.
+
+        Raises:
+            SinkRejected: it did.
+        """
+        for producer in (self._producer, self._single_producer):
+            if producer is not None and producer.fatal is not None and verdict(producer.fatal) is Verdict.REJECTED:
+                raise SinkRejected(producer.fatal.name, f"{self.where}: {producer.fatal.text}")
 
     def refresh_login(self) -> bool:
         """Use the login that the files hold now; return whether it is a new one."""

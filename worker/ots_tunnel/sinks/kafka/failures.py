@@ -86,6 +86,16 @@ def verdict(failure: Failure, *, alone: bool = False) -> Verdict:
     return found
 
 
+def is_in_doubt(failure: Failure) -> bool:
+    """Whether a broker may still store the message.
+
+    A repetition by the same producer cannot be overtaken by it, because brokers know its id, epoch and sequence. But
+    after a failure the producer may have another id, which nothing compares with the former one. So only a failure that
+    tells that the message was refused, or was never sent, leaves no doubt.
+    """
+    return not failure.by_client and verdict(failure) is Verdict.AGAIN
+
+
 _ABOUT_ONE_RECORD = frozenset(
     ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG_SIZE", "INVALID_RECORD", "INVALID_TIMESTAMP")
 )

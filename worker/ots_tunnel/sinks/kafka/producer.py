@@ -1,7 +1,8 @@
 """librdkafka's producer for coroutines.
 
 A thread waits for delivery reports and passes them to the event loop in bursts. It sleeps in librdkafka
-while any message is in flight, and on an event while none is.
+while any message is in flight, and on an event while none is. Nothing but `close` ends it: whatever fails in it breaks
+the producer, which then sends nothing more and reports every message as purged.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import confluent_kafka
+from confluent_kafka import KafkaException
 
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Message
@@ -73,6 +75,7 @@ class ReportingProducer:
         self._looked_at = 0.0
         #: Connections that the last look found.
         self.limited = 0
+        #: What broke the producer: it has to be replaced.
         self.fatal: Failure | None = None
         self._producer: Any = confluent_kafka.Producer({**settings, "error_cb": self._report_error}, logger=logger)
         self._thread = threading.Thread(target=self._serve, name="kafka reports", daemon=True)
@@ -89,15 +92,17 @@ class ReportingProducer:
             BufferError: the queue is full; `room` waits for room.
             KafkaException: the message is refused before it is queued.
         """
-        self._producer.produce(
-            self._topic,
-            message.value,
-            message.key,
-            headers=message.headers,
-            on_delivery=partial(self._keep_report, on_report),
-        )
-        if not self._work.is_set():
-            self._work.set()
+        try:
+            self._producer.produce(
+                self._topic,
+                message.value,
+                message.key,
+                headers=message.headers,
+                on_delivery=partial(self._keep_report, on_report),
+            )
+        finally:  # also where a broken producer refuses it: the thread learns the reason
+            if not self._work.is_set():
+                self._work.set()
 
     async def room(self) -> None:
         """Wait until messages have left the queue."""
@@ -127,7 +132,7 @@ class ReportingProducer:
         return None if error is None else failure_of(error)
 
     async def close(self) -> None:
-        """Drop every message that is not confirmed, and end the thread."""
+        """Drop every message that is not confirmed, report each of them, and end the thread."""
         self._producer.purge(in_queue=True, in_flight=True, blocking=False)
         self._stopping = True
         self._work.set()
@@ -138,23 +143,44 @@ class ReportingProducer:
 
     def _serve(self) -> None:
         while not self._stopping:
-            if self._is_idle():
-                self._work.clear()
-                # A message from before that line is seen here; one from after it sets the event.
-                if self._is_idle():
-                    self._work.wait(IDLE_POLL)
-            self._limit_sockets()
-            self._producer.poll(0 if self._is_idle() else POLL)
-            if self._reports and not self._is_passing:
-                self._is_passing = True
-                self._call_loop(self._pass_reports)
-        self._producer.poll(0)
+            self._guarded(self._wait_and_poll)
+        give_up_at = time.monotonic() + self._give_up
+        while len(self._producer) and time.monotonic() < give_up_at:
+            self._guarded(partial(self._producer.poll, POLL))
         self._producer = None  # takes its connections down, which takes time
+
+    def _guarded(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except KafkaException as error:
+            # confluent_kafka raises librdkafka's fatal errors here instead of passing them to `error_cb`
+            self._break(failure_of(error.args[0]))
+        except Exception as error:
+            # without this thread no report would come any more, and every writer would wait for ever
+            self._break(Failure("_FAIL", f"{type(error).__name__}: {error}", fatal=True))
+
+    def _break(self, failure: Failure) -> None:
+        """Send nothing more; every message that is under way is reported as purged."""
+        self.fatal = self.fatal or failure
+        self._producer.purge(in_queue=True, in_flight=True, blocking=False)
+        self._call_loop(partial(self._on_error, failure))
+
+    def _wait_and_poll(self) -> None:
+        if self._is_idle():
+            self._work.clear()
+            # A message from before that line is seen here; one from after it sets the event.
+            if self._is_idle():
+                self._work.wait(IDLE_POLL)
+        self._limit_sockets()
+        self._producer.poll(0 if self._is_idle() else POLL)
+        if self._reports and not self._is_passing:
+            self._is_passing = True
+            self._call_loop(self._pass_reports)
 
     def _limit_sockets(self) -> None:
         """Let no message leave after the client has given it up, which librdkafka has no setting for."""
         now = time.monotonic()
-        if now - self._looked_at >= LOOK_EVERY:
+        if self.fatal is None and now - self._looked_at >= LOOK_EVERY:
             self._looked_at = now
             self.limited = limit_sockets(self._ports, self._give_up)
 
@@ -165,10 +191,7 @@ class ReportingProducer:
         self._reports.append((on_report, None if error is None else failure_of(error)))
 
     def _report_error(self, error: Any) -> None:
-        failure = failure_of(error)
-        if failure.fatal:
-            self.fatal = failure
-        self._call_loop(partial(self._on_error, failure))
+        self._call_loop(partial(self._on_error, failure_of(error)))
 
     def _call_loop(self, function: Callable[[], None]) -> None:
         try:

@@ -12,10 +12,10 @@ from confluent_kafka import KafkaException
 
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkError, SinkRejected
-from ots_tunnel.fence import Guard
+from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.kafka.connections import Connections
-from ots_tunnel.sinks.kafka.failures import Failure, Verdict, verdict
+from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_in_doubt, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
 from ots_tunnel.sinks.kafka.producer import failure_of
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
@@ -69,6 +69,7 @@ class KafkaSink(Immediate):
             check_pause=lambda: self._backoff.delay(0, self._entropy()) / CHECKS_PER_PAUSE,
             clock=clock,
         )
+        self._deadline = deadline
         self._turns = Turns()
         self.retries = 0
 
@@ -105,11 +106,12 @@ class KafkaSink(Immediate):
         self._connections.refresh_login()
         shipment, reports, attempt = Shipment(batch.records, self._turns), Reports(), 0
         messages = Messages(self._origin, batch.channel_id, batch.channel_type)
+        fence = RequestFence(guard, self._deadline)
         await shipment.fill()
         while not shipment.is_done:
             portion = shipment.portion()
             for parcel in portion:
-                await self._send(parcel, messages, guard, reports)
+                await self._send(parcel, messages, fence, reports)
             if not portion and self._settle(shipment, *await reports.get()):
                 attempt = 0
             for _ in range(min(reports.qsize(), REPORTS_AT_ONCE)):
@@ -120,7 +122,7 @@ class KafkaSink(Immediate):
                     self._tolerate(shipment, batch.on_refused)
                 self._raise_refusal(shipment)
                 if shipment.failures:
-                    await self._recover(shipment, attempt)
+                    await self._recover(shipment, attempt, fence)
                     attempt += 1
             await shipment.fill()
 
@@ -163,15 +165,21 @@ class KafkaSink(Immediate):
         keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:MAX_REFUSED_KEYS])
         raise SinkRejected(failure.name, f"{self._connections.where}: {failure.text}", keys)
 
-    async def _recover(self, shipment: Shipment, attempt: int) -> None:
-        """Pause and check the topic as far as the failures need it, then hand out again what failed."""
+    async def _recover(self, shipment: Shipment, attempt: int, fence: RequestFence) -> None:
+        """Pause and check the topic as far as the failures need it, then hand out again what failed.
+
+        Raises:
+            SinkRejected: the topic is gone, or the producer broke in a way that a new one would, too.
+        """
         self.retries += 1
         log_retry(
             "the broker does not accept messages, which are tried again", str(shipment.failures[0]), topic=self._topic
         )
+        self._connections.check_usable()
         verdicts = set(map(verdict, shipment.failures))
         if verdicts != {Verdict.ALONE}:
-            await asyncio.sleep(self._backoff.delay(attempt, self._entropy()))
+            doubt = fence.in_doubt if any(map(is_in_doubt, shipment.failures)) else 0.0
+            await asyncio.sleep(max(self._backoff.delay(attempt, self._entropy()), doubt))
         if Verdict.CHECK_TOPIC in verdicts:
             await self._check_topic()
         shipment.resume()

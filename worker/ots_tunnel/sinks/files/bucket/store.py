@@ -113,18 +113,14 @@ class BucketStore:
     async def delete(self, folder: str, names: Sequence[str], before: Callable[[], None] = lambda: None) -> None:
         """See `FileStore.delete`."""
         for name in names:
-            before()
-            # Bounded as the upload is: a delete that arrives later could remove the file of the channel's next owner.
-            call = obstore.delete_async(self._store, f"{folder}/{name}")
-            async with limited_sockets((self._port,), self._deadline):
-                try:
-                    await self._translated(_within(self._patience, call))
-                except SinkRejected:
-                    raise
-                except SinkError:
-                    # It may still be carried out, and must not meet a later file of this name.
-                    await asyncio.sleep(self._deadline)
-                    raise
+            try:
+                await self._translated(self._delete(f"{folder}/{name}", before))
+            except SinkRejected:
+                raise
+            except SinkError:
+                # It may still be carried out, and must not meet a later file of this name.
+                await asyncio.sleep(self._deadline)
+                raise
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`: spooled files are on disk, never in the bucket."""
@@ -153,6 +149,12 @@ class BucketStore:
         async with limited_sockets((self._port,), self._deadline):
             before()
             await _within(self._patience, writer.close())
+
+    async def _delete(self, path: str, before: Callable[[], None]) -> None:
+        # Bounded as the upload is: a delete that arrives later could remove the file of the channel's next owner.
+        async with limited_sockets((self._port,), self._deadline):
+            before()
+            await _within(self._patience, obstore.delete_async(self._store, path))
 
     async def _translated(self, call: Awaitable[_T]) -> _T:
         try:

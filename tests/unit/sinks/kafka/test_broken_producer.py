@@ -1,0 +1,132 @@
+"""What breaks a producer: the sink goes on with another one, or says why it cannot, and nothing is overtaken."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from ots_tunnel.config import KafkaSinkConfig, RetryConfig
+from ots_tunnel.errors import SinkRejected
+from ots_tunnel.model import ChannelId, ChannelType
+from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.kafka import KafkaSink
+from ots_tunnel.sinks.kafka.message import Origin
+from tests.support.descriptors import no_descriptor_left
+from tests.support.guards import OpenGuard
+from tests.support.records import numbered_record
+from tests.support.sinks.kafka_brokers import NO_RIGHTS, OUT_OF_ORDER, TOPIC, Brokers, Request, running
+from tests.support.waiting import until
+
+
+@asynccontextmanager
+async def opened(brokers: Brokers, deadline: float) -> AsyncIterator[KafkaSink]:
+    config = KafkaSinkConfig(bootstrap_servers=brokers.addresses, topic=TOPIC, timeout_seconds=30)
+    retry = RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.1)
+    sink = KafkaSink(config, Origin("shop", "orders", "t"), retry=retry, deadline=deadline)
+    try:
+        async with asyncio.timeout(30):
+            await sink.open()
+            yield sink
+    finally:
+        await sink.close()
+
+
+def batch(channel: str, *records: tuple[str, int]) -> Batch:
+    return Batch(ChannelId(channel), ChannelType.STREAM, [numbered_record(key, number) for key, number in records])
+
+
+async def test_a_fatal_error_costs_no_channel_its_records() -> None:
+    refused = []
+
+    async def refuse_once(brokers: Brokers, request: Request) -> int:
+        if brokers.stored and not refused:
+            refused.append(request)
+            return OUT_OF_ORDER
+        return brokers.store(request)
+
+    async with running(Brokers(refuse_once)) as brokers, opened(brokers, deadline=1) as sink:
+
+        async def channel(name: str) -> None:
+            for number in range(3):
+                await sink.write(batch(name, (name, number)), OpenGuard())
+
+        await asyncio.gather(*map(channel, ("c1", "c2", "c3")))
+
+    assert refused
+    for name in ("c1", "c2", "c3"):
+        numbers = [request.numbers[0] for request in brokers.stored for key in request.keys if key == name]
+        assert [number for number, _ in itertools.groupby(numbers)] == [0, 1, 2]
+    assert len({request.producer for request in brokers.stored}) == 2
+
+
+async def test_missing_rights_to_send_in_order_are_told() -> None:
+    async with running(Brokers(_stored, init_error=NO_RIGHTS)) as brokers:
+        with pytest.raises(SinkRejected) as refusal:
+            async with opened(brokers, deadline=1) as sink:
+                await sink.write(batch("c", ("a", 1)), OpenGuard())
+
+    assert refusal.value.code == "CLUSTER_AUTHORIZATION_FAILED"
+
+
+async def _stored(brokers: Brokers, request: Request) -> int:
+    return brokers.store(request)
+
+
+async def test_a_message_under_another_producer_id_overtakes_none() -> None:
+    """A slow broker carries a message out within D, after another broker's refusal has broken the producer."""
+    deadline, late = 3.0, 2.5
+    partitions: dict[str, int] = {}
+    held: list[asyncio.Task[None]] = []
+    refused: list[Request] = []
+
+    async def carry_out(brokers: Brokers, request: Request) -> None:
+        await asyncio.sleep(late)
+        brokers.store(request)
+
+    async def answer(brokers: Brokers, request: Request) -> int:
+        if request.numbers[0] == 0:
+            partitions.update(dict.fromkeys(request.keys, request.partition))
+            return brokers.store(request)
+        if request.partition == partitions["k0"] and not held:
+            held.append(asyncio.create_task(carry_out(brokers, request)))
+            await asyncio.Event().wait()
+        if request.partition != partitions["k0"] and not refused:
+            refused.append(request)
+            await asyncio.sleep(0.3)
+            return OUT_OF_ORDER
+        return brokers.store(request)
+
+    async with running(Brokers(answer), partitions=2) as brokers, opened(brokers, deadline) as sink:
+        await sink.write(batch("w", *((f"k{key}", 0) for key in range(8))), OpenGuard())
+        other = next(key for key, partition in partitions.items() if partition != partitions["k0"])
+        await asyncio.gather(
+            sink.write(batch("c", ("k0", 1), ("k0", 2)), OpenGuard()),
+            sink.write(batch("d", (other, 1), (other, 2)), OpenGuard()),
+        )
+        await asyncio.gather(*held)
+
+    numbers = [each.numbers[0] for each in brokers.stored if "k0" in each.keys and each.numbers[0]]
+    assert numbers == sorted(numbers)
+    assert {1, 2} == set(numbers)
+    assert len({each.producer for each in brokers.stored}) == 2
+
+
+async def test_a_process_without_descriptors_goes_on_when_it_has_some() -> None:
+    answering = asyncio.Event()
+
+    async def answer(brokers: Brokers, request: Request) -> int:
+        await answering.wait()
+        return brokers.store(request)
+
+    async with running(Brokers(answer)) as brokers, opened(brokers, deadline=2) as sink:
+        writing = asyncio.create_task(sink.write(batch("c", ("a", 1)), OpenGuard()))
+        with no_descriptor_left():
+            await until(lambda: sink.retries > 0)
+        answering.set()
+        await writing
+
+    assert brokers.stored[-1].numbers == (1,)
