@@ -57,8 +57,18 @@ def region_of(endpoint: str) -> str:
 
     An instance has a public, an internal and a VPC host; they differ after the region.
     """
-    host = (urlsplit(endpoint).netloc or endpoint).lower()
-    return host.split(".")[1] if host.endswith(".aliyuncs.com") and host.count(".") > 2 else host
+    host = _host_of(endpoint)
+    return host.split(".")[1] if is_vendor_host(endpoint) else host
+
+
+def is_vendor_host(endpoint: str) -> bool:
+    """Whether an endpoint is a host of the vendor, whose name holds its region."""
+    host = _host_of(endpoint)
+    return host.endswith(".aliyuncs.com") and host.count(".") > 2
+
+
+def _host_of(endpoint: str) -> str:
+    return (urlsplit(endpoint).netloc or endpoint).lower()
 
 
 def table_identity(endpoint: str, instance: str, table: str) -> tuple[str, str, str]:

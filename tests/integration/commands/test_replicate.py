@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.cli import cli
-from ots_tunnel.client.table import SyncTableClient, TableClient
+from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.exit_codes import exit_code
 from ots_tunnel.errors import Explained, TunnelNotFound
-from ots_tunnel.job_file import load_job
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.replicate.job import SETTINGS, Copied, ReplicationJob
+from ots_tunnel.replicate.job import Copied
 from ots_tunnel.tables import TableAdmin
-from ots_tunnel.verify.compare import Comparison, compare_tables
+from tests.support.replicate_scene import compared, create_source, in_seconds, job, job_file
 from tests.support.verify_scene import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 from tests.support.waiting import until
-
-FAST = replace(SETTINGS, interval=0.3, timeout=3, checkpoint_interval=0.2, early_spacing=0.05, reconnect=(0.01, 0.05))
 
 
 @pytest.fixture
@@ -42,50 +37,6 @@ def scene(tmp_path: Path) -> Iterator[VerifyScene]:
     with Emulator(settings=Settings(init_delay=0.01, page_rows=100)) as emulator:
         made = VerifyScene(emulator, tmp_path)
         yield made
-
-
-def create_source(scene: VerifyScene, rows: int) -> None:
-    admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
-    admin.create(replace(SCHEMA, deviation_seconds=9_223_372_036_854))
-    admin.close()
-    scene.put(SOURCE, [row(number) for number in range(rows)])
-
-
-def job_file(scene: VerifyScene, end: datetime, **changes: Any) -> Path:
-    common = {
-        "endpoint": scene.emulator.endpoint,
-        "instanceName": INSTANCE,
-        "accessId": "test-id",
-        "accessKey": "test-secret",
-    }
-    document = {
-        "ots-reader": {**common, "tableName": SOURCE, "tunnelName": "copy", "endTime": end.isoformat()},
-        "ots-writer": {**common, "tableName": COPY, "batchWriteCount": 100},
-    }
-    for path, value in changes.items():
-        section, _, name = path.partition("_")
-        document[f"ots-{section}"][name] = value
-    file = scene.folder / "job.json"
-    file.write_text(json.dumps(document))
-    return file
-
-
-def in_seconds(seconds: float) -> datetime:
-    return datetime.now(UTC) + timedelta(seconds=seconds)
-
-
-def job(scene: VerifyScene, end: datetime, said: list[str] | None = None, *, merge: bool = False) -> ReplicationJob:
-    said = [] if said is None else said
-    file = load_job(job_file(scene, end))
-    return ReplicationJob(file, end, (KEYS, KEYS), merge=merge, say=said.append, stream=io.StringIO(), settings=FAST)
-
-
-async def compared(scene: VerifyScene) -> Comparison:
-    client = TableClient(scene.emulator.endpoint, INSTANCE, KEYS)
-    try:
-        return await compare_tables(client, SOURCE, client, COPY)
-    finally:
-        await client.close()
 
 
 @pytest.mark.lasts(14)
@@ -214,6 +165,7 @@ def test_the_command_itself(scene: VerifyScene) -> None:
     end = in_seconds(3)
     file = job_file(scene, end, reader_endTime=end.strftime("%Y-%m-%d %H:%M:%S"))
     command = [sys.executable, "-m", "ots_tunnel", "replicate", str(file), "--time-zone", "UTC", "-o", "json"]
+    command += ["--state", str(scene.folder / "replicate.json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 0, done.stderr
@@ -228,6 +180,7 @@ def test_the_command_itself(scene: VerifyScene) -> None:
 def test_ctrl_c_drains_the_worker(scene: VerifyScene) -> None:
     create_source(scene, 300)
     command = [sys.executable, "-m", "ots_tunnel", "replicate", str(job_file(scene, in_seconds(3600)))]
+    command += ["--state", str(scene.folder / "replicate.json")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -245,7 +198,7 @@ def test_ctrl_c_drains_the_worker(scene: VerifyScene) -> None:
 
 
 def invoke(file: Path, *more: str) -> Result:
-    return CliRunner().invoke(cli, ["replicate", str(file), *more])
+    return CliRunner().invoke(cli, ["replicate", str(file), "--state", str(file.with_name("state.json")), *more])
 
 
 def exception_of(result: Result) -> BaseException:

@@ -11,7 +11,7 @@ from typing import Any
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import ConfigError, TunnelError
 from ots_tunnel.job_file import JobFile
-from ots_tunnel.replicate.job import ReplicationJob
+from ots_tunnel.replicate.job import ReplicationJob, StartOptions
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.simulation.machine.loop import VirtualLoop
 from tests.simulation.machine.process import Process
@@ -47,7 +47,7 @@ class Command(ReplicationJob):
 def command(job: JobFile, end: datetime, say: Callable[[str], None], *, merge: bool = False) -> Command:
     """One run of the command."""
     keys = (static_credentials(KEY), static_credentials(KEY))
-    return Command(job, end, keys, merge=merge, say=say, stream=io.StringIO())
+    return Command(job, end, keys, start=StartOptions(merge), say=say, stream=io.StringIO())
 
 
 class Terminal(Pod):

@@ -23,8 +23,10 @@ from ots_tunnel.model import (
 )
 from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.plan import Findings, check_start, end_warning
+from ots_tunnel.verify.state_document import TablePlace
 
 T0 = 1_700_000_000
+OTHER = TablePlace(endpoint="http://h", instance="i", table="t9")
 
 
 def channel(name: str, kind: ChannelType, status: ChannelStatus, rows: int = 0) -> ChannelInfo:
@@ -56,6 +58,8 @@ def tunnel(
         Findings(tunnel(rows=5), destination_exists=True, destination_empty=False),
         Findings(tunnel(rows=5), destination_exists=True, source_empty=True),
         Findings(tunnel(status=ChannelStatus.TERMINATED, consume_point_ns=T0), destination_exists=True),
+        Findings(tunnel(), destination_exists=True, destination_empty=False, other=OTHER),
+        Findings(tunnel(rows=5), destination_exists=True, source_empty=True, other=OTHER),
     ],
 )
 def test_a_job_starts_and_resumes(found: Findings) -> None:
@@ -68,6 +72,18 @@ def test_a_job_starts_and_resumes(found: Findings) -> None:
         (Findings(None, destination_exists=True, destination_empty=False), "'t2' holds rows.*--merge"),
         (Findings(tunnel(rows=5), destination_exists=False), "'t2' does not exist.*--merge"),
         (Findings(tunnel(rows=5), destination_exists=True), "'t2' is empty.*--merge"),
+        (
+            Findings(tunnel(rows=5), destination_exists=True, destination_empty=False, other=OTHER),
+            "delivered rows to i/t9 at http://h, and ots-writer names 't2'.*--merge",
+        ),
+        (
+            Findings(tunnel(rows=5), destination_exists=True, destination_empty=False, source_empty=True, other=OTHER),
+            "delivered rows to i/t9",
+        ),
+        (
+            Findings(tunnel(rows=5), destination_exists=True, destination_empty=False, foreign=True),
+            "'t2' holds none of those that were looked for.*--merge",
+        ),
     ],
 )
 def test_rows_are_neither_overwritten_nor_missed_without_merge(found: Findings, text: str) -> None:

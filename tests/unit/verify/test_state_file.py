@@ -59,5 +59,5 @@ def test_a_missing_file_is_no_state(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Is a directory"):
         read_state_file(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="not the state of a comparison"):
+    with pytest.raises(ConfigError, match="not a state file"):
         read_state_file(tmp_path / "binary")

@@ -29,6 +29,12 @@ _CREDENTIALS = "Folder with accessKeyId, accessKeySecret and optional securityTo
 @click.option("--writer-credentials", type=_FOLDER, help=_CREDENTIALS)
 @click.option("--merge", is_flag=True, help="Start even if rows of the destination are overwritten or missing.")
 @click.option(
+    "--state",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File that keeps which table the tunnel's rows were written to, so that a later run notices another one; "
+    "default: replicate-<table>-<digest>.json in the current folder.",
+)
+@click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
 )
 def replicate(
@@ -37,6 +43,7 @@ def replicate(
     reader_credentials: Path | None,
     writer_credentials: Path | None,
     merge: bool,
+    state: Path | None,
     output: str,
 ) -> None:
     """Copy a table: its existing rows, then its changes up to endTime.
@@ -55,7 +62,8 @@ def replicate(
     )
     try:
         from ots_tunnel.logs import set_up_logs
-        from ots_tunnel.replicate.job import ReplicationJob
+        from ots_tunnel.replicate.job import ReplicationJob, StartOptions
+        from ots_tunnel.replicate.state import default_name
     except ImportError as error:
         raise ConfigError(
             f"replicate needs the package {error.name!r}: install ots-tunnel with the extra cli"
@@ -65,7 +73,7 @@ def replicate(
         job,
         end,
         keys,
-        merge=merge,
+        start=StartOptions(merge, state or Path(default_name(job))),
         say=lambda text: click.echo(text, err=True),
         stream=sys.stderr,
         folders=(reader_credentials, writer_credentials),

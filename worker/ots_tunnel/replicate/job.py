@@ -10,9 +10,9 @@ One process does what the operator and its workers do in a cluster, in four step
 3. End time. Print it, and warn if it lies before the tunnel's creation.
 4. Copy. Run a worker that stops itself at the end time (docs/architecture.md 3.4).
 
-Before step 1 nothing is changed: `plan.check_start` refuses a job that would lose or overwrite rows. All state is in
-the tunnel's checkpoints, so a second run of the job finds steps 1 and 2 done and resumes there; several runs share the
-tunnel's channels like workers.
+Before step 1 nothing is changed: `plan.check_start` refuses a job that would lose or overwrite rows. How far a job has
+come is in the tunnel's checkpoints, so a second run of the job finds steps 1 and 2 done and resumes there; several runs
+share the tunnel's channels like workers. Where to is in a state file (`state`).
 
 How a run can end, by priority:
 
@@ -51,9 +51,11 @@ from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.job_file import JobFile, place_of
 from ots_tunnel.model import ChannelType, TunnelDescription, TunnelId
+from ots_tunnel.replicate.evidence import Side, is_foreign
 from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.plan import end_warning
 from ots_tunnel.replicate.preparation import Preparation
+from ots_tunnel.replicate.state import JobState
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.tables import TableAdmin, run_blocking
 from ots_tunnel.worker.settings import WorkerSettings
@@ -92,13 +94,26 @@ class Copied:
     others: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What a job may find when it starts.
+
+    Args:
+        merge: see `plan.check_start`.
+        state: file in which the job keeps the table that it delivers to; None keeps none.
+    """
+
+    merge: bool = False
+    state: Path | None = None
+
+
 class ReplicationJob:
     """One run of a job.
 
     Args:
         end: end time, with a time zone.
         keys: credentials of source and destination.
-        merge: see `plan.check_start`.
+        start: what the job may find when it starts.
         say: prints a line above the progress.
         stream: receives the progress.
         settings: settings of the worker; the job fills in the tunnel and the end time.
@@ -111,7 +126,7 @@ class ReplicationJob:
         end: datetime,
         keys: tuple[CredentialsProvider, CredentialsProvider],
         *,
-        merge: bool,
+        start: StartOptions,
         say: Callable[[str], None],
         stream: TextIO,
         settings: WorkerSettings = SETTINGS,
@@ -119,7 +134,7 @@ class ReplicationJob:
     ) -> None:
         self._job = job
         self._end = end
-        self._merge = merge
+        self._start = start
         self._say = say
         self._stream = stream
         self._settings = settings
@@ -169,9 +184,23 @@ class ReplicationJob:
             self._client,
             (self._source, self._destination),
             (self._from, self._to),
-            merge=self._merge,
+            merge=self._start.merge,
+            state=JobState(self._start.state),
+            is_foreign=self._is_foreign,
             say=self._say,
         )
+
+    async def _is_foreign(self, tunnel: TunnelDescription) -> bool:
+        """See `evidence.is_foreign`; most runs need no connections for it."""
+        reader, writer = self._job.reader, self._job.writer
+        source = Side(TableClient(reader.endpoint, reader.instance_name, self._keys[0]), self._from)
+        to = TableClient(writer.endpoint, writer.instance_name, self._keys[1])
+        destination = Side(to, self._to, is_destination=True)
+        try:
+            return await is_foreign(source, destination, tunnel, time.time())
+        finally:
+            await source.client.close()
+            await to.close()
 
     async def _copy(self, tunnel: TunnelDescription) -> WorkerStatus:
         reader, writer = self._job.reader, self._job.writer

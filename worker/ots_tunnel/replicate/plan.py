@@ -3,7 +3,8 @@
 A tunnel that exists under the job's name belongs to an earlier run, and the job resumes with it. Without `--merge` a
 job must not leave rows out of the copy, nor overwrite rows that did not come from the source. An empty destination
 lacks nothing if the tunnel has delivered no row, or if the source has no row any more: what happened since is still in
-the stream.
+the stream. A destination with rows must be the one that the tunnel has delivered to: the state file of an earlier run
+knows it (`state`), otherwise the tables may tell (`evidence`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 
 from ots_tunnel.errors import ConfigError, Explained, TunnelExpired
 from ots_tunnel.model import TunnelDescription, TunnelType
+from ots_tunnel.verify.state_document import TablePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,16 @@ class Findings:
         destination_exists: whether the destination table exists.
         destination_empty: whether the destination holds no row; meaningless if it does not exist.
         source_empty: whether the source is known to hold no row.
+        other: the table that an earlier run of this tunnel wrote to, if that is another one.
+        foreign: whether the destination is known to lack what the tunnel has delivered.
     """
 
     tunnel: TunnelDescription | None
     destination_exists: bool
     destination_empty: bool = True
     source_empty: bool = False
+    other: TablePlace | None = None
+    foreign: bool = False
 
 
 def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -> None:
@@ -62,16 +68,30 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
             "empty table"
         )
         raise Explained(text) from TunnelExpired("OTSTunnelExpired", text)
+    if merge or not has_delivered(found.tunnel):
+        return
     behind = not found.destination_exists or found.destination_empty
-    if behind and _has_delivered(found.tunnel) and not found.source_empty and not merge:
+    if found.other is not None and not (behind and found.source_empty):
+        raise ConfigError(
+            f"tunnel {tunnel_name!r} has delivered rows to {found.other}, and ots-writer names {table!r}: they "
+            "would be missing there, and rows that are there would be overwritten; correct ots-writer, give another "
+            "tunnelName to copy everything, or go on without them with --merge"
+        )
+    if behind and not found.source_empty:
         state = "is empty" if found.destination_exists else "does not exist"
         raise ConfigError(
             f"tunnel {tunnel_name!r} has delivered rows already, and destination table {table!r} {state}: they would "
             "be missing; delete the tunnel to copy everything, or resume without them with --merge"
         )
+    if found.foreign:
+        raise ConfigError(
+            f"tunnel {tunnel_name!r} has delivered rows already, and destination table {table!r} holds none of those "
+            "that were looked for, but others: it is not the table of the earlier runs; correct ots-writer, give "
+            "another tunnelName to copy everything, or go on without them with --merge"
+        )
 
 
-def _has_delivered(tunnel: TunnelDescription) -> bool:
+def has_delivered(tunnel: TunnelDescription) -> bool:
     """Whether rows were consumed; a tunnel of an empty table moves on and ends channels without any."""
     return any(channel.rows > 0 for channel in tunnel.channels)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.explanations import Place, explaining
 from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ObjectNotExist, PermissionDenied
 from ots_tunnel.job_file import JobFile
 from ots_tunnel.model import TunnelDescription, TunnelType
-from ots_tunnel.replicate.plan import Findings, check_start
+from ots_tunnel.replicate.plan import Findings, check_start, has_delivered
+from ots_tunnel.replicate.state import JobState, is_same, writer_place
 from ots_tunnel.tables import TableAdmin, run_blocking
 from ots_tunnel.tables.destination import ensure_destination, refuse_same_table
 
@@ -24,6 +26,8 @@ class Preparation:
         admins: source and destination.
         places: the same for messages.
         merge: see `plan.check_start`.
+        state: where the job keeps the table that it delivers to.
+        is_foreign: whether the destination is known to lack what a tunnel has delivered; see `evidence`.
         say: prints a line.
     """
 
@@ -35,6 +39,8 @@ class Preparation:
         places: tuple[Place, Place],
         *,
         merge: bool,
+        state: JobState,
+        is_foreign: Callable[[TunnelDescription], Awaitable[bool]],
         say: Callable[[str], None],
     ) -> None:
         self._job = job
@@ -42,6 +48,8 @@ class Preparation:
         self._source, self._destination = admins
         self._from, self._to = places
         self._merge = merge
+        self._state = state
+        self._is_foreign = is_foreign
         self._say = say
 
     async def run(self) -> TunnelDescription:
@@ -67,6 +75,7 @@ class Preparation:
             tunnel = found.tunnel or await self._create_tunnel()
         made = "resumes" if found.tunnel else "created"
         self._say(f"2/4 tunnel {reader.tunnel_name} on {reader.table_name} in {reader.instance_name}: {made}")
+        self._keep_destination(tunnel)
         return tunnel
 
     async def _find_state(self) -> Findings:
@@ -77,8 +86,24 @@ class Preparation:
             schema = await run_blocking(self._destination.describe, writer.table_name)
             exists = schema is not None
             empty = schema is None or await run_blocking(self._destination.is_empty, writer.table_name, schema)
-        source_empty = tunnel is not None and empty and await self._is_source_empty()
-        return Findings(tunnel, exists, destination_empty=empty, source_empty=source_empty)
+        found = Findings(tunnel, exists, destination_empty=empty)
+        if tunnel is None:
+            return found
+        known = self._state.destination_of(tunnel.tunnel.tunnel_id)
+        same = None if known is None else is_same(known, writer_place(self._job))
+        if same is False:
+            found = replace(found, other=known)
+        if empty:
+            return replace(found, source_empty=await self._is_source_empty())
+        if same is not None or self._merge or not has_delivered(tunnel):
+            return found
+        return replace(found, foreign=await self._is_foreign(tunnel))
+
+    def _keep_destination(self, tunnel: TunnelDescription) -> None:
+        try:
+            self._state.keep(tunnel.tunnel.tunnel_id, writer_place(self._job))
+        except ConfigError as error:
+            self._say(f"    note: {error}; a later run may not notice that ots-writer was changed")
 
     async def _is_source_empty(self) -> bool:
         """Whether the source is known to hold no row; the key of a tunnel may lack the right to read rows."""

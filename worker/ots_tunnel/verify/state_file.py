@@ -1,4 +1,4 @@
-"""The file from which a comparison resumes; it is replaced atomically."""
+"""The file from which a comparison or a copy resumes; it is replaced atomically."""
 
 from __future__ import annotations
 
@@ -93,4 +93,4 @@ def read_state_file(path: Path) -> str | None:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not the state of a comparison: {error}") from error
+        raise ConfigError(f"{path}: not a state file: {error}") from error
