@@ -259,6 +259,8 @@ class SparkPod:
     name: str
     phase: str
     terminated: bool
+    ended: float | None = None
+    """End of its last container, seconds since 1970; None while one runs, or where the end of one is not known."""
 
     @property
     def is_alive(self) -> bool:

@@ -2,7 +2,8 @@
 
 A task sends nothing later than `split deadline - D` after its start, and a request that was sent takes effect within D
 (docs/architecture.md rule 4). `split deadline + D` after the last possible start of a task is therefore always safe.
-D alone is enough after the end of an attempt in which every pod has a terminated container status.
+D alone is enough after the last end, of the application and its pods, where every pod has a terminated container status
+with its time. An executor that was cut off from its driver may outlive the application, and write.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ def last_write(
     longest = deadlines.split + deadlines.write
     if app is None or app.ended is None:
         return recorded + longest
-    ended = max(recorded, app.ended)
-    terminated = {pod.name for pod in pods if pod.terminated}
-    if not app.pods or not app.pods <= terminated:
+    ends = {pod.name: pod.ended for pod in pods if pod.ended is not None}
+    ended = max(recorded, app.ended, *ends.values())
+    if not app.pods or not app.pods <= ends.keys():
         return ended + longest
     # Pods of earlier attempts are deleted: their tasks started before the last submission. So are those of an earlier
     # application of this copy, which somebody has deleted.

@@ -65,5 +65,10 @@ def spark_pod(item: Mapping[str, Any]) -> SparkPod:
     """A driver or executor pod."""
     status = item.get("status") or {}
     containers = status.get("containerStatuses") or ()
-    terminated = bool(containers) and all("terminated" in (entry.get("state") or {}) for entry in containers)
-    return SparkPod(item["metadata"]["name"], status.get("phase") or "Unknown", terminated)
+    states = [(entry.get("state") or {}).get("terminated") for entry in containers]
+    terminated = bool(states) and all(state is not None for state in states)
+    # a container whose node was lost may be shown as terminated without a time
+    ends = [parse_time((state or {}).get("finishedAt")) for state in states]
+    known = [end for end in ends if end is not None]
+    ended = max(known) if terminated and len(known) == len(ends) else None
+    return SparkPod(item["metadata"]["name"], status.get("phase") or "Unknown", terminated, ended)

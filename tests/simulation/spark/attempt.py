@@ -26,6 +26,7 @@ from ots_tunnel.spark.progress import ProgressRecord
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE
 from ots_tunnel_operator.manifests.snapshot_document import SNAPSHOT_FILE
+from ots_tunnel_operator.times import timestamp
 from tests.simulation.apiserver.api import Request
 from tests.simulation.apiserver.refusal import Refusal
 from tests.simulation.apiserver.store import Manifest
@@ -248,7 +249,7 @@ class Attempt:
         """Show the end of a pod."""
         if pod in self.executors:
             self.executors[pod] = "FAILED" if code else "COMPLETED"
-        state = {"terminated": {"exitCode": code}}
+        state = {"terminated": {"exitCode": code, "finishedAt": timestamp(self._fleet.service.clock.now())}}
         phase = "Failed" if code else "Succeeded"
         self._write(pod, {"phase": phase, "containerStatuses": [{"name": "spark", "state": state}]})
 

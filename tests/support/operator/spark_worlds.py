@@ -16,7 +16,7 @@ NAME = "flights-copy-snapshot"
 SPARK = {"engine__baseData": "Spark"}
 #: A stream of one channel whose first token is known.
 READABLE = Tunnel(description(channel("c1", client=""), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
-DRIVER = SparkPod(f"{NAME}-driver", "Succeeded", terminated=True)
+DRIVER = SparkPod(f"{NAME}-driver", "Succeeded", terminated=True, ended=NOW - 1000)
 
 Children = dict[tuple[str, str], Any]
 

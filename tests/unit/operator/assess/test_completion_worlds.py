@@ -18,6 +18,7 @@ from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.turns import Calls
 from ots_tunnel_operator.world import Pod, Tunnel, Unread, World
 from tests.support.operator.worlds import (
     NOW,
@@ -222,7 +223,9 @@ def test_it_takes_a_bounded_number_of_looks(of: Done) -> None:
         cache = LoopCache()
         cache.source.instance = cast(
             Instance,
-            SimpleNamespace(tunnels=SimpleNamespace(describe_tunnel=describe_tunnel), turns=asyncio.Semaphore(8)),
+            SimpleNamespace(
+                tunnels=SimpleNamespace(describe_tunnel=describe_tunnel), calls=Calls(asyncio.Semaphore(4))
+            ),
         )
         for number in range(ENOUGH_LOOKS):
             now = NOW + number * SETTINGS.poll_seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from ots_tunnel_operator.world import SparkPod
 
 END = 1_700_000_000.0
 DEADLINE, D = 600.0, 20.0
-DRIVER = SparkPod("orders-snapshot-driver", "Succeeded", terminated=True)
-EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True)
+DRIVER = SparkPod("orders-snapshot-driver", "Succeeded", terminated=True, ended=END - 1)
+EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True, ended=END - 1)
 COPIED = SnapshotProgress("t1", 8, 8, END - 1)
 
 
@@ -66,6 +67,12 @@ def test_a_pod_that_may_write_holds_the_consumers_back(phase: str) -> None:
         pytest.param(app(), (DRIVER,), END + DEADLINE + D, id="an executor vanished"),
         pytest.param(
             app(), (DRIVER, SparkPod("exec-1", "Failed", False)), END + DEADLINE + D, id="no container status"
+        ),
+        pytest.param(
+            app(), (DRIVER, replace(EXECUTOR, ended=END + 300)), END + 300 + D, id="an executor outlived the driver"
+        ),
+        pytest.param(
+            app(), (DRIVER, replace(EXECUTOR, ended=None)), END + DEADLINE + D, id="an executor's end unknown"
         ),
         pytest.param(app(pods=frozenset()), (), END + DEADLINE + D, id="pods unknown"),
         pytest.param(app(ended=None), (DRIVER, EXECUTOR), END - 1 + DEADLINE + D, id="end unknown"),

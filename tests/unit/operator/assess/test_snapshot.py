@@ -18,7 +18,7 @@ from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, wo
 
 STARTED = recorded(snapshot={"tunnelId": TUNNEL_ID})
 NONE: dict[tuple[str, str], Any] = {}
-EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True)
+EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True, ended=NOW - 1000)
 
 
 def assessed(found: World) -> Snapshot:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import SparkPod
+from tests.support.operator.worlds import NOW
 
 
 def item(state: dict[str, Any], *conditions: dict[str, Any], **status: Any) -> dict[str, Any]:
@@ -78,3 +80,23 @@ def test_a_spark_pod_has_ended_with_its_last_container(states: list[str], termin
     document = {"metadata": {"name": "driver"}, "status": {"phase": "Running", "containerStatuses": containers}}
 
     assert spark_pod(document) == SparkPod("driver", "Running", terminated)
+
+
+@pytest.mark.parametrize(
+    ("states", "ended"),
+    [
+        ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"terminated": {"finishedAt": timestamp(NOW - 5)}}], NOW),
+        ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"running": {}}], None),
+        ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"terminated": {"reason": "ContainerStatusUnknown"}}], None),
+        ([{"terminated": {"finishedAt": None}}], None),
+        ([], None),
+    ],
+    ids=["all have ended", "one runs", "one without a time", "no time", "no status"],
+)
+def test_the_end_of_a_spark_pod_is_that_of_its_last_container(
+    states: list[dict[str, Any]], ended: float | None
+) -> None:
+    containers = [{"state": state} for state in states]
+    document = {"metadata": {"name": "driver"}, "status": {"phase": "Failed", "containerStatuses": containers}}
+
+    assert spark_pod(document).ended == ended
