@@ -44,7 +44,8 @@ class Region(Telling):
 
     def __init__(self, scenario: Scenario, folder: Path) -> None:
         seed = str(scenario.seed)
-        super().__init__(seed, page_rows=scenario.page_rows, is_fenced=scenario.sink != "python")
+        service = {"page_rows": scenario.page_rows, "assign_interval": scenario.assign_interval}
+        super().__init__(seed, is_fenced=scenario.sink != "python", **service)
         self.scenario = scenario
         self.service.empty_reads = scenario.empty_reads
         if scenario.end:
@@ -213,7 +214,7 @@ class Region(Telling):
         """Wait until everything is right, and no path is disturbed any more."""
         for _ in range(2):  # a path that falls dark once a proxy has held answers back is disturbed twice
             await asyncio.sleep(max(0.0, self.network.disturbed_until - self.loop.now))
-        until = self.loop.now + self.scenario.timeout + SETTLING
+        until = self.loop.now + self.scenario.timeout + SETTLING + 4 * self.scenario.assign_interval
         while unfit := self._unfit():
             if self.loop.now > until:
                 self.violate("unstable", f"long after the last fault: {'; '.join(unfit)}")

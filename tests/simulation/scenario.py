@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from tests.simulation.faults import Fault, draw_faults
+from tests.simulation.faults import KINDS, Fault, draw_faults
 from tests.simulation.replayable import Replayable
 
 
@@ -24,6 +24,7 @@ class Scenario(Replayable):
         drain: seconds that it may take to hand the channels back; in a short one writes have to be abandoned.
         empty_reads: of so many reads of a stream that find records one is answered by an empty page that announces
             more; 0 means none.
+        assign_interval: least seconds between two assignments of channels to clients.
     """
 
     happenings: ClassVar[str] = "faults"
@@ -50,6 +51,7 @@ class Scenario(Replayable):
     end: float = 0.0
     drain: int = 45
     empty_reads: int = 0
+    assign_interval: float = 0.0
     faults: tuple[Fault, ...] = ()
 
     @classmethod
@@ -89,4 +91,13 @@ class Scenario(Replayable):
         if settled.end:
             settled = replace(settled, empty_reads=random.Random(f"empty reads:{seed}").choice((0, 0, 2, 5)))
         count = chance.choice((3, 6, 12, 20))
-        return replace(settled, faults=draw_faults(chance, 0.75 * length, settled.timeout, count))
+        told = replace(settled, faults=draw_faults(chance, 0.75 * length, settled.timeout, count))
+        return _assigned_late(told) if settled.end and random.Random(f"assigned:{seed}").random() < 0.25 else told
+
+
+def _assigned_late(scenario: Scenario) -> Scenario:
+    """A partition splits before the end time, and its children are given to a client long after it was read."""
+    chance = random.Random(f"assigned late:{scenario.seed}")
+    split = KINDS["split"].draw(chance, "split", max(5.0, scenario.end - chance.uniform(5, 60)), scenario.timeout)
+    faults = tuple(sorted((*scenario.faults, split), key=lambda fault: fault.at))
+    return replace(scenario, assign_interval=2.5 * scenario.timeout, faults=faults)

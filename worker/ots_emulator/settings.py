@@ -60,6 +60,9 @@ class Settings:
     client_timeout: float = 300.0
     """Timeout of a client without one (docs/protocol.md 4.4)."""
 
+    assign_interval: float = 0.0
+    """Least time between two assignments of channels to clients, which come with heartbeats; 0 is at each of them."""
+
     idle_advance: bool = True
     """Whether a read that reaches the log's end moves the consume point to the time of the read."""
 

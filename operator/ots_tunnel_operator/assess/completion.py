@@ -38,10 +38,10 @@ A channel is proven in one of three ways:
       point of the description is not compared: the page with the boundary is never checkpointed, so that one may stay
       before the end time.
     - It is WAIT without an owner, at least one channel has been proven by its owner, and all looks of the last two
-      heartbeat intervals found the same channels with the same states and owners (`Tunnel.same_since`). It is then the
-      child of a channel that stopped at the end time. The child of a TERMINATED channel is given to a worker within a
-      heartbeat, which ends the sameness. The workers' own wait is no proof: a worker that did not hold the parent may
-      have looked often enough before the parent ended.
+      heartbeat intervals found the same channels with the same states and owners (`Tunnel.same_since`). In that time
+      the owner has looked as well, and read the first page of each channel that waits: it reports `completed` only
+      where they hold nothing from before the end time. Such a channel is the child of one that stopped. How soon the
+      service gives out the child of a TERMINATED channel is not known, so waiting alone proves nothing.
 
 Every other channel without an owner is moving, and refutes completion.
 
@@ -64,7 +64,7 @@ from ots_tunnel_operator.world import Pod, Tunnel, WorkerChannel, World
 
 #: Seconds by which a time in a report may be early: workers cut their times to milliseconds.
 REPORT_PRECISION = 0.001
-#: Heartbeat intervals within which the service gives out a channel that can be read.
+#: Heartbeat intervals within which a worker that has channels looks at the tunnel again.
 SETTLING_HEARTBEATS = 2
 
 

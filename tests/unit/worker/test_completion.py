@@ -9,19 +9,26 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel.client.tunnel import Page
+from ots_tunnel.errors import ConnectionLost, ResourceGone, TunnelError
 from ots_tunnel.model import (
     ChannelId,
     ChannelInfo,
     ChannelStatus,
     ChannelType,
+    Checkpoint,
     ClientId,
     Stage,
+    Token,
     TunnelDescription,
     TunnelId,
     TunnelInfo,
     TunnelType,
 )
+from ots_tunnel.protocol.token import TokenContent, build_token
+from ots_tunnel.worker.pages.budget import ByteBudget
 from ots_tunnel.worker.session.completion import Completion, CompletionWatch, completion
+from tests.support.records import page_of_times
 from tests.support.waiting import until
 
 
@@ -41,36 +48,36 @@ S = ChannelStatus
 
 
 @pytest.mark.parametrize(
-    ("channels", "done", "settled", "expected"),
+    ("channels", "done", "passed", "expected"),
     [
-        ([("a", S.TERMINATED, ""), ("b", S.TERMINATED, "")], set(), False, Completion.ALL),
-        ([("a", S.TERMINATED, ""), ("b", S.OPEN, "me")], {"b"}, False, Completion.ALL),
-        ([("a", S.TERMINATED, ""), ("b", S.OPEN, "me")], set(), False, Completion.OPEN),
-        ([("a", S.OPEN, "me"), ("b", S.OPEN, "other")], {"a"}, False, Completion.OWN_SHARE_DONE),
-        ([("a", S.OPEN, "me"), ("b", S.OPEN, "elder")], {"a"}, False, Completion.OTHERS_FINISH),
-        ([("a", S.OPEN, "me"), ("b", S.OPEN, "elder")], set(), False, Completion.OPEN),
-        ([("a", S.TERMINATED, ""), ("b", S.OPEN, "elder")], set(), False, Completion.OWN_SHARE_DONE),
-        ([("a", S.OPEN, "me"), ("b", S.CLOSE, "")], {"a"}, True, Completion.OPEN),
-        ([("a", S.OPEN, "me"), ("b", S.WAIT, "")], {"a"}, False, Completion.OPEN),
-        ([("a", S.OPEN, "me"), ("b", S.WAIT, "")], {"a"}, True, Completion.ALL),
-        ([("a", S.TERMINATED, ""), ("b", S.WAIT, "")], set(), True, Completion.OPEN),
-        ([("a", S.OPEN, "other"), ("b", S.WAIT, "")], set(), False, Completion.OPEN),
-        ([("a", S.OPEN, "other"), ("b", S.WAIT, "")], set(), True, Completion.OWN_SHARE_DONE),
-        ([], set(), True, Completion.OPEN),
+        ([("a", S.TERMINATED, ""), ("b", S.TERMINATED, "")], set(), set(), Completion.ALL),
+        ([("a", S.TERMINATED, ""), ("b", S.OPEN, "me")], {"b"}, set(), Completion.ALL),
+        ([("a", S.TERMINATED, ""), ("b", S.OPEN, "me")], set(), set(), Completion.OPEN),
+        ([("a", S.OPEN, "me"), ("b", S.OPEN, "other")], {"a"}, set(), Completion.OWN_SHARE_DONE),
+        ([("a", S.OPEN, "me"), ("b", S.OPEN, "elder")], {"a"}, set(), Completion.OTHERS_FINISH),
+        ([("a", S.OPEN, "me"), ("b", S.OPEN, "elder")], set(), set(), Completion.OPEN),
+        ([("a", S.TERMINATED, ""), ("b", S.OPEN, "elder")], set(), set(), Completion.OWN_SHARE_DONE),
+        ([("a", S.OPEN, "me"), ("b", S.CLOSE, "")], {"a"}, {"b"}, Completion.OPEN),
+        ([("a", S.OPEN, "me"), ("b", S.WAIT, "")], {"a"}, set(), Completion.OPEN),
+        ([("a", S.OPEN, "me"), ("b", S.WAIT, "")], {"a"}, {"b"}, Completion.ALL),
+        ([("a", S.TERMINATED, ""), ("b", S.WAIT, "")], set(), {"b"}, Completion.OPEN),
+        ([("a", S.OPEN, "other"), ("b", S.WAIT, "")], set(), set(), Completion.OPEN),
+        ([("a", S.OPEN, "other"), ("b", S.WAIT, "")], set(), {"b"}, Completion.OWN_SHARE_DONE),
+        ([], set(), {"b"}, Completion.OPEN),
     ],
 )
 def test_completion(
-    channels: list[tuple[str, ChannelStatus, str]], done: set[str], settled: bool, expected: Completion
+    channels: list[tuple[str, ChannelStatus, str]], done: set[str], passed: set[str], expected: Completion
 ) -> None:
-    mine = {ChannelId(name) for name in done}
+    mine, theirs = ({ChannelId(name) for name in names} for names in (done, passed))
 
-    assert completion(tunnel(*channels), ClientId("me"), mine, settled=settled) is expected
+    assert completion(tunnel(*channels), ClientId("me"), mine, theirs) is expected
 
 
 def test_before_the_stream_nothing_is_complete() -> None:
     early = tunnel(("a", S.TERMINATED, ""), stage=Stage.BASE)
 
-    assert completion(early, ClientId("me"), set(), settled=True) is Completion.OPEN
+    assert completion(early, ClientId("me"), set(), set()) is Completion.OPEN
 
 
 @dataclass
@@ -83,6 +90,21 @@ class Client:
     status: ChannelStatus = S.OPEN
     waiting: list[str] = field(default_factory=list)
     service_time: float = 50.0
+    #: Commit time of the records of channels that wait, Unix seconds.
+    records_at: dict[str, float] = field(default_factory=dict)
+    #: Raised by reads of channels that wait.
+    refusal: TunnelError | None = None
+    looks: int = 0
+
+    async def get_checkpoint(self, tunnel_id: str, client_id: str, channel_id: ChannelId) -> Checkpoint:
+        return Checkpoint(build_token(TokenContent(iterator=channel_id)), 0)
+
+    async def read_records(self, tunnel_id: str, client_id: str, channel_id: ChannelId, token: Token) -> Page:
+        self.looks += 1
+        if self.refusal is not None:
+            raise self.refusal
+        times = [self.records_at[channel_id]] if channel_id in self.records_at else []
+        return page_of_times(*(round(time * 1e6) for time in times), next_token=token, may_more=False)
 
     async def describe_tunnel(self, *place: object) -> TunnelDescription:
         self.calls += 1
@@ -99,8 +121,11 @@ class Client:
         status = SimpleNamespace(completed=False, tunnel_done=False, is_ready=True)
         names = {"table": "t", "tunnel_name": "t", "tunnel_id": "t"}
         end_us = None if end is None else end * 1e6
-        settings = SimpleNamespace(interval=0.001, end_us=end_us, exit_when_complete=exits, **names)
-        context = SimpleNamespace(client=self, client_id=ClientId("me"), settings=settings, status=status)
+        settings = SimpleNamespace(interval=0.001, timeout=0.01, end_us=end_us, exit_when_complete=exits, **names)
+        worker = SimpleNamespace(budget=ByteBudget(1), gaps=None)
+        context = SimpleNamespace(
+            client=self, client_id=ClientId("me"), settings=settings, status=status, worker=worker
+        )
         watch = CompletionWatch(cast(Any, context), lambda: self.held, on_complete)
         task = asyncio.create_task(watch.run())
         try:
@@ -156,14 +181,33 @@ async def test_a_channel_that_waits_before_the_end_time_is_not_done() -> None:
         await until(lambda: status.completed)
 
 
-async def test_a_channel_that_begins_to_wait_is_looked_at_again() -> None:
-    # the checks before it was there say nothing of it: its parent may have just ended
-    client, said = Client(service_time=61.0), []
+async def test_a_channel_that_waits_with_changes_from_before_the_end_time_is_never_done() -> None:
+    client = Client(waiting=["child", "late child"], service_time=61.0, records_at={"child": 60.0, "late child": 60.5})
     async with client.watched(end=60.0) as (status, _):
-        client.on_call = lambda: said.append(status.completed)
-        await until(lambda: len(said) > 5 and status.completed)
-        client.waiting.append("child")
-        before = len(said)
-        await until(lambda: len(said) > before + 5)
-        assert said[before + 1 : before + 3] == [False, False]
-        assert status.completed
+        await until(lambda: client.calls > 40)
+        assert not status.completed
+        assert client.looks == 1, "what it holds does not change while it waits"
+        client.waiting = ["late child"]
+        await until(lambda: status.completed)
+        assert client.looks == 2
+
+
+async def test_a_channel_that_cannot_be_read_now_is_not_done() -> None:
+    client = Client(waiting=["child"], service_time=61.0, refusal=ConnectionLost("cut"))
+    async with client.watched(end=60.0) as (status, _):
+        await until(lambda: client.looks > 40)
+        assert not status.completed
+        client.refusal = None
+        await until(lambda: status.completed)
+
+
+async def test_where_only_owners_may_read_a_channel_waits_for_the_heartbeat_timeout() -> None:
+    client = Client(waiting=["child"], service_time=61.0, refusal=ResourceGone("OTSResourceGone", "not the owner"))
+    async with client.watched(end=60.0) as (status, _):
+        await until(lambda: status.completed)
+        assert client.calls >= 11, "more than the intervals of the timeout"
+        client.waiting.append("another")
+        before = client.calls
+        await until(lambda: client.calls > before + 1)
+        assert not status.completed
+        await until(lambda: status.completed)

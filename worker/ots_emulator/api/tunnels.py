@@ -111,7 +111,7 @@ def heartbeat(call: Call, request: pb.HeartbeatRequest) -> bytes:
         Channel(ChannelId(channel.channel_id), channel.version, ChannelStatus(channel.status))
         for channel in request.channels
     ]
-    held = tunnel.heartbeat(request.client_id, reports, call.now)
+    held = tunnel.heartbeat(request.client_id, reports, call.now, call.settings.assign_interval)
     return pb.HeartbeatResponse(
         channels=[
             pb.Channel(

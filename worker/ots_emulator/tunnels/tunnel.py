@@ -47,6 +47,8 @@ class Tunnel:
     channels: dict[ChannelId, TunnelChannel] = field(default_factory=dict)
     clients: dict[ClientId, Client] = field(default_factory=dict)
     expired: bool = False
+    assigned_at: float = 0.0
+    """When channels were assigned last, where that is limited."""
 
     def __repr__(self) -> str:
         return f"Tunnel({self.name}, {self.type.name}, {len(self.channels)} channels, {len(self.clients)} clients)"
@@ -104,8 +106,13 @@ class Tunnel:
         self.clients[client.id] = client
         return client
 
-    def heartbeat(self, client_id: str, reports: Iterable[Channel], now: float) -> list[Channel]:
+    def heartbeat(
+        self, client_id: str, reports: Iterable[Channel], now: float, assign_interval: float = 0.0
+    ) -> list[Channel]:
         """Accept a client's report and return the channels it holds now; all scheduling happens here.
+
+        Args:
+            assign_interval: least seconds between two assignments.
 
         Raises:
             Refusal: the client is unknown or timed out, or the tunnel has expired.
@@ -119,7 +126,9 @@ class Tunnel:
         for report in reports:
             self._accept(client.id, report)
         self.expire_clients(now)
-        self._schedule(now)
+        if now - self.assigned_at >= assign_interval:
+            self._schedule(now)
+            self.assigned_at = now if assign_interval else 0.0
         return [
             Channel(channel.id, channel.version, channel.status)
             for channel in self.channels.values()

@@ -59,23 +59,27 @@ class GapWatch:
             PossibleGap: changes may be missing, and the settings say Stop.
             TransportError, ServerUnavailable: the retention cannot be asked for at present.
         """
-        answered = page.service_time if page.service_time is not None else self.parts.wall()
-        first, last = _commit_times(page)
-        end = None if end_us is None else end_us / 1e6
-        gap = await self._gap(answered, first)
-        if gap is not None and (end is None or gap.start < end):
-            self.parts.found(self.channel_id, Gap(gap.start, gap.end if end is None else min(gap.end, end)))
-        self.read_until = read_on(
-            self.read_until, answered=answered, last=last, reached_end=reached_log_end(page.may_more, page.rows)
-        )
+        if (gap := await self.gap_before(page, end_us)) is not None:
+            self.parts.found(self.channel_id, gap)
+        _, last = _commit_times(page)
+        reached_end = reached_log_end(page.may_more, page.rows)
+        self.read_until = read_on(self.read_until, answered=self._answered(page), last=last, reached_end=reached_end)
         self.parts.last_pages[self.channel_id] = LastPage(page.next_token, self.read_until)
 
-    async def _gap(self, answered: float, first: float | None) -> Gap | None:
+    async def gap_before(self, page: Page, end_us: int | None) -> Gap | None:
+        """The changes that may be missing before a page; arguments and errors as in `check`, which reports them."""
+        answered = self._answered(page)
         if self.read_until is None or answered - self.read_until <= LONG_PAUSE * SHORTEST_RETENTION:
             return None
         stream = await self.parts.service.stream()
         until = self.parts.service.within_stream(self.read_until, stream)
-        return possible_gap(until, answered=answered, first=first, retention=stream.retention)
+        gap = possible_gap(until, answered=answered, first=_commit_times(page)[0], retention=stream.retention)
+        if gap is None or end_us is None:
+            return gap
+        return Gap(gap.start, min(gap.end, end_us / 1e6)) if gap.start < end_us / 1e6 else None
+
+    def _answered(self, page: Page) -> float:
+        return page.service_time if page.service_time is not None else self.parts.wall()
 
 
 def _commit_times(page: Page) -> tuple[float | None, float | None]:

@@ -1,8 +1,9 @@
 """Whether a tunnel is complete, as one of its clients sees it.
 
 Without an end time a tunnel is complete when the service has terminated every channel. With one, the service keeps the
-channels open, so the worker compares the channels of the tunnel with those that it has read up to the end time
-(docs/architecture.md 3.4).
+channels open, so the worker compares the channels of the tunnel with those that it has read up to the end time. A
+channel that still waits for its parents counts as done once it is proven that it holds nothing from before the end time
+(`waiting.WaitingChannels`): how soon the service gives such a channel out is not known (docs/architecture.md 3.4).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
+import math
 from collections.abc import Callable, Mapping, Set
 
 from ots_tunnel.errors import CodecError, ServiceError, TransportError
@@ -17,15 +19,15 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelStatus, ClientId, Stage, TunnelDescription
 from ots_tunnel.worker.context import ClientContext
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.session.waiting import WaitingChannels
 
 logger = logging.getLogger(__name__)
 
 #: A worker without channels describes the tunnel this many heartbeat intervals apart; the call is expensive.
 CHECK_INTERVALS = 3
-#: Checks, one per heartbeat interval, that have to find the same channels as the one before them. A channel that still
-#: waits after the end time then counts as the child of one that stopped there; such a child is not opened any more
-#: (docs/architecture.md 3.4).
-SETTLING_CHECKS = 2
+#: Where only its owner may read a channel: fewest checks, an interval or more apart, that have to find the same ones
+#: before a channel that waits counts as the child of one that stopped. They take the heartbeat timeout at least.
+SETTLING_CHECKS = 4
 
 
 class Completion(enum.Enum):
@@ -38,16 +40,15 @@ class Completion(enum.Enum):
 
 
 def completion(
-    tunnel: TunnelDescription, client_id: ClientId | None, done: Set[ChannelId], *, settled: bool
+    tunnel: TunnelDescription, client_id: ClientId | None, done: Set[ChannelId], passed: Set[ChannelId]
 ) -> Completion:
     """How far a tunnel is.
 
     Args:
         client_id: the client that wants to know.
         done: its channels that have reached the end time.
-        settled: whether the end time has passed and the previous checks found the same: a channel that still waits
-            then is the child of one that stopped, here or at another client, and has nothing before the end time; or
-            of one that another client still writes, which then holds what follows, too.
+        passed: channels that hold nothing from before the end time. One that waits is then the child of a channel that
+            stopped, here or at another client, or of one that another client still reads.
     """
     if tunnel.tunnel.stage != Stage.STREAM or not tunnel.channels:
         return Completion.OPEN
@@ -56,7 +57,7 @@ def completion(
     for channel in tunnel.channels:
         if channel.status is ChannelStatus.TERMINATED or channel.channel_id in done:
             continue
-        if channel.status is ChannelStatus.WAIT and settled:
+        if channel.status is ChannelStatus.WAIT and channel.channel_id in passed:
             waiting = True
             continue
         if channel.client_id and channel.client_id != client_id:
@@ -90,6 +91,8 @@ class CompletionWatch:
         self._context = context
         self._channels = channels
         self._on_complete = on_complete
+        end_us = context.settings.end_us
+        self._waiting = None if end_us is None else WaitingChannels(context, end_us)
         #: What the last check found, and how many checks in a row have found it.
         self._found: frozenset[tuple[ChannelId, ChannelStatus, ClientId]] = frozenset()
         self._checks = 0
@@ -125,21 +128,31 @@ class CompletionWatch:
             tunnel = await context.client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
         except (TransportError, ServiceError, CodecError):
             return  # the heartbeat reports what is wrong
+        passed = await self._passed(tunnel)
         done = self._done()
         if done is None:
-            return  # a channel came during the call
-        self._apply(completion(tunnel, context.client_id, done, settled=self._has_settled(tunnel)))
+            return  # a channel came during the calls
+        self._apply(completion(tunnel, context.client_id, done, passed))
         if not done:
             await asyncio.sleep(settings.interval * (CHECK_INTERVALS - 1))
 
+    async def _passed(self, tunnel: TunnelDescription) -> Set[ChannelId]:
+        """The waiting channels that hold nothing from before the end time; none unless they alone are left."""
+        settled, known_time, done = self._has_settled(tunnel), tunnel.service_time, self._done()
+        waiting = [channel.channel_id for channel in tunnel.channels if channel.status is ChannelStatus.WAIT]
+        if self._waiting is None or known_time is None or known_time <= self._waiting.end or done is None:
+            return frozenset()
+        if completion(tunnel, self._context.client_id, done, frozenset(waiting)) is Completion.OPEN:
+            return frozenset()
+        return await self._waiting.passed(waiting, known_time, settled=settled)
+
     def _has_settled(self, tunnel: TunnelDescription) -> bool:
-        """Count a check; whether nothing is going to be given out any more that has changes before the end time."""
+        """Count a check; whether as many as it needs have found the same."""
         found = frozenset((channel.channel_id, channel.status, channel.client_id) for channel in tunnel.channels)
         self._checks = self._checks + 1 if found == self._found else 1
         self._found = found
-        end_us, now = self._context.settings.end_us, tunnel.service_time
-        has_ended = end_us is not None and now is not None and now > end_us / 1e6
-        return has_ended and self._checks > SETTLING_CHECKS
+        settings = self._context.settings
+        return self._checks > max(SETTLING_CHECKS, math.ceil(settings.timeout / settings.interval))
 
     def _done(self) -> Set[ChannelId] | None:
         """The channels of this client if each has reached the end time; None if one has not."""

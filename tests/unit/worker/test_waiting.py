@@ -1,0 +1,103 @@
+"""What a channel that waits has to show before nobody waits for it any more."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ots_tunnel.client.tunnel import Page
+from ots_tunnel.errors import ParameterInvalid, TunnelError
+from ots_tunnel.model import FINISHED, ChannelId, Checkpoint, Token
+from ots_tunnel.protocol.possible_gap import Gap
+from ots_tunnel.protocol.token import TokenContent, build_token
+from ots_tunnel.worker.pages.budget import ByteBudget
+from ots_tunnel.worker.session.waiting import EMPTY_PAGES, WaitingChannels
+from tests.support.records import page_of_times
+
+END_US = 60_000_000
+CHANNEL = ChannelId("child")
+START = build_token(TokenContent(iterator="start"))
+
+
+class Service:
+    """Answers reads with pages, one after the other; the last one again and again."""
+
+    def __init__(self, *pages: Page, token: Token = START, gap: Gap | None = None, error: TunnelError | None = None):
+        self._pages = list(pages)
+        self._token = token
+        self._error = error
+        self._gap = gap
+        self.reads: list[Token] = []
+
+    async def get_checkpoint(self, *ids: str) -> Checkpoint:
+        return Checkpoint(self._token, 0)
+
+    async def read_records(self, tunnel_id: str, client_id: str, channel_id: str, token: Token) -> Page:
+        self.reads.append(token)
+        if self._error is not None:
+            raise self._error
+        return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
+
+    async def watch(self, channel_id: ChannelId, token: Token) -> Any:
+        async def gap_before(page: Page, end_us: int) -> Gap | None:
+            return self._gap
+
+        return SimpleNamespace(gap_before=gap_before)
+
+    def waiting(self) -> WaitingChannels:
+        worker = SimpleNamespace(budget=ByteBudget(1), gaps=self)
+        settings = SimpleNamespace(tunnel_id="t")
+        context = SimpleNamespace(client=self, client_id="me", settings=settings, worker=worker)
+        return WaitingChannels(cast(Any, context), END_US)
+
+
+def empty(*, may_more: bool | None) -> Page:
+    return page_of_times(next_token="next", may_more=may_more)
+
+
+def committed(*times_us: int) -> Page:
+    return page_of_times(*times_us)
+
+
+@pytest.mark.parametrize(
+    ("service", "is_passed"),
+    [
+        pytest.param(Service(empty(may_more=False)), True, id="nothing at all"),
+        pytest.param(
+            Service(empty(may_more=None)), True, id="nothing, and the service does not say whether more comes"
+        ),
+        pytest.param(Service(committed(END_US + 1)), True, id="only later changes"),
+        pytest.param(Service(committed(END_US, END_US + 1)), False, id="a change at the end time"),
+        pytest.param(Service(empty(may_more=True), committed(END_US)), False, id="a change behind an empty page"),
+        pytest.param(Service(empty(may_more=True), committed(END_US + 1)), True, id="later ones behind an empty page"),
+        pytest.param(Service(token=FINISHED), True, id="read to its end"),
+        pytest.param(Service(page_of_times(next_token=FINISHED)), True, id="ended without a change"),
+        pytest.param(Service(committed(END_US + 1), gap=Gap(1, 2)), False, id="what was there is gone"),
+        pytest.param(Service(error=ParameterInvalid("OTSParameterInvalid", "no")), False, id="unreadable"),
+    ],
+)
+async def test_a_channel_is_passed_by_what_it_holds(service: Service, is_passed: bool) -> None:
+    found = await service.waiting().passed([CHANNEL], 61.0, settled=True)
+
+    assert found == ({CHANNEL} if is_passed else set())
+
+
+async def test_a_channel_that_only_announces_more_is_looked_at_again() -> None:
+    service = Service(empty(may_more=True))
+    waiting = service.waiting()
+
+    for looks in (1, 2):
+        assert await waiting.passed([CHANNEL], 61.0, settled=True) == set()
+        assert len(service.reads) == looks * EMPTY_PAGES
+    assert service.reads[:2] == [START, "next"]
+
+
+async def test_a_verdict_stays() -> None:
+    service = Service(committed(END_US + 1))
+    waiting = service.waiting()
+
+    for _ in range(3):
+        assert await waiting.passed([CHANNEL], 61.0, settled=False) == {CHANNEL}
+    assert len(service.reads) == 1

@@ -1,0 +1,95 @@
+"""Whether a channel that waits for its parents holds changes from before the end time.
+
+Theory of operation. A description does not say whose child a channel is, nor how soon the service gives it to a client.
+So neither its status nor any time tells whether somebody has still to read it:
+
+    the child of a channel that stopped at the end time     holds nothing from before it, and is never given out
+    the child of a channel that was read to its end         is given out, sooner or later, and may hold such changes
+
+The channel itself tells. The service lets every client read every channel (docs/protocol.md 4.6). Nothing is left of a
+channel whose first record was committed after the end time, or which has none in a read that was sent after it. What
+may have gone with the retention counts as held: whoever opens the channel finds that out. Nothing is written, and no
+checkpoint is stored. A verdict never changes while the channel waits, so each channel is looked at once.
+
+A service that lets only owners read answers 410. Then nothing can be proven, and time has to do
+(`completion.CompletionWatch`).
+
+Source: docs/architecture.md 3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from ots_tunnel.errors import CodecError, ResourceGone, ServiceError, TransportError
+from ots_tunnel.model import FINISHED, ChannelId
+from ots_tunnel.worker.context import ClientContext
+from ots_tunnel.worker.pages.end_time import cut_page
+
+#: Pages of one look that may be empty and announce more; then the next look goes on.
+EMPTY_PAGES = 20
+
+
+class WaitingChannels:
+    """Looks into channels that wait; one client's."""
+
+    def __init__(self, context: ClientContext, end_us: int) -> None:
+        self._context = context
+        self._end_us = end_us
+        #: Channel to whether it holds changes from before the end time.
+        self._known: dict[ChannelId, bool] = {}
+
+    def __repr__(self) -> str:
+        return f"WaitingChannels({len(self._known)} known)"
+
+    @property
+    def end(self) -> float:
+        """The end time, Unix seconds."""
+        return self._end_us / 1e6
+
+    async def passed(self, waiting: Iterable[ChannelId], known_time: float, *, settled: bool) -> Set[ChannelId]:
+        """The channels that hold nothing from before the end time, up to the first one of which that is not proven.
+
+        Args:
+            known_time: the service's clock in an answer that has come, Unix seconds, after the end time.
+            settled: whether a channel that nobody but its owner may read counts as one of them.
+        """
+        found: set[ChannelId] = set()
+        for channel_id in waiting:
+            try:
+                if not await self._is_passed(channel_id, known_time):
+                    return found
+            except ResourceGone:
+                if not settled:
+                    return found
+            except (TransportError, ServiceError, CodecError):
+                return found  # the heartbeat reports what is wrong
+            found.add(channel_id)
+        return found
+
+    async def _is_passed(self, channel_id: ChannelId, known_time: float) -> bool:
+        if channel_id not in self._known:
+            holds = await self._holds_changes(channel_id, known_time)
+            if holds is None:
+                return False
+            self._known[channel_id] = holds
+        return not self._known[channel_id]
+
+    async def _holds_changes(self, channel_id: ChannelId, known_time: float) -> bool | None:
+        """Whether a channel holds changes from before the end time; None is not known yet."""
+        context, client = self._context, self._context.client
+        ids = (context.settings.tunnel_id, context.client_id, channel_id)
+        token, guard = (await client.get_checkpoint(*ids)).token, context.worker.gaps
+        gaps = None if guard is None or token == FINISHED else await guard.watch(channel_id, token)
+        for _ in range(EMPTY_PAGES):
+            if token == FINISHED:
+                return False
+            with await context.worker.budget.reserve():
+                page = await client.read_records(*ids, token)
+            if gaps is not None and await gaps.gap_before(page, self._end_us) is not None:
+                return True
+            cut = cut_page(page, self._end_us, known_time)
+            if cut.page.records or cut.done:
+                return bool(cut.page.records)
+            token = page.next_token
+        return None
