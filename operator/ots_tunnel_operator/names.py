@@ -92,9 +92,14 @@ def labels(name: str, role: str) -> dict[str, str]:
     }
 
 
+def identity_labels(name: str, role: str) -> dict[str, str]:
+    """The labels by which a child without an owner belongs to object `name`."""
+    return {LABEL_NAME: name, LABEL_ROLE: role}
+
+
 def worker_selector(name: str) -> dict[str, str]:
     """Labels that select exactly the worker pods of object `name`."""
-    return {LABEL_NAME: name, LABEL_ROLE: ROLE_WORKER}
+    return identity_labels(name, ROLE_WORKER)
 
 
 def selector_text(name: str) -> str:

@@ -292,7 +292,7 @@ class World:
     destination: Table | Missing | Failure | Unread = Unread()
     tunnel: Tunnel | Missing | Failure | Unread = Unread()
     children: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
-    """Objects with the names that the operator uses, by (kind, name), whether it owns them or not."""
+    """Children of the object by (kind, name); one of its name that belongs to something else is not among them."""
     pods: tuple[Pod, ...] = ()
     spark_pods: tuple[SparkPod, ...] = ()
     silent_since: Mapping[str, float] = field(default_factory=dict)

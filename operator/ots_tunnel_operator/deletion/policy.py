@@ -46,7 +46,7 @@ class Policy:
         """Delete the record of a snapshot: created under Retain, it has no owner and would stay."""
         name = names.snapshot_name(remains.name)
         found = await self._kube.get(CONFIG_MAP, remains.namespace, name)
-        mine = {names.LABEL_NAME: remains.name, names.LABEL_ROLE: names.ROLE_SNAPSHOT}
+        mine = names.identity_labels(remains.name, names.ROLE_SNAPSHOT)
         if found is not None and is_owned(found, remains.uid, mine):
             await self._kube.delete(CONFIG_MAP, remains.namespace, name, uid=str(found["metadata"].get("uid") or ""))
 

@@ -15,6 +15,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind
 from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.observe.sides import SidesObserver
@@ -64,14 +65,15 @@ class Observer:
         return observe_movement(world, cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
-        wanted: list[tuple[Kind, str]] = [(DEPLOYMENT, names.deployment_name(resource.name))]
+        wanted: list[tuple[Kind, str, str]] = [(DEPLOYMENT, names.deployment_name(resource.name), names.ROLE_WORKER)]
         if resource.spec.uses_spark:
-            wanted.append((CONFIG_MAP, names.snapshot_name(resource.name)))
-            wanted.append((SPARK_APPLICATION, names.snapshot_name(resource.name)))
+            wanted.append((CONFIG_MAP, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
+            wanted.append((SPARK_APPLICATION, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
-        for kind, name in wanted:
+        for kind, name, role in wanted:
             item = await self._kube.get(kind, resource.namespace, name)
-            if item is not None:
+            # what belongs to a deleted object of this name, or to somebody else, says nothing about this one
+            if item is not None and is_owned(item, resource.uid, names.identity_labels(resource.name, role)):
                 found[kind.kind, name] = item
         return found
 

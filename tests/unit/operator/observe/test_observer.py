@@ -22,7 +22,7 @@ from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.turns import Calls
-from ots_tunnel_operator.world import Failure, Missing, Pod, Resource, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Pod, Resource, Table, Tunnel, Unread, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.worlds import (
     COPY,
@@ -30,6 +30,7 @@ from tests.support.operator.worlds import (
     NOW,
     SCHEMA,
     SETTINGS,
+    UID,
     channel,
     description,
     pod,
@@ -287,3 +288,33 @@ async def test_a_cached_table_is_claimed_no_longer_than_since_the_last_look() ->
 
     assert isinstance(gone.destination, Missing)
     assert isinstance(gone.source, Missing)
+
+
+@pytest.mark.parametrize(
+    ("owner", "labelled", "is_ours"),
+    [(UID, False, True), ("predecessor", True, False), (None, True, True), (None, False, False)],
+    ids=["ours", "of a deleted object of the name", "retained", "somebody else's"],
+)
+@pytest.mark.parametrize("kind", ["Deployment", "SparkApplication", "ConfigMap"])
+async def test_children_of_others_are_not_observed_as_ours(
+    kind: str, owner: str | None, labelled: bool, is_ours: bool
+) -> None:
+    role = "worker" if kind == "Deployment" else "snapshot"
+    found = {
+        "metadata": {
+            "labels": {"ots-tunnel.dev/name": "flights-copy", "ots-tunnel.dev/role": role} if labelled else {},
+            "ownerReferences": [{"kind": "TablestoreTunnel", "name": "flights-copy", "uid": owner}] if owner else [],
+        }
+    }
+
+    class Children(OneSecret):
+        async def get(self, wanted: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+            return found if wanted.kind == kind else await super().get(wanted, namespace, name)
+
+    observer = Observer(cast(Kube, Children()), cast(Any, None), SETTINGS)
+    of = resource(recorded(), engine__baseData="Spark")
+    # with an elder object no instance is asked
+    elder = Competitor("flights-elder", "default", NOW - 9, "elder")
+    seen = await observer.observe(of, LoopCache(), elder=elder, now=NOW)
+
+    assert bool(seen.children) == is_ours
