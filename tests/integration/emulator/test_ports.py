@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import re
 import signal
@@ -13,11 +14,15 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from ots_emulator import Emulator
+from ots_tunnel.model import Marker
 from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.http.message import HttpRequest
-from tests.support.emulator.emulator_driver import Driver
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from tests.support.emulator.emulator_driver import IGNORE, Driver, put
+from tests.support.waiting import until
 
 DEADLINE = aiohttp.ClientTimeout(total=10)
 
@@ -228,3 +233,58 @@ async def test_the_command_refuses_a_used_port(driver: Driver) -> None:
 
     assert process.returncode == 2
     assert f"127.0.0.1:{port}".encode() in complaint
+
+
+def left(kind: type[object]) -> int:
+    """Objects of a type that are in memory, also those that only wait for the collection of the garbage."""
+    return sum(isinstance(found, kind) for found in gc.get_objects())
+
+
+async def abandon(driver: Driver, request: HttpRequest, body: bytes) -> None:
+    """Send a request, with `body` of its body, and close the connection without reading its answer."""
+    host, _, port = driver.emulator.endpoint.removeprefix("http://").partition(":")
+    lines = [f"{name}: {value}\r\n" for name, value in request.headers.items() if name.lower() != "content-length"]
+    head = (
+        f"POST {request.path} HTTP/1.1\r\nHost: {host}\r\n{''.join(lines)}Content-Length: {len(request.body)}\r\n\r\n"
+    )
+    calls = driver.emulator.calls
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, (host, int(port)))
+        await loop.sock_sendall(client, head.encode() + body)
+        await until(lambda: left(web.BaseRequest), what="the request arrives")
+        if body == request.body:
+            await until(lambda: driver.emulator.calls > calls and left(web.Response), what="it is answered")
+
+
+@pytest.mark.parametrize("part", ["answer", "body"])
+async def test_what_a_client_abandons_is_freed_without_a_collection_of_garbage(driver: Driver, part: str) -> None:
+    driver.emulator.change_settings(range_bytes=64 << 20)
+    await driver.create_table()
+    for key in range(8):
+        await driver.put(key, put("v", "x" * (2 << 20)))
+    ends = {
+        name: encode_primary_key((("k", marker),))
+        for name, marker in (
+            ("inclusive_start_primary_key", Marker.INF_MIN),
+            ("exclusive_end_primary_key", Marker.INF_MAX),
+        )
+    }
+    if part == "answer":
+        request = await captured(driver, "GetRange", table_name="t", direction="FORWARD", max_versions=1, **ends)
+        body = request.body
+    else:
+        row = encode_row((("k", 1),), [put("v", "x" * (2 << 20))])
+        request = await captured(driver, "PutRow", table_name="t", row=row, condition=IGNORE)
+        body = request.body[:-10]
+    gc.collect()
+    gc.disable()
+    try:
+        before = left(web.Response), left(web.BaseRequest)
+        for _ in range(3):
+            await abandon(driver, request, body)
+        await until(lambda: (left(web.Response), left(web.BaseRequest)) == before, seconds=10, what="they are freed")
+    finally:
+        gc.enable()

@@ -115,6 +115,17 @@ class _Connection(web.RequestHandler):
         response.force_close()
         return response
 
+    async def _drain_helper(self) -> None:
+        """Wait until the client takes more of an answer.
+
+        Raises:
+            ConnectionError: it has closed the connection.
+        """
+        try:
+            await super()._drain_helper()
+        except ConnectionError as error:
+            raise _without_frames(error) from None
+
     def log_exception(self, *texts: Any, **options: Any) -> None:
         """Log unexpected errors; the unread rest of a broken body is expected."""
         if not isinstance(options.get("exc_info"), web.RequestPayloadError):
@@ -164,6 +175,16 @@ async def _send_half(request: web.BaseRequest, answer: HttpResponse) -> None:
         request.transport.abort()
 
 
+def _without_frames(error: ConnectionError) -> ConnectionError:
+    """Return an error of the same kind and text, and take the traceback from the given one.
+
+    The future that was waited for keeps its error, the error its traceback, and a frame of the traceback the future. So
+    what the other frames hold, the answer or the body, would stay until the garbage is collected.
+    """
+    error.__traceback__ = None
+    return type(error)(*error.args)
+
+
 async def _body(request: web.BaseRequest, limit: int) -> bytes:
     """Read the body.
 
@@ -185,6 +206,8 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
             size += len(chunk)
             if size > limit:
                 raise body_too_large()
+        return b"".join(chunks)
     except (HttpProcessingError, web.RequestPayloadError) as error:
         raise parameter_invalid(f"Malformed HTTP request: the body cannot be read ({type(error).__name__}).") from error
-    return b"".join(chunks)
+    except ConnectionError as error:
+        raise _without_frames(error) from None
