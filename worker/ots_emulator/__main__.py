@@ -17,6 +17,7 @@ import click
 from ots_emulator.durable.datadir import DataError
 from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
+from ots_emulator.refusal import Refusal
 from ots_emulator.server.descriptors import raise_limit, warning_of
 from ots_emulator.settings import Settings
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
@@ -27,6 +28,8 @@ _COLLECT_AFTER: Final = (20_000, 20, 50)
 
 #: Wrong options, or a directory or port that cannot be used.
 EXIT_USAGE = 2
+#: Changes could not be stored, so that a restart does not bring them back.
+EXIT_BEHIND = 1
 #: Second signal: ends without waiting for calls under way, like an interrupt in a shell (128 + SIGINT).
 EXIT_AT_ONCE = 130
 
@@ -129,6 +132,13 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     except OSError as error:
         click.echo(f"cannot listen on {host}:{port} or admin port {admin_port}: {error.strerror or error}", err=True)
         sys.exit(EXIT_USAGE)
+    except Refusal:
+        # The last changes, those of controls, are stored with the stop.
+        if emulator.service.failure is None:
+            raise
+    if emulator.service.failure is not None:
+        click.echo(f"stopped; changes are lost: {emulator.service.failure}", err=True)
+        sys.exit(EXIT_BEHIND)
 
 
 def _pairs(keys: tuple[str, ...]) -> Mapping[str, str]:
@@ -158,7 +168,7 @@ async def _serve(emulator: Emulator, pair: tuple[str, str], instance: str, outpu
         to = Connection(emulator.endpoint, instance, *pair)
         click.echo(announcement(emulator, to) if output == "json" else greeting(emulator, to))
         await stop.wait()
-    if output != "json":
+    if output != "json" and emulator.service.failure is None:
         click.echo("stopped")
 
 

@@ -87,6 +87,11 @@ class Service:
         finally:
             self.storage.close()
 
+    @property
+    def failure(self) -> str | None:
+        """Why the last changes are not stored, so that a restart loses them; None without a failed write."""
+        return self.storage.failure if self.storage is not None and self.storage.is_behind else None
+
     # Instances
 
     def instance(self, name: str) -> Instance:

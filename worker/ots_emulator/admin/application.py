@@ -33,6 +33,8 @@ def admin_application(service: Service, descriptors: LastDescriptor) -> web.Appl
     """Return the application behind the admin port; every control is a method of the service."""
 
     async def healthz(request: web.Request) -> web.Response:
+        if service.failure is not None:
+            return web.Response(text=f"{service.failure}\n", status=503)
         return web.Response(text="ok\n")
 
     async def state(request: web.Request) -> web.Response:
@@ -167,6 +169,8 @@ def _posted(
             raise parameter_invalid(f"body is no JSON: {error}") from error
         if not isinstance(document, dict):
             raise parameter_invalid("body is no JSON object")
+        if service.failure is not None:
+            raise Refusal("OTSInternalServerError", f"no more changes are taken: {service.failure}")
         answer = control(document)
         service.commit()
         return web.json_response(answer)

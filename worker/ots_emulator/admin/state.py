@@ -21,6 +21,8 @@ def state_of(service: Service) -> Document:
         "time": now,
         "calls": service.application.calls,
         "faults": len(service.faults),
+        # What is shown is in memory. After a failed write it is ahead of what a restart brings back.
+        "failure": service.failure,
         "instances": [_instance_state(instance, now) for instance in service.instances.values()],
     }
 

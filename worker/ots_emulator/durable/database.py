@@ -72,8 +72,10 @@ class Storage:
 
     def __init__(self, directory: Path, *, fsync: bool = False) -> None:
         self.directory = directory
-        #: Why no commit is possible any more.
+        #: Why no commit is possible any more: a write has failed, or the directory has been closed.
         self.failure: str | None = None
+        #: Whether changes are lost, because a write has failed.
+        self.is_behind = False
         self._lock = lock_directory(directory)
         try:
             self._db = open_database(directory / DATABASE_NAME, fsync=fsync)
@@ -130,12 +132,13 @@ class Storage:
                 self._sweep()
             db.execute("COMMIT")
         except sqlite3.Error as error:
-            self.fail(f"{self.directory}: cannot be written: {error}")
+            self.fail(f"data directory {self.directory}: cannot be written: {error}")
             raise DataError(str(self.failure)) from error
 
     def fail(self, reason: str) -> None:
         """Refuse all further commits, because the state in memory is ahead of the database."""
         self.failure = reason
+        self.is_behind = True
         _log.critical("no more calls are taken: %s", reason, extra={"action": "data_failed"})
 
     def forget_rows(self, table: int) -> None:

@@ -45,6 +45,9 @@ def restore(storage: Storage, instances: Iterable[Instance], now_us: int) -> Non
             reader.restore(instance, now_us)
         reader.sweep()
     except _DAMAGE as error:
+        if isinstance(error.__cause__, DataError):
+            # The journal refuses its caller where the directory cannot be written.
+            raise error.__cause__ from error
         text = f"data directory {storage.directory}: damaged: {type(error).__name__}: {error}"
         raise DataError(" ".join(text.split())) from error
 

@@ -14,7 +14,9 @@ from click.testing import CliRunner
 
 from ots_emulator import Emulator, Settings
 from ots_emulator.__main__ import main
+from ots_emulator.durable.database import Batch
 from ots_emulator.durable.datadir import DATABASE_NAME, FORMAT, DataError
+from ots_emulator.durable.disk_journal import DiskJournal
 from ots_emulator.settings import AfterRetention
 from ots_tunnel.errors import ServiceError, TunnelExpired
 from ots_tunnel.model import Action, Marker, TunnelId
@@ -432,9 +434,36 @@ async def test_a_change_that_cannot_be_stored_is_not_acknowledged(
     with pytest.raises(ServiceError, match="OTSInternalServerError"):
         await driver.get(1)
 
+    assert "cannot be written: database or disk is full" in str(driver.emulator.state()["failure"])
     driver.emulator.close()
     assert "cannot be written: database or disk is full" in caplog.text
+    assert driver.emulator.service.failure is not None
     assert reopened(crashed(driver.data), driver.settings, driver.clock) == before
+
+
+async def test_a_full_disk_at_the_start_is_not_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connections: list[sqlite3.Connection]
+) -> None:
+    driver = Driver(tmp_path / "data")
+    await driver.create_table(hours=1)
+    await driver.fill(600)
+    driver.emulator.close()
+    driver.clock.advance(7200)
+    changes = DiskJournal.changes
+
+    def limited(journal: DiskJournal) -> Batch:
+        # The start stores that entries have expired.
+        connections[-1].execute("PRAGMA query_only = 1")
+        return changes(journal)
+
+    monkeypatch.setattr(DiskJournal, "changes", limited)
+
+    with pytest.raises(DataError) as failure:
+        Emulator(settings=driver.settings, clock=driver.clock, data=driver.data)
+
+    assert (
+        str(failure.value) == f"data directory {driver.data}: cannot be written: attempt to write a readonly database"
+    )
 
 
 def spoil(path: Path, *statements: str) -> None:
