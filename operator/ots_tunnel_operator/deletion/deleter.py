@@ -34,6 +34,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.status_write import StatusOutdated
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ class Deleter:
                     if remains is not None:
                         await self._claim(remains)
                         await self._policy.carry_out(remains, cache)
+                        remains = await self._shown_to_others(remains, cache)
                     return remains
                 except Exception as error:
                     # whatever goes wrong must not hold the object for longer than the time limit
@@ -95,7 +97,9 @@ class Deleter:
                 if not is_untried and self._is_late(remains, began, elsewhere=isinstance(waiting, Elsewhere)):
                     await self._leave_behind(remains, namespace, name, str(waiting), cache)
                     return remains
-                await self._tell(remains, waiting, cache)
+                now = self._clock()
+                await self._tell(remains, waiting, cache, now)
+                await self._show(remains, waiting, cache, now)
             await asyncio.sleep(self._settings.wait_seconds)
 
     async def _release(self, remains: Remains, cache: LoopCache) -> bool:
@@ -110,6 +114,8 @@ class Deleter:
                 if error.status != 409 and str(error) != logged:
                     logged = str(error)
                     await self._tell_unreleased(remains, logged, cache)
+                    waiting = NotYet(f"its finalizer cannot be removed ({shortened(logged)})")
+                    await self._show(remains, waiting, cache, self._clock())
             await asyncio.sleep(self._backoff.delay(failures, self._entropy.random()))
             failures += 1
             try:
@@ -160,13 +166,31 @@ class Deleter:
         """Seconds after which the object is released; another operator would have done so after the simple time."""
         return self._settings.delete_seconds * (2 if elsewhere else 1)
 
-    async def _tell(self, remains: Remains | None, reason: NotYet, cache: LoopCache) -> None:
+    async def _tell(self, remains: Remains | None, reason: NotYet, cache: LoopCache, now: float) -> None:
         """Post an event about an obstacle: a person has to remove it, or the object waits until its time is over."""
         if remains is None or not isinstance(reason, Obstacle):
             return
         longest = self._longest(elsewhere=isinstance(reason, Elsewhere))
         message = f"the deletion waits, at most {longest:.0f} s: {reason}"
-        await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
+        await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, now)
+
+    async def _show(self, remains: Remains | None, reason: NotYet, cache: LoopCache, now: float) -> None:
+        """Write into the status that the object is being deleted; that this fails must not hold it."""
+        if remains is None or isinstance(reason, Elsewhere | JustClaimed):
+            return
+        try:
+            await self._reporter.report_deletion(remains.body, str(reason), cache, now)
+        except (KubeError, StatusOutdated) as error:
+            where = _where(LogAction.DELETION_DELAYED, remains.namespace, remains.name, str(error))
+            logger.warning("the status of a deleted object could not be written", extra=where)
+
+    async def _shown_to_others(self, remains: Remains, cache: LoopCache) -> Remains | None:
+        """The object as it is to be released; where somebody else holds it as well, its status says what it is."""
+        others = sorted(set(remains.finalizers) - {names.FINALIZER})
+        if not others or names.FINALIZER not in remains.finalizers:
+            return remains
+        await self._show(remains, NotYet(f"finalizer {others[0]} still holds it"), cache, self._clock())
+        return await self._remains(remains.namespace, remains.name, cache)
 
     async def _leave_behind(
         self, remains: Remains | None, namespace: str, name: str, waiting: str, cache: LoopCache

@@ -22,7 +22,7 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice, notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
-from ots_tunnel_operator.report.unobserved import unobserved_status
+from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import dropped_fields, write_status
 from ots_tunnel_operator.times import timestamp
@@ -83,6 +83,25 @@ class Reporter:
         of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
         generation = int(metadata.get("generation") or 0)
         after = unobserved_status(before, problem, generation=generation, observed=cache.observed_time, now=now)
+        # an unknown figure has no sample
+        self._metrics.observed(of.namespace, of.name, {})
+        await self._write(of, before, after, cache, now)
+
+    async def report_deletion(self, body: Mapping[str, Any], waiting: str, cache: LoopCache, now: float) -> None:
+        """Write that an object is being deleted, and what its deletion waits for.
+
+        Args:
+            body: the object as last read.
+            waiting: what the deletion waits for; empty where that is not known.
+
+        Raises:
+            KubeError: the API server refuses the status.
+            StatusOutdated: the object has changed since it was read.
+        """
+        metadata, before = body["metadata"], body.get("status") or {}
+        of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
+        cache.version = str(metadata.get("resourceVersion") or "")
+        after = deleting_status(before, waiting, generation=int(metadata.get("generation") or 0), now=now)
         # an unknown figure has no sample
         self._metrics.observed(of.namespace, of.name, {})
         await self._write(of, before, after, cache, now)

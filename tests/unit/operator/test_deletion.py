@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.errors import ConnectError, TunnelError
+from ots_tunnel.errors import AuthFailed, ConnectError, TunnelError
 from ots_tunnel.model import Credentials, TunnelInfo
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.deleter import Deleter
@@ -22,7 +22,7 @@ from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import EMULATOR, tunnel_object
-from tests.support.operator.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded
+from tests.support.operator.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded, reported, world
 
 NAME = "flights-copy"
 #: The deletion's time is over after one attempt.
@@ -89,6 +89,59 @@ def messages(kube: KubeMemory) -> dict[str, str]:
 
 def events(kube: KubeMemory) -> list[str]:
     return [found["reason"] for (kind, _), found in kube.objects.items() if kind == "Event"]
+
+
+async def test_the_status_says_at_once_that_an_object_is_being_deleted() -> None:
+    running = reported(world()) | {"observedTime": timestamp(NOW - 3)}
+    kube = deleted_object(status=running)
+    # the service refuses to delete the tunnel, until the time is over
+    await finish(kube, Service(error=AuthFailed("OTSNoPermissionAccess", "no")), PATIENT, Clock())
+
+    status = kube.objects["TablestoreTunnel", NAME]["status"]
+    found = {item["type"]: (item["status"], item["reason"]) for item in status["conditions"]}
+    assert found.pop("Ready") == ("False", "Deleting")
+    assert found.pop("Progressing") == ("True", "Deleting")
+    assert set(found.values()) == {("Unknown", "Deleting")}
+    message = next(item["message"] for item in status["conditions"] if item["type"] == "Ready")
+    assert message.startswith("the object is being deleted: spec.source.credentials.secretRef.name")
+    assert status["tunnel"] == running["tunnel"]
+    figures = {"phase", "lag", "channels", "throughput", "workers", "replicas", "readyReplicas", "observedTime"}
+    assert not figures & set(status)
+    writes = [verb for verb, kind, _ in kube.writes if kind == "TablestoreTunnel"]
+    assert writes == ["patch", "patch"]  # the status, once, and the release
+
+
+@pytest.mark.parametrize("refusal", [KubeError(422, "Invalid", "no"), KubeError(409, "Conflict", "no")], ids=str)
+async def test_a_status_that_is_refused_does_not_hold_a_deletion(
+    refusal: KubeError, caplog: pytest.LogCaptureFixture
+) -> None:
+    kube = deleted_object(status=reported(world()))
+    patch = kube.patch
+
+    async def refuse(kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
+        if subresource == "status":
+            raise refusal
+        return await patch(kind, namespace, name, change, subresource)
+
+    kube.patch = refuse  # type: ignore[method-assign] # - one call of the API server is replaced
+    await finish(kube, Service(error=ConnectError("no")), PATIENT, Clock())
+
+    assert "the status of a deleted object could not be written" in caplog.text
+    assert set(events(kube)) == {"DeletionDelayed", "TunnelLeftBehind"}
+
+
+async def test_an_object_that_somebody_else_holds_says_that_it_is_being_deleted() -> None:
+    kube = deleted_object("Retain", status=reported(world()))
+    metadata = kube.objects["TablestoreTunnel", NAME]["metadata"]
+    metadata["finalizers"] = [names.FINALIZER, "foregroundDeletion"]
+
+    await finish(kube, Service())
+
+    body = kube.objects["TablestoreTunnel", NAME]
+    assert body["metadata"]["finalizers"] == ["foregroundDeletion"]
+    ready = next(item for item in body["status"]["conditions"] if item["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "Deleting")
+    assert ready["message"] == "the object is being deleted: finalizer foregroundDeletion still holds it"
 
 
 async def test_retain_keeps_the_tunnel() -> None:
@@ -178,7 +231,9 @@ async def test_a_snapshot_ends_before_the_tunnel_goes() -> None:
 
     await finish(kube, service, PATIENT)
 
-    assert kube.writes == [("delete", "SparkApplication", f"{NAME}-snapshot")]
+    assert [write for write in kube.writes if write[0] == "delete"] == [
+        ("delete", "SparkApplication", f"{NAME}-snapshot")
+    ]
     assert service.deleted == [NAME]
 
 
