@@ -13,6 +13,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from tests.support.endpoints import ACCEPTED, REFUSED
 from tests.support.kube.api_server import ROOT, ApiServer
 from tests.support.operator.objects import changed, tunnel_object
+from tests.support.operator.spec_values import IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS
 from tests.support.operator.statuses import complete_status
 
 pytestmark = pytest.mark.api
@@ -224,6 +225,27 @@ def test_endpoints_are_refused_with_what_was_found_and_what_is_allowed(api_serve
                 found = "a user name or password" if "@" in endpoint else f"'{endpoint}'"
                 # the API server shows no line feed
                 assert f"endpoint: found {found}, allowed" in error or "\n" in endpoint, error
+
+
+def window(moment: str) -> dict[str, Any]:
+    return tunnel_object(**STREAM, source__tunnel__stream={"startFrom": "Timestamp", "startTime": moment})
+
+
+def test_a_time_of_a_stream_is_accepted_or_refused_as_the_model_does(api_server: ApiServer) -> None:
+    for moment in MOMENTS:
+        accepted(api_server, window(moment))
+        accepted(api_server, tunnel_object(source__tunnel__stream={"endTime": moment}))
+    for moment in NO_MOMENTS:
+        assert "spec.source.tunnel.stream.startTime: " in refusal(api_server, window(moment)), moment
+        late = tunnel_object(source__tunnel__stream={"endTime": moment})
+        assert "spec.source.tunnel.stream.endTime: " in refusal(api_server, late), moment
+
+
+def test_an_image_is_accepted_or_refused_as_the_model_does(api_server: ApiServer) -> None:
+    for image in IMAGES:
+        accepted(api_server, tunnel_object(workers={"image": image}))
+    for image in NO_IMAGES:
+        assert "spec.workers.image: " in refusal(api_server, tunnel_object(workers={"image": image})), image
 
 
 @pytest.mark.parametrize("endpoint", ACCEPTED)

@@ -9,7 +9,8 @@ from pydantic import ConfigDict, Field
 from ots_tunnel_operator.api.schema import ApiModel, rule, rules
 
 EngineKind = Literal["Workers", "Spark"]
-Image = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
+#: ASCII without spaces; the class of all spaces differs between the API server and the model.
+Image = Annotated[str, Field(max_length=512, pattern=r"^[!-~]*$")]
 Memory = Annotated[str, Field(max_length=8, pattern=r"^[1-9][0-9]*[mg]$")]
 PodTemplate = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
 SparkConf = Annotated[dict[str, Annotated[str, Field(max_length=4096)]], Field(max_length=100)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from ots_tunnel.endpoint import ENDPOINT, ENDPOINT_WORDS, MAX_ENDPOINT, is_endpoint
 from ots_tunnel_operator.api.schema import ApiModel, ObjectName, Time, cel_text, immutable, rule, rules
@@ -17,6 +18,22 @@ def _endpoint(text: str) -> str:
         raise ValueError(f"allowed is {ENDPOINT_WORDS}")
     return text
 
+
+def _moment(value: object) -> object:
+    if isinstance(value, str) and not re.fullmatch(MOMENT, value):
+        raise ValueError(f"allowed is {MOMENT_WORDS}")
+    return value
+
+
+#: A date, a time of day and a zone. The service counts nanoseconds since 1970 in 64 bits, of which 0 means unset. The
+#: format date-time of the API server alone admits what the model cannot read.
+MOMENT = (
+    r"(197[1-9]|19[89][0-9]|2[01][0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
+    r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+)
+MOMENT_WORDS = "a time such as 2026-01-31T12:00:00Z, at most six decimals, in the years 1971 to 2199"
+#: A point of a stream; the API server and the model check one expression.
+Moment = Annotated[Time, BeforeValidator(_moment), Field(json_schema_extra={"pattern": f"^{MOMENT}$"})]
 
 #: The API server and the model check one expression; the message does not repeat a password.
 Endpoint = Annotated[
@@ -79,11 +96,12 @@ class StreamWindow(ApiModel):
     start_from: Literal["Latest", "Earliest", "Timestamp"] = "Latest"
     """Latest: changes after the tunnel's creation. Earliest: every change that the table still keeps. Timestamp:
     changes from startTime on."""
-    start_time: Time | None = None
-    """Time of the first change to deliver; required with startFrom Timestamp, refused otherwise."""
-    end_time: Time | None = None
-    """Time of the last change to deliver; the object becomes Completed when every channel has been read up to it.
-    Absent means without end."""
+    start_time: Moment | None = None
+    """Time of the first change to deliver, such as 2026-01-31T12:00:00Z, in the years 1971 to 2199; required with
+    startFrom Timestamp, refused otherwise."""
+    end_time: Moment | None = None
+    """Time of the last change to deliver, as startTime; the object becomes Completed when every channel has been read
+    up to it. Absent means without end."""
 
 
 class Tunnel(ApiModel):

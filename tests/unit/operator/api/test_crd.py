@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -132,3 +133,11 @@ def test_columns_point_at_fields() -> None:
 
     for name, _, path, _ in crd.COLUMNS:
         assert path in known or path.startswith(".status.conditions[?"), name
+
+
+def test_patterns_mean_the_same_to_the_api_server_and_the_model() -> None:
+    """Classes such as that of all spaces are ASCII in Go and Unicode in the model."""
+    patterns = {path: node["pattern"] for path, node in fields() if "pattern" in node}
+
+    assert patterns
+    assert {path for path, pattern in patterns.items() if re.search(r"\\[sSwWdDbB]", pattern)} == set()

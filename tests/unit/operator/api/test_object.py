@@ -10,7 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from ots_tunnel_operator.api.object import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
+from ots_tunnel_operator.assess.adoption import wanted_stream
 from tests.support.operator.objects import tunnel_object
+from tests.support.operator.spec_values import IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS
 from tests.support.operator.statuses import complete_status
 
 SPARK = {"engine__baseData": "Spark"}
@@ -75,3 +77,32 @@ def test_times_are_written_in_utc_with_whole_seconds() -> None:
 
 def test_the_object_stays_small() -> None:
     assert len(json.dumps(complete_status().dump())) < 30_000
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_time_of_a_stream_is_read_and_written(moment: str) -> None:
+    window = {"startFrom": "Timestamp", "startTime": moment, "endTime": moment}
+    stream = parsed(source__tunnel__type="Stream", source__tunnel__stream=window).spec.source.tunnel.stream
+
+    assert stream is not None
+    assert 0 < wanted_stream(stream).start_offset_ns == wanted_stream(stream).end_offset_ns < 2**63
+    assert stream.model_dump_json()
+
+
+@pytest.mark.parametrize("moment", NO_MOMENTS)
+def test_other_times_of_a_stream_are_refused(moment: str) -> None:
+    with pytest.raises(ValidationError, match="endTime"):
+        parsed(source__tunnel__stream={"startFrom": "Latest", "endTime": moment})
+    with pytest.raises(ValidationError, match="startTime"):
+        parsed(source__tunnel__stream={"startFrom": "Timestamp", "startTime": moment})
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_is_read(image: str) -> None:
+    assert parsed(workers={"image": image}).spec.worker_settings.image == image
+
+
+@pytest.mark.parametrize("image", NO_IMAGES)
+def test_an_image_with_a_space_is_refused(image: str) -> None:
+    with pytest.raises(ValidationError, match="image"):
+        parsed(workers={"image": image})

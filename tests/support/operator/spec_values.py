@@ -1,0 +1,33 @@
+"""Values of spec fields that the API server and the model have to judge alike."""
+
+from __future__ import annotations
+
+#: Times of a stream window that are taken.
+MOMENTS = (
+    "1971-01-01T00:00:00Z",
+    "2026-01-31T12:00:00+08:00",
+    "2026-01-31T12:00:00.5-23:59",
+    "2026-01-31T12:00:00.123456Z",
+    "2199-12-31T23:59:59Z",
+)
+
+#: Times that are refused.
+NO_MOMENTS = (
+    "0000-01-01T00:00:00Z",
+    # the service would take it for no time
+    "1970-01-01T00:00:00Z",
+    # more nanoseconds than 64 bits hold
+    "2262-05-01T00:00:00Z",
+    "9999-12-31T23:59:59-23:59",
+    "2026-01-31T12:00:00",
+    "2026-01-31t12:00:00z",
+    "2026-01-31T12:00:00x5Z",
+    "2026-01-31T12:00:00.1234567Z",
+    "2026-01-31T12:00:00+24:00",
+    "2026-01-31",
+    "2026-02-30T12:00:00Z",
+)
+
+#: Images that are taken, and that are refused; the last one has a space that ASCII does not know.
+IMAGES = ("", "registry.example:5000/ots-tunnel:1@sha256:00")
+NO_IMAGES = ("ots tunnel:1", "ots-tunnel:1\n", "ots\u00a0tunnel:1")
