@@ -5,22 +5,19 @@ Each action is idempotent. A failed action ends the pass, because the next ones 
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar, assert_never
 
-from ots_tunnel.errors import ObjectAlreadyExist
-from ots_tunnel.tables.destination import ensure_destination
 from ots_tunnel_operator import KIND, names
-from ots_tunnel_operator.diagnosis import Place, crd_outdated, destination_incompatible, kube_problem, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS, Instance
+from ots_tunnel_operator.create import ActionFailed, Creator
+from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Kind, Manifest, kind_of
 from ots_tunnel_operator.log_actions import LogAction
-from ots_tunnel_operator.loop_cache import LoopCache, Side
+from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.plan.actions import (
     Action,
@@ -38,17 +35,6 @@ from ots_tunnel_operator.world import Resource
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
-
-#: Longest time of a creating call, seconds; a new table answers after up to a minute (docs/data-plane.md 2.4).
-CREATE_SECONDS = 150.0
-
-
-class ActionFailed(Exception):
-    """An action failed; `problem` describes it for the object's status."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
 
 
 class PredecessorThere(Exception):
@@ -70,6 +56,7 @@ class Applier:
         self._reader = reader or kube
         self._resource = resource
         self._cache = cache
+        self._service = Creator(kube, resource, cache)
 
     async def apply(self, action: Action) -> bool:
         """Carry out one action and return whether it changed anything.
@@ -91,9 +78,9 @@ class Applier:
             case RecordStatus(change):
                 await self._record(change)
             case EnsureDestination():
-                await self._ensure_destination()
+                await self._service.ensure_destination(action)
             case CreateTunnel():
-                await self._create_tunnel(action)
+                await self._service.create_tunnel(action)
             case ApplyObject(manifest):
                 return await self._apply_object(manifest)
             case ScaleDown():
@@ -111,47 +98,6 @@ class Applier:
         # with the tunnel, the source's stream may have been enabled: read both again
         self._cache.source.table = None
         self._cache.tunnel = None
-
-    async def _ensure_destination(self) -> None:
-        spec, cache = self._resource.spec, self._cache
-        sink, source, destination = spec.sink.tablestore, _connected(cache.source), _connected(cache.sink)
-        if sink is None:
-            raise RuntimeError("a sink without a table has no destination")
-        cache.sink.table = None
-        call = ensure_destination(
-            source.tables.admin,
-            destination.tables.admin,
-            spec.source.table,
-            sink.table,
-            create=sink.create_table == "IfMissing",
-        )
-        result = await self._call(call, Place.of_sink(sink))
-        if result.problems:
-            raise ActionFailed(destination_incompatible(sink.table, result.problems))
-        if result.created:
-            self._log(LogAction.CREATED_DESTINATION, table=sink.table)
-
-    async def _create_tunnel(self, action: CreateTunnel) -> None:
-        source, instance = self._resource.spec.source, _connected(self._cache.source)
-        call = instance.tunnels.create_tunnel(source.table, source.tunnel.name, action.type, action.stream)
-        try:
-            tunnel_id = await self._call(call, Place.of_source(source))
-        except ObjectAlreadyExist:
-            # an answer was lost, or another client was faster: the next pass adopts the tunnel or reports why not
-            return
-        self._log(LogAction.CREATED_TUNNEL, tunnel_id=str(tunnel_id))
-
-    async def _call(self, call: Awaitable[R], place: Place) -> R:
-        try:
-            async with self._cache.turn.lent(), asyncio.timeout(CREATE_SECONDS):
-                return await call
-        except ObjectAlreadyExist:
-            raise
-        except CALL_ERRORS as error:
-            # the credentials may have changed since they were read
-            self._cache.source.forget()
-            self._cache.sink.forget()
-            raise ActionFailed(service_problem(error, place)) from error
 
     async def _apply_object(self, manifest: Manifest) -> bool:
         kind, metadata, manifest = kind_of(manifest), manifest["metadata"], stamped(manifest)
@@ -215,13 +161,6 @@ class Applier:
     def _log(self, action: LogAction, **values: str) -> None:
         place = {"namespace": self._resource.namespace, "object": self._resource.name}
         logger.info(action.description, extra={"action": action, **place, **values})
-
-
-def _connected(side: Side) -> Instance:
-    """The clients of a side, by which it was observed; a call that was not made must not count as made."""
-    if side.instance is None:
-        raise RuntimeError("there are no clients, although the plan relies on what they have seen")
-    return side.instance
 
 
 def _for_this_one(manifest: Manifest, existing: Manifest | None) -> Manifest:

@@ -7,6 +7,7 @@ as one. Calls to an instance take turns (`turns`), whatever their key pair.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.tunnel import TunnelClient
@@ -25,10 +26,19 @@ class Instance:
 
     Args:
         calls: to the instance, with any credentials.
+        before_write: called right before the bytes of a call that changes something leave; what it raises is raised.
     """
 
-    def __init__(self, endpoint: str, instance: str, credentials: Credentials, calls: Calls) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        instance: str,
+        credentials: Credentials,
+        calls: Calls,
+        before_write: Callable[[], None] | None = None,
+    ) -> None:
         self.calls = calls
+        self.before_write = before_write
         self.endpoint = endpoint
         self.instance = instance
         self.credentials = credentials
@@ -54,9 +64,14 @@ def _give_up(_operation: str, error: TunnelError) -> None:
 
 
 class InstancePool:
-    """The clients of all instances; who acquires one releases it, and the last one closes it."""
+    """The clients of all instances; who acquires one releases it, and the last one closes it.
 
-    def __init__(self) -> None:
+    Args:
+        before_write: see `Instance`.
+    """
+
+    def __init__(self, before_write: Callable[[], None] | None = None) -> None:
+        self._before_write = before_write
         self._used: dict[tuple[str, str, Credentials], tuple[Instance, int]] = {}
         self._calls: dict[tuple[str, str], Calls] = {}
         self._threads = asyncio.Semaphore(POOL_THREADS)
@@ -74,7 +89,7 @@ class InstancePool:
         found, users = self._used.get(key, (None, 0))
         if found is None:
             calls = self._calls.setdefault((endpoint, instance), Calls(self._threads))
-            found = Instance(endpoint, instance, credentials, calls)
+            found = Instance(endpoint, instance, credentials, calls, self._before_write)
         self._used[key] = found, users + 1
         return found
 

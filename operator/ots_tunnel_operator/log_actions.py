@@ -39,6 +39,13 @@ class LogAction(enum.StrEnum):
         "lease",
     )
     CREATED_DESTINATION = "created_destination", "The destination table was created.", "namespace", "object", "table"
+    INTENT_STANDS = (
+        "intent_stands",
+        "The service refused to create something, but the intent to create it could not be taken out of the status.",
+        "namespace",
+        "object",
+        "error",
+    )
     CREATED_TUNNEL = "created_tunnel", "The tunnel was created.", "namespace", "object", "tunnel_id"
     APPLIED_OBJECT = "applied_object", "A child was created or changed.", "namespace", "object", "kind", "child"
     DELETED_OBJECT = "deleted_object", "A child was deleted.", "namespace", "object", "kind", "child"

@@ -159,6 +159,7 @@ STOPS_WORKERS = frozenset(
         Reason.TUNNEL_EXPIRED,
         Reason.DESTINATION_BEHIND_TUNNEL,
         Reason.DESTINATION_CHANGED,
+        Reason.DESTINATION_NOT_EMPTY,
     }
 )
 

@@ -72,7 +72,7 @@ class Runtime:
         self._reconciler: Reconciler | None = None
         self._opened = 0.0
         self._concerns = Concerns()
-        self._instances = InstancePool()
+        self._instances = InstancePool(self._before_write)
         self._caches: dict[str, LoopCache] = {}
         self._uids: dict[Place, str] = {}
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -198,6 +198,11 @@ class Runtime:
             cache = self._caches.get(self._uids.get(place, ""))
             if cache is not None:
                 cache.wake.set()
+
+    def _before_write(self) -> None:
+        """Ask for the right to change something at the service, as `Kube` does for the API server."""
+        if self._may_write is not None and not self._may_write():
+            raise KubeError(0, "NotLeading", "the lease is not held, nothing was sent to the service")
 
     def _changed(self, kind: Kind, event: Event, manifest: Manifest) -> None:
         """A watch reports a change; one of an object's status wakes nobody."""

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ots_tunnel.endpoint import table_identity
 from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescription
 from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator import names
@@ -121,10 +122,12 @@ class Resource:
         return self._is_of_destination("createIntentTime")
 
     def _is_of_destination(self, time: str) -> bool:
-        """Whether status.destination has this time and names the sink's table."""
+        """Whether status.destination has this time and names the sink's table, by whichever host of its instance."""
         sink, record = self.spec.sink.tablestore, self.recorded_destination
-        place = (record.get("endpoint"), record.get("instance"), record.get("table"))
-        return bool(record.get(time)) and sink is not None and place == (sink.endpoint, sink.instance, sink.table)
+        if sink is None or not record.get(time) or not record.get("endpoint"):
+            return False
+        found = table_identity(str(record["endpoint"]), str(record.get("instance")), str(record.get("table")))
+        return found == table_identity(sink.endpoint, sink.instance, sink.table)
 
     @property
     def undecided(self) -> bool:

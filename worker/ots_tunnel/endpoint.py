@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from ots_tunnel.errors import ConfigError
@@ -27,6 +28,8 @@ ENDPOINT_WORDS = (
     "http(s)://host[:port] with a port from 1 to 65535, without user name, path and query, "
     "such as https://shop.cn-hangzhou.ots.aliyuncs.com"
 )
+#: Port that an endpoint without one has.
+_DEFAULT_PORTS: Mapping[str, str] = {"http": ":80", "https": ":443"}
 #: Characters; a host name has 253 at most.
 MAX_ENDPOINT = 300
 INSTANCE = r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"
@@ -55,7 +58,8 @@ def check_place(endpoint: str, instance: str) -> None:
 def region_of(endpoint: str) -> str:
     """Distinguishes instances of equal name: the region of a vendor's host, or any other host with its port.
 
-    An instance has a public, an internal and a VPC host; they differ after the region.
+    An instance has a public, an internal and a VPC host; they differ after the region. A port that is the default of
+    the scheme is left out.
     """
     host = _host_of(endpoint)
     return host.split(".")[1] if is_vendor_host(endpoint) else host
@@ -68,7 +72,8 @@ def is_vendor_host(endpoint: str) -> bool:
 
 
 def _host_of(endpoint: str) -> str:
-    return (urlsplit(endpoint).netloc or endpoint).lower()
+    url = urlsplit(endpoint)
+    return (url.netloc or endpoint).lower().removesuffix(_DEFAULT_PORTS.get(url.scheme, ""))
 
 
 def table_identity(endpoint: str, instance: str, table: str) -> tuple[str, str, str]:

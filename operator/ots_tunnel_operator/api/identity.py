@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
-#: Port that an endpoint without one has.
-_DEFAULT_PORTS: Mapping[str, str] = {"http": ":80", "https": ":443"}
+from ots_tunnel.endpoint import region_of
 
 
 class TunnelIdentity(NamedTuple):
-    """Location of a tunnel. Of the endpoint only host and port count, so that its scheme may change; a port that is the
-    default of the scheme is left out."""
+    """Location of a tunnel. Of the endpoint only what distinguishes instances counts (`ots_tunnel.endpoint.region_of`),
+    so that its scheme, or a vendor's host for the one of the VPC, may change."""
 
-    host: str
+    region: str
     instance: str
     table: str
     tunnel: str
@@ -23,11 +21,10 @@ class TunnelIdentity(NamedTuple):
     def at(cls, endpoint: str, instance: str, table: str, tunnel: str) -> TunnelIdentity:
         """Build the identity from an endpoint, an instance, a table and a tunnel name."""
         try:
-            url = urlsplit(endpoint)
+            region = region_of(endpoint)
         except ValueError:  # an unvalidated text, such as one with an open bracket
-            return cls(endpoint.lower(), instance, table, tunnel)
-        host = url.netloc.lower().removesuffix(_DEFAULT_PORTS.get(url.scheme, ""))
-        return cls(host, instance, table, tunnel)
+            region = endpoint.lower()
+        return cls(region, instance, table, tunnel)
 
 
 def identity_of(spec: Mapping[str, Any]) -> TunnelIdentity | None:

@@ -62,6 +62,8 @@ class TunnelStatus(ApiModel):
 
     id: Text | None = None
     """Id of the tunnel."""
+    endpoint: Text | None = None
+    """Endpoint at which the tunnel was seen last, or was to be created."""
     type: Literal["BaseData", "Stream", "BaseAndStream"] | None = None
     """Type of the tunnel on the service; Stream where Spark copies the existing rows of a BaseAndStream object."""
     stage: Text | None = None

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
+from ots_tunnel_operator.assess.creation import is_replaced
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
-from ots_tunnel_operator.assess.tunnel_record import is_replaced
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -209,11 +209,12 @@ def _destination_problem(world: World) -> Problem | None:
 
 def _existing_rows(world: World, destination: Table, field: str) -> Problem | None:
     """Base rows go only into a table that is empty or that this object created, unless Merge says otherwise."""
-    spec, recorded = world.resource.spec, world.resource.recorded_destination
+    resource, spec = world.resource, world.resource.spec
     sink = spec.sink.tablestore
     if sink is None or sink.on_existing == "Merge" or spec.source.tunnel.type == "Stream":
         return None
-    if recorded.get("ensuredTime") or recorded.get("createIntentTime") or destination.empty is not False:
+    # a record of another place says nothing about this table
+    if resource.is_destination_recorded or resource.is_destination_intended or destination.empty is not False:
         return None
     if isinstance(world.tunnel, Tunnel) and has_moved(world.tunnel.description, world.tunnel.checkpoints):
         return None

@@ -63,7 +63,9 @@ class Policy:
             async with asyncio.timeout(self._settings.call_seconds):
                 listed = await instance.tunnels.list_tunnels(source.table)
                 if any(_is_ours(tunnel, resource) for tunnel in listed):
-                    await instance.tunnels.delete_tunnel(source.table, source.tunnel.name)
+                    await instance.tunnels.delete_tunnel(
+                        source.table, source.tunnel.name, before_send=instance.before_write
+                    )
         except (ParameterInvalid, ObjectNotExist):
             return
         except CALL_ERRORS as error:

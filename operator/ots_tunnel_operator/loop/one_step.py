@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
+from ots_tunnel_operator.apply import Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.assess.kept_reports import observed_time
 from ots_tunnel_operator.assess.observed import find_unobserved
+from ots_tunnel_operator.create import ActionFailed
 from ots_tunnel_operator.diagnosis import internal_problem
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest

@@ -6,7 +6,7 @@ Killing the operator between any two actions is harmless (`planner` says why).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ots_tunnel.model import StreamConfig, TunnelType
@@ -23,15 +23,21 @@ class RecordStatus:
 
 @dataclass(frozen=True, slots=True)
 class EnsureDestination:
-    """Create the destination table with the source's schema unless it exists."""
+    """Create the destination table with the source's schema unless it exists.
+
+    `withdrawal` is the change of the status where the call proves to have created nothing; empty without an intent.
+    """
+
+    withdrawal: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTunnel:
-    """Create the tunnel."""
+    """Create the tunnel; `withdrawal` as of `EnsureDestination`."""
 
     type: TunnelType
     stream: StreamConfig | None
+    withdrawal: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

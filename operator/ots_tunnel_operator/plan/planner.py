@@ -33,7 +33,8 @@ Example: a new BaseAndStream object with workers, one line a step.
     channels listed             ApplyObject(ConfigMap), ApplyObject(Deployment), wait StartingWorkers
 
 If the operator dies after CreateTunnel, the next step finds the tunnel and the intent: it adopts the tunnel and counts
-it as its own, so that deletionPolicy Delete removes it.
+it as its own, so that deletionPolicy Delete removes it. If the service refuses CreateTunnel, the intent is taken back:
+a tunnel that appears later is somebody else's (`assess.creation`).
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.creation import REPEAT_SECONDS, is_recorded_at, is_standing, tunnel_record, withdrawal
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.plan.actions import (
     Action,
     CreateTunnel,
@@ -123,15 +124,17 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
     if isinstance(seen.destination, Missing):
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} is being created in {sink.instance!r}")
         # a new intent ends what was recorded of another place, or of a table that is gone
-        stale = {"ensuredTime": None} if "ensuredTime" in recorded else {}
-        intent = RecordStatus({"destination": place | stale | {"createIntentTime": now, "createdByOperator": True}})
-        actions: tuple[Action, ...] = (EnsureDestination(),)
-        if not world.resource.is_destination_intended:
-            actions = (intent, *actions)
-        return Plan(actions, wait, again=True)
+        is_found = bool(recorded.get("ensuredTime"))
+        stale = {"ensuredTime": None} if is_found else {}
+        intent = place | stale | {"createIntentTime": now, "createdByOperator": True}
+        is_intended = world.resource.is_destination_intended and not is_found
+        if is_intended and is_standing(recorded, world.now, REPEAT_SECONDS):
+            return Plan((EnsureDestination(),), wait, again=True)
+        ensure = EnsureDestination({"destination": withdrawal(recorded, intent, world.now)})
+        return Plan((RecordStatus({"destination": intent}), ensure), wait, again=True)
     if not world.resource.is_destination_recorded:
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} exists in {sink.instance!r}")
-        created = bool(recorded.get("createIntentTime"))
+        created = world.resource.is_destination_intended
         change = {"destination": place | {"ensuredTime": now, "createdByOperator": created}}
         # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
         return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True)
@@ -147,15 +150,18 @@ def _tunnel_step(world: World, seen: Sight, settings: Settings) -> Plan | None:
         return None
     name = spec.source.tunnel.name
     if isinstance(seen.tunnel, Missing):
-        intent = RecordStatus({"tunnel": {"createIntentTime": timestamp(world.now)}})
-        create = CreateTunnel(TunnelType[wire_type], _stream_config(world))
-        actions: tuple[Action, ...] = (create,) if recorded.get("createIntentTime") else (intent, create)
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being created")
-        return Plan(actions, wait, again=True)
+        create = CreateTunnel(TunnelType[wire_type], _stream_config(world))
+        endpoint = spec.source.endpoint
+        if is_standing(recorded, world.now, REPEAT_SECONDS) and is_recorded_at(recorded, endpoint):
+            return Plan((create,), wait, again=True)
+        intent = {"createIntentTime": timestamp(world.now), "endpoint": endpoint}
+        create = replace(create, withdrawal={"tunnel": withdrawal(recorded, intent, world.now)})
+        return Plan((RecordStatus({"tunnel": intent}), create), wait, again=True)
     description = seen.tunnel.description
     if not recorded.get("id"):
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being adopted")
-        change = {"tunnel": tunnel_record(description.tunnel, recorded)}
+        change = {"tunnel": tunnel_record(description.tunnel, recorded, spec.source.endpoint)}
         return Plan((RecordStatus(change),), wait, again=True)
     if is_initialised(description):
         return None

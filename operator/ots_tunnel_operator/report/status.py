@@ -8,6 +8,7 @@ from ots_tunnel.model import Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.creation import tunnel_record
 from ots_tunnel_operator.assess.gaps import gap_documents
 from ots_tunnel_operator.assess.kept_reports import observed_time, shown
 from ots_tunnel_operator.assess.lag import (
@@ -22,7 +23,6 @@ from ots_tunnel_operator.assess.lag import (
 from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.tunnel_record import tunnel_record
 from ots_tunnel_operator.assess.verdict import verdict_document
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report.condition_rules import decide_conditions
@@ -95,7 +95,8 @@ def phase(world: World, assessment: Assessment, plan: Plan) -> str:
 def _tunnel(world: World) -> Status | None:
     recorded = dict(world.resource.recorded_tunnel)
     if isinstance(world.tunnel, Tunnel) and recorded.get("id") == world.tunnel.description.tunnel.tunnel_id:
-        recorded |= tunnel_record(world.tunnel.description.tunnel, recorded)
+        endpoint = world.resource.spec.source.endpoint
+        recorded |= tunnel_record(world.tunnel.description.tunnel, recorded, endpoint)
     elif isinstance(world.tunnel, Tunnel | Missing) or isinstance(world.source, Missing):
         # the recorded tunnel is gone: it has no stage any more
         recorded.pop("stage", None)

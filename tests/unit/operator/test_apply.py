@@ -9,7 +9,8 @@ import pytest
 
 from ots_tunnel.model import TunnelType
 from ots_tunnel_operator import names
-from ots_tunnel_operator.apply import ActionFailed, Applier, PredecessorThere
+from ots_tunnel_operator.apply import Applier, PredecessorThere
+from ots_tunnel_operator.create import ActionFailed
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Manifest

@@ -44,7 +44,7 @@ class Service:
             raise self.error
         return self.tunnels
 
-    async def delete_tunnel(self, table: str, name: str) -> None:
+    async def delete_tunnel(self, table: str, name: str, *, before_send: Callable[[], None] | None = None) -> None:
         self.deleted.append(name)
 
 
@@ -77,7 +77,7 @@ async def finish(
 ) -> None:
     cache = LoopCache()
     cache.source.credentials = keys
-    instance = SimpleNamespace(endpoint=EMULATOR, instance="demo", credentials=KEYS, tunnels=service)
+    instance = SimpleNamespace(endpoint=EMULATOR, instance="demo", credentials=KEYS, tunnels=service, before_write=None)
     cache.source.instance = cast(Instance, instance)
     deleter = Deleter(cast(Kube, kube), settings, OperatorMetrics(), clock=clock)
     await deleter.finish("default", NAME, cache)
@@ -176,7 +176,7 @@ async def test_a_tunnel_of_another_origin_stays(tunnel: dict[str, Any]) -> None:
 async def test_a_successor_of_the_name_keeps_its_tunnel_and_its_workers() -> None:
     kube, service, cache = deleted_object(), Service(), LoopCache(uid=UID)
     cache.source.credentials = KEYS
-    instance = SimpleNamespace(endpoint=EMULATOR, instance="demo", credentials=KEYS, tunnels=service)
+    instance = SimpleNamespace(endpoint=EMULATOR, instance="demo", credentials=KEYS, tunnels=service, before_write=None)
     cache.source.instance = cast(Instance, instance)
     metadata = kube.objects["TablestoreTunnel", NAME]["metadata"]
     metadata["uid"] = "successor"

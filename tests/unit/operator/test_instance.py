@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.instance import InstancePool
+from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.runtime import Runtime
+from ots_tunnel_operator.settings import Settings
 from tests.support.operator.objects import EMULATOR
 
 KEYS, OTHER_KEYS = Credentials("id", "secret"), Credentials("other", "secret")
@@ -40,3 +46,18 @@ async def test_a_client_stays_open_until_its_last_user_is_gone() -> None:
     assert len(pool) == 0
     assert await first.source.connect(EMULATOR, "demo", KEYS) is not shared
     await first.close()
+
+
+async def test_a_write_is_sent_only_while_the_lease_is_held() -> None:
+    held = True
+    runtime = Runtime(Settings(), OperatorMetrics(), may_write=lambda: held)
+    cache = runtime.cache("uid", "default", "flights-copy")
+    instance = await cache.source.connect(EMULATOR, "demo", KEYS)
+    assert instance.before_write is not None
+
+    instance.before_write()
+    held = False
+    with pytest.raises(KubeError, match="the lease is not held"):
+        instance.before_write()
+
+    await cache.close()

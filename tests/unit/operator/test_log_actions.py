@@ -30,6 +30,7 @@ def test_log_actions_are_an_interface() -> None:
         "deleted_object",
         "deletion_delayed",
         "event_lost",
+        "intent_stands",
         "leading",
         "lease_failed",
         "lease_lost",

@@ -26,20 +26,7 @@ from __future__ import annotations
 
 from ots_tunnel.errors import ConnectError, ServerUnavailable, ServiceError, TransportError, TunnelError
 from ots_tunnel.protocol.backoff import Backoff
-
-#: Codes that the service returns before it executes anything, so that any call may be repeated.
-REFUSED_CODES = frozenset(
-    {
-        "OTSRowOperationConflict",
-        "OTSNotEnoughCapacityUnit",
-        "OTSTableNotReady",
-        "OTSPartitionUnavailable",
-        "OTSServerBusy",
-        "OTSOperationThrottled",
-        "OTSFlowControl",
-        "OTSQuotaExhausted",
-    }
-)
+from ots_tunnel.protocol.service_codes import REFUSED_CODES
 
 
 def retry_delay(

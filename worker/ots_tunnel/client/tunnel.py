@@ -112,24 +112,37 @@ class TunnelClient:
         self._caller.on_retry = listener
 
     async def create_tunnel(
-        self, table: str, name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
+        self,
+        table: str,
+        name: str,
+        tunnel_type: TunnelType,
+        stream: StreamConfig | None = None,
+        *,
+        before_send: Callable[[], None] | None = None,
     ) -> TunnelId:
         """Create a tunnel; `stream` sets where a Stream tunnel starts and ends.
+
+        Args:
+            before_send: see `transport.Transport.send`.
 
         Raises:
             ObjectAlreadyExist: the table has a tunnel of this name. ParameterInvalid: the table does not exist.
         """
         message = messages.create_tunnel_request(table, name, tunnel_type, stream)
-        answer, _ = await self._call("CreateTunnel", message)
+        answer, _ = await self._call("CreateTunnel", message, before_send=before_send)
         return TunnelId(answer.tunnel_id)
 
-    async def delete_tunnel(self, table: str, name: str) -> None:
+    async def delete_tunnel(self, table: str, name: str, *, before_send: Callable[[], None] | None = None) -> None:
         """Delete a tunnel with its checkpoints.
+
+        Args:
+            before_send: see `transport.Transport.send`.
 
         Raises:
             ParameterInvalid: the tunnel does not exist.
         """
-        await self._call("DeleteTunnel", pb.DeleteTunnelRequest(table_name=table, tunnel_name=name))
+        message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name)
+        await self._call("DeleteTunnel", message, before_send=before_send)
 
     async def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
         """The tunnels of a table; an empty name means the whole instance."""
@@ -241,8 +254,10 @@ class TunnelClient:
         """Close the transport."""
         await self._caller.close()
 
-    async def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
-        return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)
+    async def _call(
+        self, name: str, message: Message, *, before_send: Callable[[], None] | None = None
+    ) -> tuple[Any, HttpResponse]:
+        return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY, before_send=before_send)
 
 
 class SyncTunnelClient:

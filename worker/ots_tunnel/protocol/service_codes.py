@@ -9,6 +9,7 @@ import re
 
 from ots_tunnel.errors import (
     AuthFailed,
+    ConnectError,
     ObjectAlreadyExist,
     ObjectNotExist,
     ParameterInvalid,
@@ -61,7 +62,39 @@ ERROR_CLASSES: dict[str, type[ServiceError]] = {
 }
 
 
+#: Codes that the service returns before it executes anything, so that any call may be repeated.
+REFUSED_CODES = frozenset(
+    {
+        "OTSRowOperationConflict",
+        "OTSNotEnoughCapacityUnit",
+        "OTSTableNotReady",
+        "OTSPartitionUnavailable",
+        "OTSServerBusy",
+        "OTSOperationThrottled",
+        "OTSFlowControl",
+        "OTSQuotaExhausted",
+    }
+)
+
+#: HTTP status of a proxy that gave up waiting for the service.
+_REQUEST_TIMEOUT = 408
+
 _MISSING = re.compile(r"\b(tunnel|table) (?:does )?not exist")
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error proves that the service has not carried out the call, and will not."""
+    match error:
+        case ConnectError():
+            return True
+        case ServerUnavailable():
+            return error.code in REFUSED_CODES
+        case ServiceError():
+            # another server's answer (docs/protocol.md 1.10) says nothing about what the service has received
+            is_another = error.code == "OTSClientError" or error.http_status == _REQUEST_TIMEOUT
+            return 400 <= error.http_status < 500 and not is_another
+        case _:
+            return False
 
 
 def service_error(code: str, message: str, request_id: str = "", http_status: int = 0) -> ServiceError:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import (
     ConfigError,
+    ConnectError,
     ObjectAlreadyExist,
     ObjectNotExist,
     ServerUnavailable,
     TransportError,
+    TunnelError,
 )
+from ots_tunnel.protocol.service_codes import is_refusal
 from ots_tunnel.tables import TableAdmin, TableSchema, run_blocking
 from ots_tunnel.tables.compatibility import Problem, check_destination, planned_schema
 
@@ -42,6 +46,39 @@ class DestinationResult:
         return None if self.problems else self.schema
 
 
+@dataclass(slots=True)
+class CreateCall:
+    """What became of the one call that may create the table.
+
+    Args:
+        before_send: called right before the call; what it raises is raised, and nothing is sent.
+    """
+
+    before_send: Callable[[], None] | None = None
+    may_have_created: bool = False
+    """Whether the table may exist because of this call; False before it, and where the service refused it."""
+    is_given_up: bool = False
+    """Whether nobody waits for the call any more: where it was not sent yet, it never is."""
+
+    def send(self, destination: TableAdmin, schema: TableSchema) -> bool:
+        """Create the table; False where it exists already. Errors as of `TableAdmin.create`."""
+        if self.is_given_up:
+            raise ConnectError("the call was given up before it was sent")
+        if self.before_send is not None:
+            self.before_send()
+        self.may_have_created = True
+        try:
+            destination.create(schema)
+        except ObjectAlreadyExist:
+            # Another process was faster: the following check decides.
+            self.may_have_created = False
+            return False
+        except TunnelError as error:
+            self.may_have_created = not is_refusal(error)
+            raise
+        return True
+
+
 async def ensure_destination(
     source: TableAdmin,
     destination: TableAdmin,
@@ -50,6 +87,7 @@ async def ensure_destination(
     *,
     create: bool,
     deadline: float = READY_DEADLINE,
+    call: CreateCall | None = None,
 ) -> DestinationResult:
     """Make sure that the destination exists, fits and answers; a second call changes nothing.
 
@@ -62,6 +100,7 @@ async def ensure_destination(
         destination_table: table to copy into.
         create: create it when it is missing; False reports a problem instead.
         deadline: seconds within which a new table must answer.
+        call: tells afterwards, errors included, whether the table may have been created.
 
     Raises:
         ConfigError: the destination is the source.
@@ -69,7 +108,9 @@ async def ensure_destination(
         ServerUnavailable: the destination does not answer by the deadline.
         ServiceError, TransportError: as the service and the network report.
     """
-    result = await run_blocking(_make, source, destination, source_table, destination_table, create)
+    result = await run_blocking(
+        _make, source, destination, source_table, destination_table, (call or CreateCall()) if create else None
+    )
     until = time.monotonic() + deadline
     while result.usable is not None and not await run_blocking(_answers, destination, result.usable):
         _check_deadline(result.usable, time.monotonic() >= until)
@@ -78,7 +119,7 @@ async def ensure_destination(
 
 
 def _make(
-    source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str, create: bool
+    source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str, call: CreateCall | None
 ) -> DestinationResult:
     refuse_same_table(source, destination, source_table, destination_table)
     wanted = source.describe(source_table)
@@ -86,8 +127,8 @@ def _make(
         raise ObjectNotExist("OTSObjectNotExist", f"source table {source_table!r} does not exist", http_status=404)
     found = destination.describe(destination_table)
     created = False
-    if found is None and create:
-        created = _create(destination, planned_schema(wanted, destination_table))
+    if found is None and call is not None:
+        created = call.send(destination, planned_schema(wanted, destination_table))
         found = destination.describe(destination_table)
     if found is None:
         return DestinationResult(created, None, (Problem("table", "no such table", f"table {destination_table!r}"),))
@@ -106,15 +147,6 @@ def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table:
             f"sink.tablestore.table: {destination_table!r} in instance {destination.instance!r} is the source itself, "
             "a copy of a table into itself never ends"
         )
-
-
-def _create(destination: TableAdmin, schema: TableSchema) -> bool:
-    try:
-        destination.create(schema)
-    except ObjectAlreadyExist:
-        # Another process was faster, or an earlier answer was lost: the following check decides.
-        return False
-    return True
 
 
 def _check_deadline(schema: TableSchema, late: bool) -> None:

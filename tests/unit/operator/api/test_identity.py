@@ -23,11 +23,11 @@ def identities(**changes: Any) -> tuple[TunnelIdentity | None, TunnelIdentity | 
     [
         ({}, OURS),
         ({"source__endpoint": "https://OTS-Emulator:8080"}, OURS),
-        ({"source__endpoint": "http://other:8080"}, OURS._replace(host="other:8080")),
-        ({"source__endpoint": "https://other"}, OURS._replace(host="other")),
-        ({"source__endpoint": "https://other:443"}, OURS._replace(host="other")),
-        ({"source__endpoint": "http://other:80"}, OURS._replace(host="other")),
-        ({"source__endpoint": "https://other:80"}, OURS._replace(host="other:80")),
+        ({"source__endpoint": "http://other:8080"}, OURS._replace(region="other:8080")),
+        ({"source__endpoint": "https://other"}, OURS._replace(region="other")),
+        ({"source__endpoint": "https://other:443"}, OURS._replace(region="other")),
+        ({"source__endpoint": "http://other:80"}, OURS._replace(region="other")),
+        ({"source__endpoint": "https://other:80"}, OURS._replace(region="other:80")),
         ({"source__table": "orders"}, OURS._replace(table="orders")),
         ({"source__tunnel__type": "Stream", "engine__baseData": "Spark"}, OURS),
         ({"source__tunnel__type": "BaseData"}, OURS),
@@ -41,3 +41,11 @@ def test_identities(changes: dict[str, Any], identity: TunnelIdentity | None) ->
 
 def test_an_unreadable_spec_has_its_own_identity_and_no_error() -> None:
     assert identity_of({}) == TunnelIdentity("", "None", "None", "None")
+
+
+def test_the_hosts_of_one_instance_are_one_place() -> None:
+    hosts = ("shop.cn-hangzhou.ots.aliyuncs.com", "shop.cn-hangzhou.vpc.tablestore.aliyuncs.com:443")
+
+    (found,) = {TunnelIdentity.at(f"https://{host}", "shop", "orders", "copy") for host in hosts}
+
+    assert found.region == "cn-hangzhou"

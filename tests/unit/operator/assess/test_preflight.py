@@ -329,9 +329,24 @@ def test_a_destination_that_was_lost_stays_behind_until_it_has_rows_again() -> N
 
 
 def test_a_table_with_a_recorded_intent_is_ours_although_the_answer_was_lost() -> None:
-    intended = resource({"destination": {"createIntentTime": "2026-01-01T00:00:00Z"}})
+    place = recorded()["destination"] | {"ensuredTime": None}
+    intended = resource({"destination": place})
+    elsewhere = resource({"destination": place | {"endpoint": "http://elsewhere"}})
 
     assert assessed(world(intended, tunnel=Missing(), destination=FULL)).problem is None
+    found = problem_of(world(elsewhere, tunnel=Missing(), destination=FULL))
+    assert (found.reason, found.stops_workers) == (Reason.DESTINATION_NOT_EMPTY, True)
+
+
+def test_hosts_of_one_instance_are_one_place() -> None:
+    public, vpc = (
+        "https://demo.cn-hangzhou.ots.aliyuncs.com",
+        "https://demo.cn-hangzhou.vpc.tablestore.aliyuncs.com:443",
+    )
+    of = resource({"destination": recorded()["destination"] | {"endpoint": public}}, sink__tablestore__endpoint=vpc)
+
+    assert of.is_destination_recorded
+    assert of.is_destination_intended
 
 
 def test_a_moved_tunnel_with_a_filled_destination_is_adopted() -> None:

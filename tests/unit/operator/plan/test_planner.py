@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, TunnelType
+from ots_tunnel_operator.assess.creation import REPEAT_SECONDS, SKEW_SECONDS, STANDING_SECONDS
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.plan import workers
 from ots_tunnel_operator.plan.actions import (
@@ -22,6 +23,7 @@ from ots_tunnel_operator.plan.actions import (
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, Unread, World
+from tests.support.operator.objects import EMULATOR
 from tests.support.operator.spark_worlds import (
     DRIVER,
     READABLE,
@@ -93,20 +95,56 @@ def test_a_new_object_records_its_intent_before_each_creating_call() -> None:
 
 
 def test_an_operator_that_died_after_an_intent_repeats_the_call_and_keeps_the_intent() -> None:
-    intended = resource({"destination": PLACE | {"createIntentTime": "t"}})
+    intent = {"createIntentTime": timestamp(NOW - REPEAT_SECONDS + 1)}
+    intended = resource({"destination": PLACE | intent})
     assert planned(world(intended, tunnel=Missing(), destination=Missing())).actions == (EnsureDestination(),)
 
-    again = resource(ENSURED | {"tunnel": {"createIntentTime": "t"}})
+    again = resource(ENSURED | {"tunnel": intent})
     (create,) = planned(world(again, tunnel=Missing())).actions
     assert create == CreateTunnel(TunnelType.BaseAndStream, None)
+
+
+@pytest.mark.parametrize(("age", "stands"), [(REPEAT_SECONDS, True), (STANDING_SECONDS, False)])
+def test_a_refusal_takes_back_the_intent_of_its_own_call_only(age: float, stands: bool) -> None:
+    before = {"createIntentTime": timestamp(NOW - age)}
+    intended = resource({"destination": PLACE | before | {"createdByOperator": True}})
+    again = resource(ENSURED | {"tunnel": before})
+
+    intent, ensure = planned(world(intended, tunnel=Missing(), destination=Missing())).actions
+    assert isinstance(intent, RecordStatus)
+    assert intent.change["destination"]["createIntentTime"] == timestamp(NOW)
+    assert isinstance(ensure, EnsureDestination)
+    empty = dict.fromkeys((*PLACE, "createIntentTime", "createdByOperator"))
+    old = PLACE | before | {"createdByOperator": True}
+    assert ensure.withdrawal["destination"] == (old if stands else empty)
+
+    intent, create = planned(world(again, tunnel=Missing())).actions
+    assert isinstance(intent, RecordStatus)
+    assert intent.change["tunnel"] == {"createIntentTime": timestamp(NOW), "endpoint": EMULATOR}
+    assert isinstance(create, CreateTunnel)
+    withdrawn = {"endpoint": None, "createIntentTime": before["createIntentTime"] if stands else None}
+    assert create.withdrawal["tunnel"] == withdrawn
+
+
+def test_a_table_that_was_found_before_is_not_restored_as_found() -> None:
+    gone = resource(
+        {"destination": PLACE | {"createIntentTime": timestamp(NOW - 9), "ensuredTime": timestamp(NOW - 5)}}
+    )
+
+    intent, ensure = planned(world(gone, tunnel=Missing(), destination=Missing())).actions
+
+    assert isinstance(intent, RecordStatus)
+    assert isinstance(ensure, EnsureDestination)
+    assert intent.change["destination"]["ensuredTime"] is None
+    assert ensure.withdrawal["destination"]["ensuredTime"] is None
 
 
 @pytest.mark.parametrize(
     "record",
     [
         # what an older definition of the object keeps of an intent
-        {"createIntentTime": "t", "createdByOperator": True},
-        PLACE | {"endpoint": "http://another", "createIntentTime": "t", "ensuredTime": "t"},
+        {"createIntentTime": timestamp(NOW - 5), "createdByOperator": True},
+        PLACE | {"endpoint": "http://another", "createIntentTime": timestamp(NOW - 5), "ensuredTime": "t"},
         PLACE | {"createdByOperator": True},
     ],
 )
@@ -115,13 +153,26 @@ def test_an_intent_that_does_not_name_the_destination_is_recorded_again(record: 
         world(resource({"destination": record}), tunnel=Missing(), destination=Missing(), children={}, pods=())
     ).actions
 
-    assert ensure == EnsureDestination()
+    assert isinstance(ensure, EnsureDestination)
     assert isinstance(intent, RecordStatus)
     stored = {key: value for key, value in (record | intent.change["destination"]).items() if value is not None}
     assert stored == PLACE | {"createIntentTime": timestamp(NOW), "createdByOperator": True}
 
 
-@pytest.mark.parametrize(("tunnel", "ours"), [({"createIntentTime": "t"}, True), ({}, False)])
+INTENT = {"createIntentTime": timestamp(NOW - 15), "endpoint": EMULATOR}
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "ours"),
+    [
+        (INTENT, True),
+        ({"createIntentTime": INTENT["createIntentTime"]}, True),
+        ({}, False),
+        (INTENT | {"endpoint": "http://elsewhere"}, False),
+        (INTENT | {"createIntentTime": timestamp(NOW - STANDING_SECONDS - SKEW_SECONDS - 15)}, False),
+    ],
+    ids=["intended", "by an earlier release", "not intended", "elsewhere", "long after the intent"],
+)
 def test_a_tunnel_counts_as_created_by_us_only_with_a_recorded_intent(tunnel: dict[str, str], ours: bool) -> None:
     (record,) = planned(world(resource(ENSURED | {"tunnel": tunnel}), tunnel=INIT)).actions
 

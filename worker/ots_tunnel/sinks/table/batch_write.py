@@ -31,7 +31,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ots_tunnel.client.retry import REFUSED_CODES
 from ots_tunnel.client.table_calls import RowOutcome
 from ots_tunnel.errors import (
     MAX_REFUSED_KEYS,
@@ -45,7 +44,7 @@ from ots_tunnel.errors import (
     TunnelError,
 )
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.protocol.service_codes import service_error
+from ots_tunnel.protocol.service_codes import REFUSED_CODES, service_error
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.table.row_change import Change
 

@@ -1,0 +1,95 @@
+"""What the status records of a tunnel or a table that this object meant to create. Pure.
+
+Theory of operation
+-------------------
+Nothing that exists tells who created it. So the intent is stored before each creating call, only while nothing of the
+name exists, and together with the place. What appears there afterwards counts as this object's own. Such an intent
+must not outlive its call:
+
+    the call is answered                         the record of what exists follows the intent
+    the call proves to have created nothing      the intent is taken back; an earlier call's stands again
+    nobody knows (no answer, 5xx, a crash)       the intent stands, and the next call repeats it
+
+A call that nobody knows about may take effect until STANDING_SECONDS after its intent: so long a refusal of a later
+call proves nothing about it, and so long a deletion looks for what it may create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ots_tunnel.endpoint import region_of
+from ots_tunnel.model import TunnelInfo
+from ots_tunnel_operator.assess.lag import NANOSECONDS
+from ots_tunnel_operator.times import parse_time, timestamp
+from ots_tunnel_operator.world import Tunnel, World
+
+#: Longest time of a creating call, seconds; a new table answers after up to a minute (docs/data-plane.md 2.4).
+CREATE_SECONDS = 150.0
+#: Seconds for which an intent serves repeated calls, so that an outage causes one write a minute.
+REPEAT_SECONDS = 60.0
+#: Seconds after an intent in which its last call may still take effect; 30 of them are for the service itself.
+STANDING_SECONDS = REPEAT_SECONDS + CREATE_SECONDS + 30.0
+
+#: Difference between the clocks of operator and service up to which the service accepts requests, seconds.
+SKEW_SECONDS = 900.0
+
+
+def tunnel_record(info: TunnelInfo, recorded: Mapping[str, Any], endpoint: str) -> dict[str, Any]:
+    """The fields of status.tunnel for a tunnel that exists.
+
+    A tunnel counts as created by this operator only if the intent to create it was recorded before, which happens
+    only while no tunnel of that name exists, and if it was created while the intent stood.
+
+    Args:
+        info: the tunnel as the service describes it.
+        recorded: status.tunnel as stored.
+        endpoint: where it was seen.
+    """
+    created = info.create_time_ns / NANOSECONDS
+    intended = is_recorded_at(recorded, endpoint) and is_standing(recorded, created, STANDING_SECONDS + SKEW_SECONDS)
+    return {
+        "id": str(info.tunnel_id),
+        "endpoint": endpoint,
+        "type": info.tunnel_type.name,
+        "stage": info.stage,
+        "createdByOperator": recorded.get("createdByOperator", intended),
+        "createdTime": timestamp(created),
+        "expired": info.expired,
+    }
+
+
+def is_recorded_at(recorded: Mapping[str, Any], endpoint: str) -> bool:
+    """Whether status.tunnel is about the instance that an endpoint leads to.
+
+    The public, the VPC and the internal host of an instance are one place. A record without an endpoint is one of an
+    earlier release, which knew no other place.
+    """
+    found = recorded.get("endpoint")
+    return not found or region_of(str(found)) == region_of(endpoint)
+
+
+def is_standing(recorded: Mapping[str, Any], now: float, seconds: float = STANDING_SECONDS) -> bool:
+    """Whether a record has an intent that is not older than this."""
+    intended = parse_time(recorded.get("createIntentTime"))
+    return intended is not None and now - intended < seconds
+
+
+def withdrawal(recorded: Mapping[str, Any], intent: Mapping[str, Any], now: float) -> dict[str, Any]:
+    """The change that takes an intent back; what was recorded before is restored only where it still stands.
+
+    Args:
+        recorded: the record as stored before the intent.
+        intent: the fields that were stored with the intent.
+        now: Unix seconds.
+    """
+    # a table that was found once is gone: its intent has had its effect
+    before = recorded if is_standing(recorded, now) and not recorded.get("ensuredTime") else {}
+    return {key: before.get(key) for key in intent}
+
+
+def is_replaced(world: World) -> bool:
+    """Whether the tunnel that was seen only has the name of the recorded one."""
+    recorded, found = world.resource.recorded_tunnel.get("id"), world.tunnel
+    return bool(recorded) and isinstance(found, Tunnel) and found.description.tunnel.tunnel_id != recorded

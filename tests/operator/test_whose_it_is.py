@@ -1,0 +1,124 @@
+"""What others have created stays theirs: the operator neither deletes nor overwrites it (docs/architecture.md 3.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_emulator import Emulator
+from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.model import TunnelType
+from ots_tunnel.transport.aio import AioTransport
+from tests.operator.scenes.model_scene import ANY_VERSION, COPY, NAME, open_model_scene
+from tests.operator.scenes.pass_scene import KEYS, fill
+
+pytestmark = pytest.mark.timeout(120)
+
+REFUSED = "OTSNoPermissionAccess"
+
+
+async def create_by_hand(emulator: Emulator, name: str = NAME) -> None:
+    """Create a tunnel as somebody who has more rights than the operator."""
+    client = TunnelClient(emulator.endpoint, "demo", lambda: KEYS, AioTransport(emulator.endpoint))
+    await client.create_tunnel("flights", name, TunnelType.BaseAndStream)
+    await client.close()
+
+
+async def test_a_tunnel_that_was_created_after_a_refusal_is_not_deleted() -> None:
+    async with open_model_scene() as scene:
+        scene.emulator.add_fault(FaultRule(operation="CreateTunnel", code=REFUSED))
+        await scene.create(deletionPolicy="Delete", replicas=0)
+        await scene.steps(4)
+        assert await scene.reason("TunnelReady") == "AccessDenied"
+        assert not (await scene.status())["tunnel"]
+        scene.emulator.clear_faults()
+        await create_by_hand(scene.emulator)
+
+        await scene.steps(4)
+        assert (await scene.status())["tunnel"]["createdByOperator"] is False
+        await scene.delete()
+
+        assert scene.tunnels() == [NAME]
+
+
+async def test_a_table_that_was_filled_after_a_refusal_is_not_overwritten() -> None:
+    async with open_model_scene() as scene:
+        scene.emulator.add_fault(FaultRule(operation="CreateTable", code=REFUSED))
+        await scene.create()
+        await scene.steps(3)
+        assert await scene.reason("SinkReady") == "AccessDenied"
+        scene.emulator.clear_faults()
+        fill(scene.emulator, COPY, rows=3, deviation_seconds=ANY_VERSION)
+
+        await scene.steps(6)
+
+        assert await scene.reason("SinkReady") == "DestinationNotEmpty"
+        assert scene.names("Deployment") == []
+
+
+@pytest.mark.parametrize("operation", ["CreateTunnel", "CreateTable"])
+async def test_what_a_lost_answer_has_created_is_ours(operation: str) -> None:
+    async with open_model_scene() as scene:
+        scene.emulator.add_fault(FaultRule(operation=operation, count=1, drop_response=True))
+        await scene.create(deletionPolicy="Delete", replicas=0)
+
+        await scene.until(lambda: bool(scene.names("Deployment")))
+
+        status = await scene.status()
+        assert (status["tunnel"]["createdByOperator"], status["destination"]["createdByOperator"]) == (True, True)
+        await scene.delete()
+        assert scene.tunnels() == []
+
+
+async def test_a_tunnel_that_appeared_before_the_first_call_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    create = TunnelClient.create_tunnel
+
+    async def be_slower(client: TunnelClient, *values: Any, **options: Any) -> Any:
+        monkeypatch.setattr(TunnelClient, "create_tunnel", create)
+        await create(client, *values)
+        return await create(client, *values, **options)
+
+    async with open_model_scene() as scene:
+        await scene.create(deletionPolicy="Delete", replicas=0)
+        monkeypatch.setattr(TunnelClient, "create_tunnel", be_slower)
+
+        await scene.until(lambda: bool(scene.names("Deployment")))
+
+        assert (await scene.status())["tunnel"]["createdByOperator"] is False
+
+
+async def test_a_refused_intent_is_taken_back_although_the_object_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    create = TunnelClient.create_tunnel
+    async with open_model_scene() as scene:
+
+        async def edit_first(client: TunnelClient, *values: Any, **options: Any) -> Any:
+            monkeypatch.setattr(TunnelClient, "create_tunnel", create)
+            await scene.edit({"replicas": 2})
+            return await create(client, *values, **options)
+
+        scene.emulator.add_fault(FaultRule(operation="CreateTunnel", code=REFUSED))
+        await scene.create(replicas=0)
+        monkeypatch.setattr(TunnelClient, "create_tunnel", edit_first)
+        await scene.steps(2)
+
+        assert await scene.reason("TunnelReady") == "AccessDenied"
+        assert not (await scene.status())["tunnel"]
+
+
+@pytest.mark.parametrize("has_workers", [False, True])
+async def test_a_full_table_at_another_endpoint_is_refused(has_workers: bool) -> None:
+    delay = 0.0 if has_workers else 30.0
+    async with open_model_scene(init_delay=delay) as scene:
+        with Emulator() as other:
+            fill(other, COPY, rows=3, deviation_seconds=ANY_VERSION)
+            await scene.create()
+            await (scene.until(lambda: bool(scene.names("Deployment"))) if has_workers else scene.steps(6))
+
+            await scene.edit({"sink": {"tablestore": {"endpoint": other.endpoint}}})
+            await scene.steps(4)
+
+            assert await scene.reason("SinkReady") == "DestinationNotEmpty"
+            deployments = [found for key, found in scene.store.objects.items() if key[0] == "Deployment"]
+            assert [found["spec"]["replicas"] for found in deployments] == ([0] if has_workers else [])
