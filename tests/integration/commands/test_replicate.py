@@ -27,7 +27,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.replicate.job import Copied
 from ots_tunnel.tables import TableAdmin
-from tests.support.replicate_scene import compared, create_source, in_seconds, job, job_file
+from tests.support.commands.replicate_scene import compared, create_source, in_seconds, job, job_file
 from tests.support.verify_scene import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 from tests.support.waiting import until
 

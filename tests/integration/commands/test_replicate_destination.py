@@ -22,7 +22,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.replicate.job import StartOptions
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.transport.aio import AioTransport
-from tests.support.replicate_scene import compared, create_source, in_seconds, job
+from tests.support.commands.replicate_scene import compared, create_source, in_seconds, job
 from tests.support.verify_scene import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, key, row
 
 OTHER = "other_copy"

@@ -6,7 +6,7 @@ whose cells are all past the time to live makes none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic
 
 from ots_tunnel.protocol.record import Record
@@ -18,12 +18,25 @@ from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns
 HELD_BYTES = 4_194_304
 
 
+class NotYetError(Exception):
+    """The changes of a record cannot be made yet.
+
+    Args:
+        wait: returns when they can be.
+    """
+
+    def __init__(self, wait: Callable[[], Awaitable[None]]) -> None:
+        super().__init__("the changes of a record cannot be made yet")
+        self.wait = wait
+
+
 class Feed(Generic[C]):
     """The changes of one batch on their way into a grouping.
 
     Args:
         records: in commit order.
-        make: makes the changes of a record, in the order in which they have to be applied; called when they are needed.
+        make: makes the changes of a record, in the order in which they have to be applied; called when they are
+            needed. Where it raises `NotYetError` before the first one, it is called again after the wait.
         limits: most that one request may hold.
         turns: those of the sink.
     """
@@ -38,6 +51,8 @@ class Feed(Generic[C]):
     ) -> None:
         self._turns = turns
         self._records = iter(records)
+        #: The record whose changes could not be made yet.
+        self._waiting: Record | None = None
         self._make = make
         self._grouping = grouping
         self._limits = limits
@@ -51,13 +66,16 @@ class Feed(Generic[C]):
         """Add changes until a full request is ready or enough is held; the event loop runs between two slices.
 
         Raises:
-            CodecError: a record is malformed.
+            CodecError: a record is malformed. TunnelError: what a wait raised.
         """
         while self._has_room():
             if self._begun:
                 await self._turns.next()
             self._begun = True
-            self._add_slice()
+            try:
+                self._add_slice()
+            except NotYetError as not_yet:
+                await not_yet.wait()
 
     def _has_room(self) -> bool:
         grouping = self._grouping
@@ -66,11 +84,13 @@ class Feed(Generic[C]):
     def _add_slice(self) -> None:
         count = size = 0
         while count < SLICE_RECORDS and size < SLICE_BYTES:
-            record = next(self._records, None)
+            record = self._waiting or next(self._records, None)
             if record is None:
                 self.is_empty = True
                 return
+            self._waiting = record
             for change in self._make(record):
                 self._grouping.add(change)
+            self._waiting = None
             count += 1
             size += record.size

@@ -20,6 +20,8 @@ Sending again is harmless because cells carry their versions (docs/architecture.
 still take effect until its deadline, and must not overtake what follows: its pause lasts at least until then
 (`Pause.in_doubt`). Codes by which the service says that it did nothing (`REFUSED_CODES`) leave no such doubt.
 
+A shell may find that a refused change can be stored in another form (`again`): it is sent before the others.
+
 Example: of three rows the second one is too large. The request is refused as a whole and goes out as [1] and [2, 3].
 The second of these is refused again and goes out as [2] and [3]. Row 2 is refused, rows 1 and 3 are stored.
 
@@ -160,6 +162,13 @@ class BatchWrite:
             self._groups.append(tuple(again))
             self._pause(code, in_doubt=in_doubt)
         return tuple(stored)
+
+    def again(self, refusals: Sequence[Refusal], changes: Sequence[Change]) -> None:
+        """Forget some refusals, and send these changes in their place."""
+        gone = set(map(id, refusals))
+        self.refusals = [refusal for refusal in self.refusals if id(refusal) not in gone]
+        if changes:
+            self._groups.append(tuple(changes))
 
     def failed(self, error: TunnelError) -> None:
         """Take the failure of the last request as a whole.

@@ -7,7 +7,7 @@ it is sent again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,11 +17,13 @@ from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.retries import log_retry
-from ots_tunnel.sinks.table.batch_write import BatchWrite, Pause, Send
+from ots_tunnel.sinks.table.batch_write import BatchWrite, Pause, Refusal, Send
+from ots_tunnel.sinks.table.lifetime import Revision
 from ots_tunnel.sinks.table.refusals import Refusals
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 
 Settle = Callable[[Iterable[Change]], None]
+Revise = Callable[[Sequence[Refusal]], Awaitable[Sequence[Revision]]]
 
 
 class WritesRows(Protocol):
@@ -61,16 +63,25 @@ class TableRequests:
         backoff: pauses between tries.
         deadline: D, seconds that a request may take.
         entropy: random numbers in [0, 1) for the pauses.
+        revise: asked what of refused changes is to be sent again, before a refusal counts.
     """
 
     def __init__(
-        self, client: WritesRows, table: str, *, backoff: Backoff, deadline: float, entropy: Callable[[], float]
+        self,
+        client: WritesRows,
+        table: str,
+        *,
+        backoff: Backoff,
+        deadline: float,
+        entropy: Callable[[], float],
+        revise: Revise,
     ) -> None:
         self._client = client
         self._table = table
         self._backoff = backoff
         self._deadline = deadline
         self._entropy = entropy
+        self._revise = revise
         self.counts = WriteCounts()
 
     def __repr__(self) -> str:
@@ -84,7 +95,7 @@ class TableRequests:
             refusals: takes the changes that are refused for good.
 
         Raises:
-            OwnershipLost: the guard forbids to send.
+            OwnershipLost: the guard forbids to send. TunnelError: what `revise` raised.
         """
         batch = BatchWrite(changes, self._backoff, refusals.max_per_request)
         await self._run(batch, settle, RequestFence(guard, self._deadline), refusals)
@@ -96,7 +107,7 @@ class TableRequests:
             refusals: takes the changes that are refused for good.
 
         Raises:
-            OwnershipLost: the guard forbids to send.
+            OwnershipLost: the guard forbids to send. TunnelError: what `revise` raised.
         """
         fence = RequestFence(guard, self._deadline)
         self.counts.requests += 1
@@ -119,7 +130,7 @@ class TableRequests:
         return BatchWrite(list(map(unaltered_change, records)), self._backoff, refusals.max_per_request)
 
     async def _run(self, batch: BatchWrite, settle: Settle, fence: RequestFence, refusals: Refusals) -> None:
-        while (step := batch.step(self._entropy())) is not None:
+        while (step := batch.step(self._entropy())) is not None or await self._goes_on(batch, settle):
             match step:
                 case Pause():
                     if refusals.is_fatal():
@@ -133,6 +144,18 @@ class TableRequests:
                     settle(stored)
         # A tolerated change makes room for the next one of its key.
         settle(refusals.tolerate(batch.refusals))
+
+    async def _goes_on(self, batch: BatchWrite, settle: Settle) -> bool:
+        """Whether something of the refused changes is sent again."""
+        revisions = await self._revise(batch.refusals) if batch.refusals else []
+        if not revisions:
+            return False
+        batch.again(
+            [revision.refusal for revision in revisions],
+            [revision.change for revision in revisions if revision.change is not None],
+        )
+        settle([revision.refusal.change for revision in revisions if revision.change is None])
+        return True
 
     async def _send(self, batch: BatchWrite, step: Send, fence: RequestFence) -> tuple[Change, ...]:
         self.counts.requests += 1

@@ -9,8 +9,8 @@ The row of a record without its extension is the body of a write (docs/architect
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, CellOp
@@ -54,6 +54,10 @@ class Omissions:
     expired_cells: int = 0
 
 
+def _allowed() -> None:
+    """Every expired cell may be left out."""
+
+
 def expired_before_ms(time_to_live: int, now: float) -> int | None:
     """The version below which a cell is past the destination's time to live; None where cells never expire.
 
@@ -74,13 +78,20 @@ def unaltered_change(record: Record) -> Change:
     return Change(record.key, RowChange(record.action, body), len(body) + ENVELOPE_BYTES, record)
 
 
-def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_before_ms: int | None) -> Iterator[Change]:
+def changes_of(
+    record: Record,
+    limits: Limits,
+    omissions: Omissions,
+    expired_before_ms: int | None,
+    before_omission: Callable[[], None] = _allowed,
+) -> Iterator[Change]:
     """Make the row changes of one record, in the order in which they have to be applied.
 
     Args:
         limits: most that one request may hold.
         omissions: counts what is left out.
         expired_before_ms: see the function of this name.
+        before_omission: called before an expired cell is left out; may raise.
 
     Raises:
         CodecError: the record is malformed.
@@ -96,8 +107,32 @@ def changes_of(record: Record, limits: Limits, omissions: Omissions, expired_bef
         return
     span = scan_row(body)
     cells = _unexpired(span.cells, expired_before_ms)
-    omissions.expired_cells += len(span.cells) - len(cells)
+    if len(cells) < len(span.cells):
+        before_omission()
+        omissions.expired_cells += len(span.cells) - len(cells)
     yield from _pieces(record, span, cells, limits, omissions)
+
+
+def without_expired(change: Change, expired_before_ms: int, omissions: Omissions) -> Change | None:
+    """A change without its expired cells; itself if it has none, None if nothing is left of an update.
+
+    Its size stays that of the whole change: what is counted for it under way is counted back.
+
+    Raises:
+        CodecError: the change is malformed.
+    """
+    if change.row.action is Action.DELETE:
+        return change
+    span = scan_row(change.row.body)
+    cells = _unexpired(span.cells, expired_before_ms)
+    if len(cells) == len(span.cells):
+        return change
+    omissions.expired_cells += len(span.cells) - len(cells)
+    if not cells and change.row.action is Action.UPDATE:
+        omissions.empty_updates += 1
+        return None
+    body = join_row(span.key, span.key_checksums, ((cell.raw, cell.checksum) for cell in cells))
+    return replace(change, row=RowChange(change.row.action, body))
 
 
 def _may_be_empty(record: Record, body: bytes) -> bool:

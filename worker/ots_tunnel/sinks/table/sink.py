@@ -17,8 +17,9 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
+from ots_tunnel.sinks.table.lifetime import Lifetime
 from ots_tunnel.sinks.table.requests import WriteCounts
-from ots_tunnel.sinks.table.row_change import Change, Omissions, changes_of, expired_before_ms
+from ots_tunnel.sinks.table.row_change import Change, Omissions
 from ots_tunnel.sinks.table.waves import plan_requests
 from ots_tunnel.sinks.table.writer import TableWriter
 from ots_tunnel.sinks.tally import Tally
@@ -57,7 +58,8 @@ class TablestoreSink(Immediate):
     ) -> None:
         self._client = client
         self._table = table
-        self._clock = clock
+        self.omissions = Omissions()
+        self._lifetime = Lifetime(self._describe, clock, self.omissions)
         self._limits = Limits(delivery.batch_max_rows, delivery.batch_max_bytes)
         self._writer = TableWriter(
             client,
@@ -66,11 +68,10 @@ class TablestoreSink(Immediate):
             backoff=write_backoff(delivery.retry),
             lanes=lanes,
             deadline=deadline,
+            revise=self._lifetime.revise,
         )
-        self._time_to_live = -1
         #: Key of the destination until it was compared with that of a record; empty afterwards.
         self._key: tuple[KeyColumn, ...] = ()
-        self.omissions = Omissions()
 
     @classmethod
     def from_config(
@@ -110,20 +111,23 @@ class TablestoreSink(Immediate):
         return self._writer.counts
 
     async def open(self) -> None:
-        """Describe the destination; its time to live decides which cells it accepts.
+        """Describe the destination; its time to live decides which cells it accepts (`lifetime`).
 
         Raises:
             SinkRejected: the table does not exist, or may not be read.
             ServiceError, TransportError: the destination does not answer.
         """
+        await self._lifetime.renew(self._lifetime.now)
+
+    async def _describe(self) -> int:
         try:
             description = await self._client.describe_table(self._table)
         except ServiceError as error:
             if error.retryable:
                 raise
             raise SinkRejected(error.code, self._explain(error)) from error
-        self._time_to_live = description.time_to_live
         self._key = description.primary_key
+        return description.time_to_live
 
     async def _check_destination(self, record: Record) -> None:
         """Refuse a destination that was replaced by a table with another key: it refuses every row, and not this one.
@@ -182,23 +186,23 @@ class TablestoreSink(Immediate):
                 batch.on_refused(*refusal)
 
     async def _write(self, batch: Batch, guard: Guard, on_refused: OnRefused | None) -> None:
-        limit_ms = expired_before_ms(self._time_to_live, self._clock())
+        arrived = self._lifetime.now
         for start in range(0, len(batch.records), PLANNED_RECORDS):
             if start:
                 await asyncio.sleep(0)
-            await self._write_planned(batch.records[start : start + PLANNED_RECORDS], limit_ms, guard, on_refused)
+            await self._write_planned(batch.records[start : start + PLANNED_RECORDS], arrived, guard, on_refused)
 
     async def _write_planned(
-        self, records: Sequence[Record], limit_ms: int | None, guard: Guard, on_refused: OnRefused | None
+        self, records: Sequence[Record], arrived: int, guard: Guard, on_refused: OnRefused | None
     ) -> None:
-        waves = plan_requests(records, self._limits) if limit_ms is None else None
+        waves = plan_requests(records, self._limits) if self._lifetime.limit_ms is None else None
         if waves is not None:
             for wave in waves:
                 await self._writer.repeat(wave, guard, on_refused)
             return
 
         def changes(record: Record) -> Iterator[Change]:
-            return changes_of(record, self._limits, self.omissions, limit_ms)
+            return self._lifetime.changes(record, self._limits, arrived)
 
         await self._writer.write(records, guard, on_refused, changes)
 

@@ -16,8 +16,9 @@ from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import Request, fill_lanes
 from ots_tunnel.sinks.slices import Turns
+from ots_tunnel.sinks.table.lifetime import nothing_to_revise
 from ots_tunnel.sinks.table.refusals import Refusals
-from ots_tunnel.sinks.table.requests import TableRequests, WriteCounts, WritesRows
+from ots_tunnel.sinks.table.requests import Revise, TableRequests, WriteCounts, WritesRows
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 from ots_tunnel.sinks.table.waves import Wave
 
@@ -37,6 +38,7 @@ class TableWriter:
         lanes: requests in flight per `write`.
         deadline: D, seconds that a request may take.
         entropy: random numbers in [0, 1) for the pauses.
+        revise: see `TableRequests`.
     """
 
     def __init__(
@@ -49,8 +51,11 @@ class TableWriter:
         lanes: int,
         deadline: float,
         entropy: Callable[[], float] = random.random,
+        revise: Revise = nothing_to_revise,
     ) -> None:
-        self._requests = TableRequests(client, table, backoff=backoff, deadline=deadline, entropy=entropy)
+        self._requests = TableRequests(
+            client, table, backoff=backoff, deadline=deadline, entropy=entropy, revise=revise
+        )
         self._table = table
         self._limits = limits
         self._lanes = lanes

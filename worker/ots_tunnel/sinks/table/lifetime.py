@@ -1,0 +1,152 @@
+"""How long the destination keeps cells, and what that means for the changes of a page.
+
+Theory of operation
+-------------------
+
+The service refuses a row with a cell past the table's time to live, so such cells are left out. That a cell is past it
+depends on two things that change while a worker runs:
+
+The time to live. An owner may raise it. A cell is left out for good, so the table is described again before that
+(`check`), unless a description is known to be newer than the record and no older than `MAX_AGE`: a copy of old rows,
+with expired cells on every page, costs one call a minute.
+
+The clock. A request may be sent again for hours while the destination is busy, and its cells pass their time to live
+meanwhile. And an owner may lower the time to live. So a refusal that may be due to a version is not taken as it is:
+`revise` describes the table, leaves out what is past its time to live by now, and the rest of the row is sent again.
+
+Descriptions are numbered when they begin, and the numbers decide which of two things came first: clocks do not.
+
+Example: at 12:00:00 the table is described, cells live for a day. At 12:00:30 both tables are raised to no end, and at
+12:00:40 a page brings a change with a version of last week. The change is younger than the description, so the table is
+described again, and the cell is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ots_tunnel.errors import ParameterInvalid
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.service_codes import service_error
+from ots_tunnel.sinks.feed import NotYetError
+from ots_tunnel.sinks.grouping import Limits
+from ots_tunnel.sinks.table.batch_write import Refusal
+from ots_tunnel.sinks.table.row_change import Change, Omissions, changes_of, expired_before_ms, without_expired
+
+#: Seconds for which a description is good enough for a record that is older than it.
+MAX_AGE = 60.0
+
+#: Seconds by which a record must be older than a description: the service's clock and this one may differ.
+CLOCK_MARGIN = 60.0
+
+#: Seconds between the beginnings of two descriptions: the service allows ten table calls a second per instance.
+SPACING = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A refused change, and what of it is sent again; None if nothing is left of it."""
+
+    refusal: Refusal
+    change: Change | None
+
+
+class Lifetime:
+    """The destination's time to live.
+
+    Args:
+        describe: asks the destination for its time to live, seconds; -1 means that cells never expire.
+        clock: Unix seconds.
+        omissions: counts what is left out.
+    """
+
+    def __init__(
+        self, describe: Callable[[], Awaitable[int]], clock: Callable[[], float], omissions: Omissions
+    ) -> None:
+        self._describe = describe
+        self._clock = clock
+        self._omissions = omissions
+        self._time_to_live = -1
+        self._asked_at = float("-inf")
+        self._begun = 0
+        self._known = 0
+        self._turn = asyncio.Lock()
+        self._next = float("-inf")
+
+    def __repr__(self) -> str:
+        return f"Lifetime({self._time_to_live} s)"
+
+    @property
+    def now(self) -> int:
+        """A mark: descriptions that begin later have a higher number."""
+        return self._begun
+
+    @property
+    def limit_ms(self) -> int | None:
+        """The version below which cells are past their time to live, or are about to be; None if none ever is."""
+        return expired_before_ms(self._time_to_live, self._clock())
+
+    def changes(self, record: Record, limits: Limits, arrived: int) -> Iterator[Change]:
+        """Make the changes of a record without expired cells.
+
+        Args:
+            arrived: mark of the time when the record came.
+
+        Raises:
+            NotYetError: the table has to be described again before a cell may be left out.
+            CodecError: the record is malformed.
+        """
+        return changes_of(record, limits, self._omissions, self.limit_ms, lambda: self.check(record, arrived))
+
+    def check(self, record: Record, arrived: int) -> None:
+        """Refuse to leave out a cell by a description that may be older than it; arguments as in `changes`."""
+        if self._known > arrived:
+            return
+        sequence = record.sequence
+        committed = float("-inf") if sequence is None else sequence.timestamp_us / 1e6
+        is_young = 0 <= self._clock() - self._asked_at < MAX_AGE
+        if not is_young or committed > self._asked_at - CLOCK_MARGIN:
+            raise NotYetError(lambda: self.renew(arrived))
+
+    async def renew(self, since: int) -> None:
+        """Describe the table, unless that was begun after the mark `since`.
+
+        Raises:
+            SinkRejected, ServiceError, TransportError: the table cannot be described.
+        """
+        async with self._turn:
+            if self._known > since:
+                return
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(max(0.0, self._next - loop.time()))
+            self._next = loop.time() + SPACING
+            self._begun += 1
+            asked_at = self._clock()
+            self._time_to_live = await self._describe()
+            self._asked_at, self._known = asked_at, self._begun
+
+    async def revise(self, refusals: Sequence[Refusal]) -> list[Revision]:
+        """What is to be sent again of refused changes, now that some of their cells have expired.
+
+        Raises:
+            SinkRejected, ServiceError, TransportError: see `renew`.
+        """
+        suspects = [refusal for refusal in refusals if _may_be_expired(refusal)]
+        if suspects:
+            await self.renew(self.now)
+        limit_ms = self.limit_ms
+        if not suspects or limit_ms is None:
+            return []
+        changes = [(refusal, without_expired(refusal.change, limit_ms, self._omissions)) for refusal in suspects]
+        return [Revision(refusal, change) for refusal, change in changes if change is not refusal.change]
+
+
+async def nothing_to_revise(_: Sequence[Refusal]) -> list[Revision]:
+    """Every refusal stands."""
+    return []
+
+
+def _may_be_expired(refusal: Refusal) -> bool:
+    return isinstance(service_error(refusal.code, refusal.message), ParameterInvalid)
