@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.transport import foreign_sockets
 from ots_tunnel.transport.foreign_sockets import limit_sockets, limited_sockets
-from tests.support.descriptors import no_descriptor_left
+from tests.support.sinks.descriptors import no_descriptor_left
 from tests.support.waiting import until
 
 

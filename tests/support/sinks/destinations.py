@@ -79,7 +79,7 @@ class WebService:
         await self._answering.wait()
         if self._failures:
             self._failures -= 1
-            return web.Response(status=503)
+            return web.Response(status=429)
         if self._refused_keys & {event["data"]["key"]["id"] for event in events}:
             return web.Response(status=422)
         self._stored += [stored_in_json(event["data"]) for event in events]

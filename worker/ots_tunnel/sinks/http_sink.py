@@ -1,12 +1,14 @@
 """A web service as the sink: signed batches of CloudEvents, in order per key (docs/sinks.md).
 
-2xx                                 the whole batch is stored
-408, 425, 429, 5xx, no answer       sent again after a pause, not before Retry-After
-400, 413, 422                       one event may be the cause: the batch is halved until it is found
-any other                           the batch is refused for good
+2xx                         the whole batch is stored
+425, 429                    sent again after a pause, not before Retry-After
+408, 5xx, no answer         the same, and not before D is over
+400, 413, 422               one event may be the cause: the batch is halved until it is found
+any other                   the batch is refused for good
 
-A batch without the service's own answer may still be stored: a proxy may have passed it on. It is in doubt for D, and
-neither it nor a later event of its keys is sent before, because nothing may be overtaken (docs/architecture.md rule 4).
+A batch may still be stored after an answer that does not come from the service (`http_answer`): a proxy may have passed
+it on. It is in doubt for D, and neither it nor a later event of its keys is sent before, because nothing may be
+overtaken (docs/architecture.md rule 4).
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import hashlib
 import random
 import time
 from collections.abc import Callable
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Self
 
@@ -30,6 +31,7 @@ from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
 from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
+from ots_tunnel.sinks.http_answer import Answer, retry_after
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import log_retry, write_backoff
@@ -37,15 +39,8 @@ from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody
 
-#: Statuses of a service that is busy, and those that a single event can cause.
-BUSY = frozenset((408, 425, 429))
+#: Statuses that a single event can cause.
 ABOUT_ONE_EVENT = frozenset((400, 413, 422))
-#: Statuses by which a gateway says that the service gave no answer, Cloudflare's own among them. Envoy, and with it
-#: Istio, says 503 also where the service has taken the request and the connection broke before its answer.
-ANSWER_LOST = frozenset((502, 504, 520, 524))
-ENVOY, ENVOYS_STATUS = "envoy", 503
-#: Longest pause that a Retry-After can ask for, seconds: a mistaken date must not stop the worker for days.
-MAX_RETRY_AFTER = 600.0
 
 
 class HttpSink(Immediate):
@@ -163,23 +158,20 @@ class HttpSink(Immediate):
         attempt = 0
         fence = RequestFence(guard, self._deadline)
         while True:
-            status, retry_after, is_lost = await self._post_once(body, message_id, fence)
-            if 200 <= status < 300:
+            answer = await self._post_once(body, message_id, fence)
+            if answer.is_success:
                 return None
-            if status and status < 500 and status not in BUSY:
-                return status
-            pause = max(self._backoff.delay(attempt, self._entropy()), retry_after, fence.in_doubt if is_lost else 0.0)
-            error = f"HTTP {status}" if status else "no answer"
-            log_retry("the web service does not accept a batch, which is tried again", error, url=self._where)
+            if answer.is_refusal:
+                return answer.status
+            doubt = fence.in_doubt if answer.is_in_doubt else 0.0
+            pause = max(self._backoff.delay(attempt, self._entropy()), answer.retry_after, doubt)
+            log_retry("the web service does not accept a batch, which is tried again", str(answer), url=self._where)
             self.retries += 1
             attempt += 1
             await asyncio.sleep(pause)
 
-    async def _post_once(self, body: bytes, message_id: str, guard: Guard) -> tuple[int, float, bool]:
-        """Send one request; return its status, the seconds of its Retry-After, and whether an answer is lost.
-
-        The status is 0 without any answer.
-        """
+    async def _post_once(self, body: bytes, message_id: str, guard: Guard) -> Answer:
+        """Send one request."""
         assert self._session is not None, "open() comes first"
         headers = {"content-type": CONTENT_TYPE}
         headers |= signature_headers(body, message_id, self._clock(), self._secret())
@@ -192,15 +184,18 @@ class HttpSink(Immediate):
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 allow_redirects=False,
             ) as answer:
-                guarded.answered()
-                by_envoy = answer.status == ENVOYS_STATUS and ENVOY in answer.headers.get("server", "").lower()
-                pause = _retry_after(answer.headers.get("retry-after", ""), self._clock())
-                return answer.status, pause, by_envoy or answer.status in ANSWER_LOST
+                is_early = not guarded.is_complete
+                if is_early:
+                    await guarded.give_up()
+                else:
+                    guarded.answered()
+                pause = retry_after(answer.headers.get("retry-after", ""), self._clock())
+                return Answer(answer.status, pause, is_early)
         except (aiohttp.ClientError, TimeoutError, OSError):
             await guarded.give_up()
             if guarded.refusal is not None:
                 raise guarded.refusal from None
-            return 0, 0.0, True
+            return Answer()
         except BaseException:
             await guarded.give_up()
             raise
@@ -219,14 +214,3 @@ class HttpSink(Immediate):
             return hmac_key(secret)
         except ValueError as error:
             raise ConfigError(f"sink.http.hmacSecretFile: {path}: {error}") from None
-
-
-def _retry_after(text: str, now: float) -> float:
-    """Seconds of a Retry-After, which is a number or a date; 0 without one or for any other text."""
-    text = text.strip()
-    if text.isdecimal():
-        return min(float(text), MAX_RETRY_AFTER)
-    try:
-        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), MAX_RETRY_AFTER)
-    except (ValueError, TypeError):
-        return 0.0

@@ -42,6 +42,8 @@ class GuardedBody(Payload):
         self.refusal: BaseException | None = None
         #: Whether bytes may have left; if not, the request was certainly not executed.
         self.started = False
+        #: Whether its last byte was handed to the connection; an answer that comes earlier is not about all of it.
+        self.is_complete = False
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         """The body as text; part of aiohttp's interface."""
@@ -65,6 +67,7 @@ class GuardedBody(Payload):
         body = self._value
         if self._before_send is None or transport is None or len(body) <= SMALL_BODY:
             await writer.write(body)
+            self.is_complete = True
             return
         is_secure = transport.get_extra_info("sslcontext") is not None
         transport.set_write_buffer_limits(high=1 if is_secure else 0, low=0)  # `drain` waits until nothing waits here
@@ -76,6 +79,7 @@ class GuardedBody(Payload):
         self._ask()
         self._limit(transport)
         await writer.write(view[last:])
+        self.is_complete = True
 
     def answered(self) -> None:
         """The request is answered: its connection may be used again."""

@@ -15,9 +15,9 @@ from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.message import Origin
-from tests.support.descriptors import no_descriptor_left
 from tests.support.guards import OpenGuard
 from tests.support.records import numbered_record
+from tests.support.sinks.descriptors import no_descriptor_left
 from tests.support.sinks.kafka_brokers import NO_RIGHTS, OUT_OF_ORDER, TOPIC, Brokers, Request, running
 from tests.support.waiting import until
 

@@ -1,0 +1,73 @@
+"""What an answer of a web service says about the batch that it answers; pure.
+
+    2xx, and the whole batch was sent   it is stored
+    425, 429                            it was refused before anything was done: sent again after a pause
+    408, any 5xx, 2xx before its end,   it is in doubt: a proxy says so, whichever words it uses, also where the service
+    no answer                           has taken the batch and its answer was late or lost
+    any other                           it is refused
+
+No header proves the contrary: Varnish adds a Retry-After to the 503 that it makes itself, other proxies have no name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+#: Statuses by which a service, or a proxy before it, says that it has not begun: RFC 8470 and RFC 6585. 408 is not one
+#: of them: proxies use it also for a service that did not answer in time.
+NOT_BEGUN = frozenset((425, 429))
+REQUEST_TIMEOUT = 408
+#: Longest pause that a Retry-After can ask for, seconds: a mistaken date must not stop the worker for days.
+MAX_RETRY_AFTER = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one batch.
+
+    Args:
+        status: 0 without any answer.
+        retry_after: seconds for which the service asks to wait.
+        is_early: it came before the last byte of the batch was sent.
+    """
+
+    status: int = 0
+    retry_after: float = 0.0
+    is_early: bool = False
+
+    def __str__(self) -> str:
+        if not self.status:
+            return "no answer"
+        return f"HTTP {self.status} before the end of the batch" if self.is_early else f"HTTP {self.status}"
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the whole batch is stored."""
+        return 200 <= self.status < 300 and not self.is_early
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the batch may be stored, now or later."""
+        status = self.status
+        return not status or status == REQUEST_TIMEOUT or status >= 500 or (200 <= status < 300 and self.is_early)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the batch is refused for good."""
+        return not (self.is_success or self.is_in_doubt or self.status in NOT_BEGUN)
+
+
+def retry_after(text: str, now: float) -> float:
+    """Seconds of a Retry-After, which is a number or a date; 0 without one or for any other text.
+
+    Args:
+        now: Unix seconds.
+    """
+    text = text.strip()
+    if text.isdecimal():
+        return min(float(text), MAX_RETRY_AFTER)
+    try:
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), MAX_RETRY_AFTER)
+    except (ValueError, TypeError):
+        return 0.0
