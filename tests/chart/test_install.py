@@ -44,13 +44,19 @@ def test_an_object_is_accepted(installed: ApiServer) -> None:
 def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
     obj = tunnel()
     config = worker_document.worker_config(obj, "tunnel-1")
-    rendered = [worker_document.config_map(obj, config), worker_deployment.deployment(obj, config, "ots-tunnel:1", 2)]
+    changed = worker_document.worker_config(obj, "tunnel-2")
+    as_operator = ("apply", "--server-side", "--field-manager=ots-tunnel-operator", ACCOUNT, "-f", "-")
 
-    for document in rendered:
-        installed.must(
-            "apply", "--server-side", "--field-manager=ots-tunnel-operator", ACCOUNT, "-f", "-", document=document
-        )
-        installed.must("delete", document["kind"], document["metadata"]["name"])
+    for first, second in (
+        (worker_document.config_map(obj, config), worker_document.config_map(obj, changed)),
+        (
+            worker_deployment.deployment(obj, config, "ots-tunnel:1", 2),
+            worker_deployment.deployment(obj, changed, "ots-tunnel:2", 3),
+        ),
+    ):
+        installed.must(*as_operator, document=first)
+        installed.must(*as_operator, document=second)
+        installed.must("delete", first["kind"], first["metadata"]["name"])
 
 
 def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
@@ -60,6 +66,8 @@ def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
 
     for document in granted:
         installed.must("apply", "--server-side", ACCOUNT, "-f", "-", document=document)
+        again = document | {"metadata": document["metadata"] | {"annotations": {"a": "b"}}}
+        installed.must("apply", "--server-side", ACCOUNT, "-f", "-", document=again)
     for document in granted:
         installed.must("delete", document["kind"], document["metadata"]["name"])
 
@@ -86,6 +94,10 @@ def test_the_operator_may_not_grant_more(installed: ApiServer) -> None:
         ("watch", "secrets", "shop", "yes"),
         ("list", "secrets", "shop", "no"),
         ("delete", "tablestoretunnels.ots-tunnel.dev", "shop", "no"),
+        ("update", "tablestoretunnels.ots-tunnel.dev", "shop", "no"),
+        ("delete", "deployments.apps", "shop", "no"),
+        ("delete", "roles.rbac.authorization.k8s.io", "shop", "no"),
+        ("patch", "events", "shop", "no"),
         ("update", "leases.coordination.k8s.io", "shop", "no"),
         ("create", "clusterroles", "", "no"),
         ("create", "pods/exec", "shop", "no"),

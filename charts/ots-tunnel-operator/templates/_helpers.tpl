@@ -67,15 +67,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* Rights of the operator in every namespace that it serves. */}}
 {{- define "ott.rules" -}}
+# Children are written by server-side apply, which needs create and patch; garbage collection deletes them.
 - apiGroups: [ots-tunnel.dev]
   resources: [tablestoretunnels]
-  verbs: [get, list, watch, update, patch]
+  verbs: [get, list, watch, patch]
 - apiGroups: [ots-tunnel.dev]
-  resources: [tablestoretunnels/status, tablestoretunnels/finalizers]
-  verbs: [get, update, patch]
+  resources: [tablestoretunnels/status]
+  verbs: [patch]
+# The API server may ask for it where a child blocks the deletion of its owner (OwnerReferencesPermissionEnforcement).
+- apiGroups: [ots-tunnel.dev]
+  resources: [tablestoretunnels/finalizers]
+  verbs: [update]
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [get, list, watch, create, update, patch, delete]
+  verbs: [get, list, watch, create, patch]
 # The operator reads and watches the Secrets of its objects, each by its name, and keeps them only in memory: no list.
 - apiGroups: [""]
   resources: [secrets]
@@ -83,18 +88,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   resourceNames: {{ toJson . }}
   {{- end }}
   verbs: [get, watch]
-- apiGroups: ["", events.k8s.io]
+- apiGroups: [""]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 - apiGroups: [sparkoperator.k8s.io]
   resources: [sparkapplications]
-  verbs: [get, list, watch, create, update, patch, delete]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [serviceaccounts]
-  verbs: [get, list, watch, create, update, patch, delete]
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
-  verbs: [get, list, watch, create, update, patch, delete]
+  verbs: [get, list, watch, create, patch]
 # The Role of a Spark driver grants exactly these rights, and an account can grant only rights that it has itself.
 - apiGroups: [""]
   resources: [pods, services, configmaps, persistentvolumeclaims]

@@ -1,0 +1,154 @@
+"""The operator's role holds the rights that its calls need, and no other.
+
+The calls are read from the source: every call of a cluster's methods names a kind, or hands on the caller's, or is one
+of a rendered child. A new call of another form fails here until it is described.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ots_tunnel_operator
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube import kinds
+from ots_tunnel_operator.kube.kinds import Kind, kind_of
+from ots_tunnel_operator.manifests import spark_rights, worker_deployment, worker_document
+from ots_tunnel_operator.plan.snapshot import snapshot_objects
+from ots_tunnel_operator.settings import Settings
+from tests.chart.conftest import Helm
+from tests.support.operator.objects import tunnel_object
+
+pytestmark = pytest.mark.api
+
+SOURCE = Path(ots_tunnel_operator.__file__).parent
+#: Methods of a cluster, and the rights that a call needs. Reads come from a watch, which begins with a list.
+VERBS = {
+    "get": {"get", "list", "watch"},
+    "list": {"list", "watch"},
+    "create": {"create"},
+    "replace": {"update"},
+    "patch": {"patch"},
+    "delete": {"delete"},
+    "DeleteObject": {"delete"},
+}
+READS = {"get", "list"}
+#: Writes whose kind is not in the call: they hand on that of a caller, which is looked at there.
+HANDED_ON = {
+    ("apply.py", "delete"),
+    ("kube/write_through.py", "create"),
+    ("kube/write_through.py", "replace"),
+    ("kube/write_through.py", "patch"),
+    ("kube/write_through.py", "delete"),
+}
+#: What kopf sends: the watch of our objects and its finalizer; in every namespace it watches the definitions, too.
+KOPF = {
+    ("ots-tunnel.dev", "tablestoretunnels", "list"),
+    ("ots-tunnel.dev", "tablestoretunnels", "watch"),
+    ("ots-tunnel.dev", "tablestoretunnels", "patch"),
+}
+#: Asked for by the API server with the owner references of children, whose owner cannot be deleted before them.
+OWNERS = {("ots-tunnel.dev", "tablestoretunnels/finalizers", "update")}
+DEFINITIONS = {("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in ("list", "watch")}
+
+Right = tuple[str, str, str]
+
+
+def calls() -> Iterator[tuple[str, str, Kind | None, str]]:
+    """Calls of a cluster's methods: file, method, kind (None where it is not named) and subresource."""
+    constants = {name: kind for name, kind in vars(kinds).items() if isinstance(kind, Kind)}
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            match node.func:
+                case ast.Name("DeleteObject" as method):
+                    pass
+                case ast.Attribute(receiver, method) if method in VERBS:
+                    if not ast.unparse(receiver).endswith(("kube", "cluster", "reader")):
+                        continue
+                case _:
+                    continue
+            first, last = node.args[0], node.args[-1]
+            kind = constants.get(first.id) if isinstance(first, ast.Name) else None
+            part = last.value if method == "patch" and isinstance(last, ast.Constant) else ""
+            yield str(file.relative_to(SOURCE)), method, kind, str(part)
+
+
+def group(kind: Kind) -> str:
+    return kind.api_version.rpartition("/")[0]
+
+
+def rendered() -> set[Kind]:
+    document = tunnel_object(engine__baseData="Spark")
+    document["metadata"]["uid"] = "u"
+    of = TablestoreTunnel.from_body(document)
+    config = worker_document.worker_config(of, "tunnel-1")
+    workers = worker_document.config_map(of, config), worker_deployment.deployment(of, config, "w:1", 1)
+    return {kind_of(item) for item in (*workers, *snapshot_objects(of, "t", Settings(spark_image="s:1")))}
+
+
+def needed() -> set[Right]:
+    """The rights of every call but those of the leader election, which has a role of its own."""
+    found: set[Right] = set()
+    for _, method, kind, part in calls():
+        if kind is None or kind is kinds.LEASE:
+            continue
+        resource = f"{kind.plural}/{part}" if part else kind.plural
+        # Secrets are watched one by one, by name
+        verbs = VERBS[method] - ({"list"} if kind is kinds.SECRET else set())
+        found |= {(group(kind), resource, verb) for verb in verbs}
+    applied = {"get", "list", "watch", "create", "patch"}
+    return found | {(group(kind), kind.plural, verb) for kind in rendered() for verb in applied}
+
+
+def rights(rules: list[dict[str, Any]]) -> set[Right]:
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def drivers() -> set[Right]:
+    """What the operator grants to a driver, and therefore has to hold."""
+    document = tunnel_object(engine__baseData="Spark")
+    document["metadata"]["uid"] = "u"
+    return rights(spark_rights.role(TablestoreTunnel.from_body(document))["rules"])
+
+
+def roles(helm: Helm, *settings: str) -> dict[str, set[Right]]:
+    """Rights by kind of role; that of the leader election is apart."""
+    return {
+        "leader" if item["metadata"]["name"].endswith("-leader") else item["kind"]: rights(item["rules"])
+        for item in helm.template(*settings, "rbac.aggregateClusterRoles=false")
+        if item["kind"] in {"Role", "ClusterRole"}
+    }
+
+
+def test_every_write_names_its_kind_or_hands_on_a_named_one() -> None:
+    assert {(file, method) for file, method, kind, _ in calls() if kind is None and method not in READS} == HANDED_ON
+
+
+def test_the_role_in_every_namespace_holds_what_is_called_and_nothing_else(helm: Helm) -> None:
+    lease = {("coordination.k8s.io", "leases", "get")}
+
+    assert roles(helm)["ClusterRole"] == needed() | KOPF | OWNERS | DEFINITIONS | drivers() | lease
+
+
+def test_the_role_in_some_namespaces_holds_what_is_called_and_nothing_else(helm: Helm) -> None:
+    assert roles(helm, 'watch.namespaces=["shop"]')["Role"] == needed() | KOPF | OWNERS | drivers()
+
+
+def test_the_role_of_the_election_holds_what_is_called_and_nothing_else(helm: Helm) -> None:
+    called = {method for _, method, kind, _ in calls() if kind is kinds.LEASE}
+
+    # a Lease is read from the API server itself
+    verbs = {"get"} | {verb for method in called - {"get"} for verb in VERBS[method]}
+    assert {verb for _, _, verb in roles(helm)["leader"]} == verbs == {"get", "create", "update"}
