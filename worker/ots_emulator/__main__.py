@@ -100,13 +100,16 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     output: str,
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
-    settings = Settings(
-        partitions=partitions,
-        base_split_bytes=base_split_bytes,
-        init_delay=init_delay,
-        idle_advance=idle_advance,
-        fsync=fsync,
-    )
+    try:
+        settings = Settings(
+            partitions=partitions,
+            base_split_bytes=base_split_bytes,
+            init_delay=init_delay,
+            idle_advance=idle_advance,
+            fsync=fsync,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     pairs = _pairs(keys or ("test-id:test-secret",))
     if fsync and data is None:
         raise click.BadParameter("needs --data", param_hint="--fsync")

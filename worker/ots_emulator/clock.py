@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import Final, Protocol
+
+#: The latest time of the service, in the year 2255: nanoseconds since 1970 have to fit into int64.
+LATEST: Final = 9_000_000_000
 
 
 class Clock(Protocol):

@@ -84,7 +84,7 @@ class Emulator:
         descriptors = LastDescriptor()
         application = self.service.application
         try:
-            self._data = await serve_data(application, *self._address, self.settings.body_limit, descriptors)
+            self._data = await serve_data(application, *self._address, descriptors)
             admin = web.AppRunner(admin_application(self.service, descriptors))
             self._admin = await listen(admin, *self._admin_address)
         except OSError:

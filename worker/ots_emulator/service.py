@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ots_emulator.clock import Clock, ManualClock, ShiftedClock
+from ots_emulator.clock import LATEST, Clock, ManualClock, ShiftedClock
 from ots_emulator.durable.database import Storage
 from ots_emulator.durable.restore import restore
 from ots_emulator.instance import Instance
@@ -143,7 +143,16 @@ class Service:
         self.faults.clear()
 
     def advance_clock(self, seconds: float) -> float:
-        """Move the service's clock ahead of (or behind) its source; return its time."""
+        """Move the service's clock ahead of (or behind) its source; return its time.
+
+        Raises:
+            Refusal: no clock shows the time that this leads to.
+        """
+        now = self.clock.now()
+        if not 0 <= now + seconds <= LATEST:
+            raise parameter_invalid(
+                f"advance: found {seconds}, allowed is a number of seconds that leads from {now} to 0 to {LATEST}"
+            )
         if isinstance(self.clock, ManualClock):
             self.clock.advance(seconds)
         else:
@@ -154,13 +163,20 @@ class Service:
         """Change behaviour at run time; return all settings.
 
         Raises:
-            Refusal: there is no such setting, or the value is of another type.
+            Refusal: there is no such setting, the value is of another type or out of its range, or it needs a data
+                directory.
         """
-        self.settings = changed_settings(self.settings, changes)
-        self.application.settings = self.settings
+        changed = changed_settings(self.settings, changes)
+        if self.storage is not None:
+            self.storage.set_fsync(changed.fsync)
+        elif changed.fsync:
+            raise parameter_invalid("fsync: found true, without a data directory only false is allowed")
+        self.settings = self.application.settings = changed
         for instance in self.instances.values():
-            instance.settings = self.settings
-        return self.settings
+            instance.settings = changed
+            for table in instance.tables.values():
+                table.change_partition_rows(changed.partition_rows)
+        return changed
 
     # Tables
 

@@ -6,7 +6,8 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -28,7 +29,11 @@ class AfterRetention(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Behaviour of one emulator; durations are seconds."""
+    """Behaviour of one emulator; durations are seconds.
+
+    Raises:
+        ValueError: a value is out of its range (`RANGES`); the text names the setting, what was found and the range.
+    """
 
     partitions: int = 1
     """Partitions of a new table; it splits itself at quantiles of its keys."""
@@ -102,12 +107,48 @@ class Settings:
     throughput_interval: float = 0.0
     """Least time between two changes of a table's reserved throughput; the service has 120 (docs/data-plane.md 2.4)."""
 
+    def __post_init__(self) -> None:
+        for name, (least, most) in RANGES.items():
+            value = getattr(self, name)
+            # Also a number that is not one fails here.
+            if value is not None and not least <= value <= most:
+                raise ValueError(f"{name}: found {value}, allowed is a number from {least} to {most}")
+
+
+#: 30 years.
+_LONGEST: Final = 946_080_000.0
+_MOST: Final = 1 << 40
+#: Least and greatest value of each number. A partition of one row cannot be split.
+RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "partitions": (1, 1 << 16),
+        "partition_rows": (2, _MOST),
+        "base_split_bytes": (1, _MOST),
+        "init_delay": (0, _LONGEST),
+        "page_rows": (1, _MOST),
+        "page_bytes": (1, _MOST),
+        "page_cache_bytes": (0, _MOST),
+        "range_rows": (1, _MOST),
+        "range_bytes": (1, _MOST),
+        "client_timeout": (0, _LONGEST),
+        "assign_interval": (0, _LONGEST),
+        "tunnel_retention_hours": (1, 168),
+        "date_skew": (0, _LONGEST),
+        "table_quota": (0, _MOST),
+        "body_limit": (1, 1 << 30),
+        "transaction_lifetime": (0, _LONGEST),
+        "table_operations_per_second": (1, _MOST),
+        "table_ready_delay": (0, _LONGEST),
+        "throughput_interval": (0, _LONGEST),
+    }
+)
+
 
 def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """Return settings with some values changed.
 
     Raises:
-        Refusal: names a setting that does not exist or whose value has another type.
+        Refusal: names a setting that does not exist, or whose value has another type or is out of its range.
     """
     names = [field.name for field in fields(Settings)]
     unknown = sorted(set(changes) - set(names))
@@ -118,4 +159,6 @@ def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings
         return TypeAdapter(Settings).validate_json(json.dumps(values), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
+        if not first["loc"]:
+            raise parameter_invalid(str(first["ctx"]["error"])) from error
         raise parameter_invalid(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

@@ -136,7 +136,7 @@ def test_client_names_are_shown_as_text(tmp_path: Path) -> None:
 
 
 def test_the_page_copes_with_hundreds_of_channels(tmp_path: Path) -> None:
-    with Emulator(settings=Settings(partitions=200, init_delay=0.0, partition_rows=1)) as emulator:
+    with Emulator(settings=Settings(partitions=200, init_delay=0.0, partition_rows=2)) as emulator:
         tunnel = prepare(emulator)
         document = browse(emulator.admin_url + "/", tmp_path, "--dump-dom")
         state = emulator.call("state")

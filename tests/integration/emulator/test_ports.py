@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
+import json
+import math
 import re
 import signal
 import socket
@@ -184,14 +186,45 @@ async def test_admin_controls(driver: Driver, http: aiohttp.ClientSession) -> No
         ("/partitions", {"instance": "demo", "table": "t", "count": 0}, "count: found 0"),
         ("/faults", {"operatoin": "x"}, "operatoin: unknown"),
         ("/faults", {"count": "many"}, "count: "),
+        ("/faults", {"count": 0}, "count: found 0, allowed is a number from 1 to "),
+        ("/faults", {"latency": math.nan}, "latency: found nan, allowed is a number from 0 to "),
+        ("/faults", {"status": 1000}, "status: found 1000, allowed is a number from 200 to 599"),
+        ("/faults", {"unavailable": math.inf}, "unavailable: found inf, allowed is a number from 0 to "),
+        ("/faults", {"unavailable": "yes"}, "unavailable: found 'yes', a number is needed"),
+        ("/clock", {"advance": math.nan}, "advance: found nan, allowed is a number of seconds that leads from "),
+        ("/clock", {"advance": math.inf}, "advance: found inf, "),
+        ("/clock", {"advance": 1e12}, "advance: found 1000000000000.0, "),
+        ("/clock", {"advance": -1e12}, "advance: found -1000000000000.0, "),
+        ("/clock", {"advance": 10**400}, "advance: found a number of 401 digits, which is too large"),
+        ("/clock", b'{"advance": ' + b"9" * 5000 + b"}", "body is no JSON: "),
+        ("/settings", {"page_rows": 0}, "page_rows: found 0, allowed is a number from 1 to "),
+        ("/settings", {"init_delay": math.nan}, "init_delay: "),
+        ("/settings", {"tunnel_retention_hours": 169}, "tunnel_retention_hours: found 169, allowed is "),
+        ("/settings", {"partition_rows": 1}, "partition_rows: found 1, allowed is a number from 2 to "),
+        ("/settings", {"fsync": True}, "fsync: found true, without a data directory only false is allowed"),
     ],
 )
 async def test_admin_mistakes_are_named(
-    driver: Driver, http: aiohttp.ClientSession, path: str, document: dict[str, Any], message: str
+    driver: Driver, http: aiohttp.ClientSession, path: str, document: dict[str, Any] | bytes, message: str
 ) -> None:
-    async with http.post(driver.emulator.admin_url + path, json=document) as response:
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    before, settings = driver.clock.now(), driver.emulator.settings
+    async with http.post(driver.emulator.admin_url + path, data=body) as response:
         assert response.status in (400, 404)
         assert (await response.json())["message"].startswith(message)
+    assert (driver.clock.now(), driver.emulator.settings) == (before, settings)
+
+
+async def test_a_larger_body_is_read_once_its_limit_is_raised(driver: Driver, http: aiohttp.ClientSession) -> None:
+    body = b"x" * 150
+    found = []
+    for limit in (100, 200, 100):
+        async with http.post(driver.emulator.admin_url + "/settings", json={"body_limit": limit}) as response:
+            assert response.status == 200
+        found.append((await post(http, driver, HttpRequest("/PutRow", {}, body)))[0])
+
+    # The second is read, and refused because it has no headers.
+    assert found == [413, 400, 413]
 
 
 def test_a_thread_serves_code_without_an_event_loop() -> None:

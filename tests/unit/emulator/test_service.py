@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from ots_emulator import Emulator, ManualClock, Settings
 from ots_emulator.refusal import Refusal
 from ots_emulator.service import Service
+from ots_emulator.settings import RANGES
 
 KEYS = {"id": "secret"}
 
@@ -38,6 +40,29 @@ def test_changed_settings_reach_every_instance(service: Service) -> None:
 
     assert changed.page_rows == 7
     assert service.instances["one"].settings is service.application.settings is service.settings is changed
+
+
+@pytest.mark.parametrize("name", sorted(RANGES))
+def test_settings_have_ranges(service: Service, name: str) -> None:
+    least, most = RANGES[name]
+
+    for value in (least, most):
+        assert getattr(service.change_settings(**{name: value}), name) == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(Refusal, match=rf"{name}: found {value}(\.0)?, allowed is a number from {least} to {most}"):
+            service.change_settings(**{name: value})
+        with pytest.raises(ValueError, match=f"{name}: found {value}, allowed is a number"):
+            Settings(**{name: value})
+
+
+def test_every_number_has_a_range() -> None:
+    numbers = {
+        field.name
+        for field in fields(Settings)
+        if isinstance(field.default, int | float) and not isinstance(field.default, bool)
+    }
+
+    assert set(RANGES) == numbers | {"table_operations_per_second"}
 
 
 def test_a_manual_clock_is_moved_itself(service: Service) -> None:

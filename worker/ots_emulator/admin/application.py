@@ -13,6 +13,7 @@ from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
 from ots_emulator.admin.state import Document, state_of
+from ots_emulator.clock import LATEST
 from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.server.descriptors import LastDescriptor
 from ots_emulator.server.faults import FaultRule
@@ -135,7 +136,9 @@ def _trim(service: Service, document: Document) -> Document:
 def _faults(service: Service, document: Document) -> Document:
     if document.get("clear"):
         service.faults.clear()
-    elif isinstance(seconds := document.get("unavailable"), int | float):
+    elif "unavailable" in document:
+        seconds = _number(document, "unavailable")
+        _check_range("unavailable", seconds, 0, LATEST)
         service.faults.unavailable(seconds, service.clock.now())
     else:
         service.faults.add(_rule(document))
@@ -165,7 +168,8 @@ def _posted(
     async def handle(request: web.Request) -> web.Response:
         try:
             document: Any = json.loads(await request.text() or "{}")
-        except json.JSONDecodeError as error:
+        except ValueError as error:
+            # No JSON, or an integer of more digits than Python reads.
             raise parameter_invalid(f"body is no JSON: {error}") from error
         if not isinstance(document, dict):
             raise parameter_invalid("body is no JSON object")
@@ -199,7 +203,16 @@ def _number(document: Document, name: str) -> float:
     value = document.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise parameter_invalid(f"{name}: found {value!r}, a number is needed")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise parameter_invalid(f"{name}: found a number of {len(str(value))} digits, which is too large") from error
+
+
+def _check_range(name: str, value: float, least: float, most: float) -> None:
+    # Python reads NaN and Infinity, which JSON does not have; this refuses them, too.
+    if not least <= value <= most:
+        raise parameter_invalid(f"{name}: found {value}, allowed is a number from {least} to {most}")
 
 
 def _optional_text(document: Document, name: str) -> str | None:
@@ -211,7 +224,13 @@ def _rule(document: Document) -> FaultRule:
     if unknown:
         raise parameter_invalid(f"{', '.join(unknown)}: unknown, a rule knows {', '.join(sorted(_RULE_FIELDS))}")
     try:
-        return _RULE.validate_python(document)
+        rule = _RULE.validate_python(document)
     except ValidationError as error:
         first = error.errors()[0]
         raise parameter_invalid(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    _check_range("latency", rule.latency, 0, LATEST)
+    if rule.count is not None:
+        _check_range("count", rule.count, 1, LATEST)
+    if rule.status is not None:
+        _check_range("status", rule.status, 200, 599)
+    return rule

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from ots_emulator.durable.datadir import DATABASE_NAME, DataError, lock_directory, open_database, unusable
+from ots_emulator.durable.datadir import DATABASE_NAME, DataError, lock_directory, open_database, set_fsync, unusable
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +94,10 @@ class Storage:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+    def set_fsync(self, fsync: bool) -> None:
+        """Choose whether every commit waits for the disk."""
+        set_fsync(self._db, fsync=fsync)
 
     def new_number(self) -> int:
         """Return an unused number."""

@@ -79,8 +79,7 @@ def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
             raise DataError(f"is of format {version}, this version reads formats up to {FORMAT}")
         for pragma in _PRAGMAS:
             db.execute(f"PRAGMA {pragma}").fetchone()
-        # NORMAL waits for the disk only when the write-ahead log is merged, which keeps the database consistent.
-        db.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
+        set_fsync(db, fsync=fsync)
         if is_new:
             for statement in ("BEGIN", *_SCHEMA, "COMMIT"):
                 db.execute(statement)
@@ -92,6 +91,12 @@ def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def set_fsync(db: sqlite3.Connection, *, fsync: bool) -> None:
+    """Choose whether every commit waits for the disk."""
+    # NORMAL waits for the disk only when the write-ahead log is merged, which keeps the database consistent.
+    db.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
 
 
 def unusable(directory: Path, error: Exception) -> DataError:

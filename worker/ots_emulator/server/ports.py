@@ -64,17 +64,15 @@ async def listen(runner: web.ServerRunner | web.AppRunner, host: str, port: int)
     return Listener(runner, shown, runner.addresses[0][1])
 
 
-async def serve_data(
-    application: Application, host: str, port: int, body_limit: int, descriptors: LastDescriptor
-) -> Listener:
+async def serve_data(application: Application, host: str, port: int, descriptors: LastDescriptor) -> Listener:
     """Serve the data port."""
-    server = _DataServer(application, body_limit, descriptors)
+    server = _DataServer(application, descriptors)
     return await listen(web.ServerRunner(server, shutdown_timeout=_STOP_SECONDS), host, port)
 
 
 class _DataServer(web.Server):
-    def __init__(self, application: Application, body_limit: int, descriptors: LastDescriptor) -> None:
-        super().__init__(data_handler(application, body_limit), keepalive_timeout=KEEPALIVE)
+    def __init__(self, application: Application, descriptors: LastDescriptor) -> None:
+        super().__init__(data_handler(application), keepalive_timeout=KEEPALIVE)
         self.application = application
         self._descriptors = descriptors
 
@@ -132,9 +130,7 @@ class _Connection(web.RequestHandler):
             super().log_exception(*texts, **options)
 
 
-def data_handler(
-    application: Application, body_limit: int
-) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+def data_handler(application: Application) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
     """Return the function that turns HTTP into calls; one write carries headers and body (docs/data-plane.md 1.9)."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
@@ -144,7 +140,7 @@ def data_handler(
             answer = application.refuse(path, request.headers, Refusal("OTSMethodNotAllowed", text))
         else:
             try:
-                body = await _body(request, body_limit)
+                body = await _body(request, application.settings.body_limit)
                 answer = await application.handle(HttpRequest(path, request.headers, body))
             except Refusal as refusal:
                 answer = application.refuse(path, request.headers, refusal)

@@ -261,6 +261,11 @@ class Table:
             return [BOTTOM_KEY, *((cut_element(cut),) for cut in self.fixed.cuts)]
         return [BOTTOM_KEY, *self.quantiles(self.partition_aim)]
 
+    def change_partition_rows(self, rows: int) -> None:
+        """Set how many rows the largest partition must hold before the table splits itself towards its aim."""
+        if rows != self._partition_rows:
+            self._partition_rows = self._next_split = rows
+
     def rows_of(self, partition: Partition) -> int:
         """Count the rows within an open partition."""
         first, last = self._span_of(partition)
@@ -315,6 +320,8 @@ class Table:
     def quantiles(self, parts: int, start: Key = BOTTOM_KEY) -> list[Key]:
         """Return up to `parts` - 1 existing keys that cut the rows from `start` on into equal parts."""
         first, last = self._rows.index(start), len(self._rows)
+        # More parts than rows find no more cuts, but take their time.
+        parts = min(parts, max(last - first, 1))
         cuts = {first + (last - first) * part // parts for part in range(1, parts)}
         return [self._rows.key_at(cut) for cut in sorted(cuts) if first < cut < last]
 

@@ -579,6 +579,32 @@ def test_fsync_waits_for_the_disk_with_every_commit(
         emulator.close()
 
 
+def test_fsync_can_be_changed_while_it_runs(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+    emulator = Emulator(data=tmp_path / "data")
+
+    levels = []
+    for fsync in (False, True, False):
+        assert emulator.change_settings(fsync=fsync).fsync is fsync
+        levels.append(connections[-1].execute("PRAGMA synchronous").fetchone()[0])
+
+    assert levels == [1, 2, 1]
+    emulator.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--init-delay", "nan"], "init_delay: found nan, allowed is a number from 0 to "),
+        (["--partitions", "100000"], "partitions: found 100000, allowed is a number from 1 to 65536"),
+    ],
+)
+def test_the_command_names_options_out_of_their_range(options: list[str], complaint: str) -> None:
+    result = CliRunner().invoke(main, ["serve", *options])
+
+    assert result.exit_code == 2
+    assert complaint in result.output
+
+
 def test_fsync_needs_a_directory() -> None:
     result = CliRunner().invoke(main, ["serve", "--fsync"])
 

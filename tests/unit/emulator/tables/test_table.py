@@ -324,6 +324,27 @@ async def test_a_table_with_a_stream_splits_itself_towards_its_aim(make_driver: 
     assert described.stream_details.enable_stream
 
 
+async def test_partition_rows_reach_tables_that_are_there(make_driver: type[Driver]) -> None:
+    driver = make_driver(partitions=4, partition_rows=1000)
+    await driver.create_table(hours=24)
+    await driver.fill(100)
+    assert not (await driver.call("DescribeTable", table_name="t")).shard_splits
+
+    driver.emulator.change_settings(partition_rows=16)
+    await driver.fill(100, start=100)
+
+    assert len((await driver.call("DescribeTable", table_name="t")).shard_splits) == 3
+
+
+async def test_more_parts_than_rows_cost_nothing(make_driver: type[Driver]) -> None:
+    driver = make_driver(base_split_bytes=1)
+    await driver.create_table(hours=24)
+    await driver.fill(3)
+    tunnel = await driver.create_tunnel("BaseAndStream")
+
+    assert len(await driver.channels(tunnel, "BaseData")) == 3
+
+
 async def test_batch_get_row_answers_in_request_order(driver: Driver) -> None:
     await driver.fill(3)
     keys = [encode_primary_key((("k", key),)) for key in (2, 9, 0)]
