@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -52,10 +53,10 @@ def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
         raise request_invalid(f"Rows count exceeds the upper limit: {GET_ROWS}.")
     if not request.tables:
         raise request_invalid("No row specified in the request of BatchGetRow.")
-    names = [asked.table_name for asked in request.tables]
+    counts = Counter(asked.table_name for asked in request.tables)
     response = pb.BatchGetRowResponse()
     for asked in request.tables:
-        if names.count(asked.table_name) > 1:
+        if counts[asked.table_name] > 1:
             raise request_invalid(f"Duplicated table name: {asked.table_name}.")
         if not asked.primary_key:
             # Nothing is read, so neither versions nor columns are asked for.

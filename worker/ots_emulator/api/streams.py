@@ -6,6 +6,7 @@ the same bytes that tunnels deliver, because both messages have the same fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from ots_tunnel.protocol import table_pb2 as pb
 #: Defaults of the two limits (docs/data-plane.md 2.8).
 SHARDS: Final = 100
 RECORDS: Final = 1000
+#: 18 digits: more records than any shard has.
+_POSITION: Final = re.compile(r"[0-9]{1,18}")
 #: Longer names make stream ids that the service cannot read (docs/data-plane.md 2.2).
 TABLE_NAME_BYTES: Final = 238
 
@@ -73,7 +76,7 @@ def get_shard_iterator(call: Call, request: pb.GetShardIteratorRequest) -> bytes
 def get_stream_record(call: Call, request: pb.GetStreamRecordRequest) -> bytes:
     """Return records from an iterator on, and the next iterator; a closed shard that is read has none."""
     shard_id, _, text = request.shard_iterator.rpartition(":")
-    if not shard_id or not text.isdecimal():
+    if not shard_id or not _POSITION.fullmatch(text):
         raise _invalid_iterator(request.shard_iterator)
     table, log, shard = _shard_of_iterator(call, shard_id)
     if int(text) > shard.end:

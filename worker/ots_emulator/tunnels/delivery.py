@@ -125,7 +125,7 @@ class PageReader:
         if token == FINISHED:
             return _page([], FINISHED, may_more=False)
         if isinstance(self.channel.source, BaseSlice):
-            return self._base_page(self.channel.source, read_base_token(token, self.table.schema))
+            return self._base_page(self.channel.source, _base_cursor(token, self.table, self.channel.source))
         return self._stream_page(self.channel.source, token)
 
     def _base_page(self, part: BaseSlice, cursor: BaseCursor) -> Body:
@@ -139,7 +139,7 @@ class PageReader:
         records: list[bytes] = []
         size = 0
         last: Key = ()
-        for key, image in table.scan(max(cursor.key, part.start), part.end, self.now_us // 1000):
+        for key, image in table.scan(cursor.key, part.end, self.now_us // 1000):
             length = len(image)
             records.append(record_head(Action.PUT, length + len(HEADER)) + HEADER + image)
             size += length
@@ -264,7 +264,7 @@ def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, tabl
         Refusal: the token belongs to another channel.
     """
     if isinstance(channel.source, BaseSlice):
-        channel.rows = channel.total_rows if token == FINISHED else read_base_token(token, table.schema).rows
+        channel.rows = channel.total_rows if token == FINISHED else _base_cursor(token, table, channel.source).rows
         return
     if token == FINISHED:
         channel.rows = channel.total_rows or channel.rows
@@ -273,6 +273,10 @@ def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, tabl
     cursor = _stream_cursor(token, channel.source)
     channel.rows = cursor.rows
     channel.consume_point_ns = cursor.time_ns
+
+
+def _base_cursor(token: Token, table: Table, part: BaseSlice) -> BaseCursor:
+    return read_base_token(token, table.schema, part.start, part.end)
 
 
 def _stream_cursor(token: Token, partition: Partition) -> StreamCursor:

@@ -51,19 +51,23 @@ def stream_token(partition_id: str, cursor: StreamCursor) -> Token:
     return build_token(TokenContent(iterator=iterator, timestamp=cursor.time_ns, total_count=cursor.rows))
 
 
-def read_base_token(token: str, schema: KeySchema) -> BaseCursor:
-    """Decode a base token.
+def read_base_token(token: str, schema: KeySchema, start: Key, end: Key) -> BaseCursor:
+    """Decode a token of the base channel from `start` (inclusive) to `end` (exclusive).
 
     Raises:
-        Refusal: it is malformed or belongs to another table.
+        Refusal: it is malformed, or belongs to another table or channel.
     """
     content = _read(token)
     try:
         if content.primary_key is None:
             raise parameter_invalid("[tunnelservice] token of a base channel has no primary key")
-        return BaseCursor(schema.bound(decode_primary_key(content.primary_key)), content.total_count)
+        cursor = BaseCursor(schema.bound(decode_primary_key(content.primary_key)), content.total_count)
     except CodecError as error:
         raise parameter_invalid(f"[tunnelservice] invalid token: {error}") from error
+    # A page without rows ends its channel, so only the first token has none. The end of a channel starts the next one.
+    if not (start < cursor.key <= end if cursor.rows else cursor.key == start):
+        raise parameter_invalid("[tunnelservice] token does not belong to this channel")
+    return cursor
 
 
 def read_stream_token(token: str, partition_id: str) -> StreamCursor:

@@ -241,3 +241,19 @@ async def test_an_idle_tunnel_does_not_expire(streamed: Driver) -> None:
     streamed.clock.advance(30 * 24 * 3600)
 
     assert not (await streamed.describe(tunnel)).tunnel.expired
+
+
+@pytest.mark.parametrize(
+    "position",
+    ["9" * 19, pytest.param("9" * 5000, id="more digits than Python reads"), "\u0663", "\u00b2", "-1", "", "1 "],
+)
+async def test_a_malformed_iterator_is_named(driver: Driver, position: str) -> None:
+    await driver.create_table("s", hours=24)
+    stream = (await driver.call("ListStream", table_name="s")).streams[0].stream_id
+    shard = (await driver.call("DescribeStream", stream_id=stream)).shards[0].shard_id
+
+    status, code, message = await driver.refused("GetStreamRecord", shard_iterator=f"{shard}:{position}")
+
+    assert (status, code) == (400, "OTSParameterInvalid")
+    # Long texts of refusals are cut.
+    assert message.startswith(f"Invalid shard iterator: '{shard}:{position}'."[:200])
