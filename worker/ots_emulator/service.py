@@ -157,6 +157,9 @@ class Service:
             self.clock.advance(seconds)
         else:
             self._shifted.shift += seconds
+        for instance in self.instances.values():
+            for tunnel in instance.tunnels.values():
+                tunnel.clock_set_back(self.clock.now(), self.settings.init_delay)
         return self.clock.now()
 
     def change_settings(self, **changes: Any) -> Settings:

@@ -8,6 +8,7 @@ from ots_emulator.instance import Instance
 from ots_emulator.service import Service
 from ots_emulator.tables.table import Table
 from ots_emulator.tunnels.channel import TunnelChannel
+from ots_emulator.tunnels.delivery import expire_by_clock
 from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.model import FINISHED
 
@@ -31,7 +32,7 @@ def _instance_state(instance: Instance, now: float) -> Document:
     return {
         "name": instance.name,
         "tables": [_table_state(table, now) for _, table in sorted(instance.tables.items())],
-        "tunnels": [_tunnel_state(tunnel, now) for tunnel in instance.tunnels.values()],
+        "tunnels": [_tunnel_state(instance, tunnel, now) for tunnel in instance.tunnels.values()],
     }
 
 
@@ -60,7 +61,9 @@ def _table_state(table: Table, now: float) -> Document:
     }
 
 
-def _tunnel_state(tunnel: Tunnel, now: float) -> Document:
+def _tunnel_state(instance: Instance, tunnel: Tunnel, now: float) -> Document:
+    # As in DescribeTunnel.
+    expire_by_clock(tunnel, instance.tables[tunnel.table_name], instance.settings, int(now * 1_000_000))
     tunnel.expire_clients(now)
     return {
         "id": tunnel.id,

@@ -41,7 +41,8 @@ class Call:
             Refusal: OTSTableNotReady.
         """
         delay = self.settings.table_ready_delay
-        if delay and self.now_us - table.created_us < delay * 1_000_000:
+        # The table may come from a time ahead of a clock that was set back.
+        if delay and 0 <= self.now_us - table.created_us < delay * 1_000_000:
             raise Refusal("OTSTableNotReady", "Requested table is not ready, try again later.")
 
     @property

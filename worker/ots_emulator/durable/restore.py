@@ -69,6 +69,8 @@ class _Reader:
             instance.tables[table.name] = table
         for number, document in self._documents["tunnel", journal.number]:
             tunnel = self._tunnel(journal, number, document, instance.tables[document["table_name"]])
+            # The shift of a clock is not stored, so what happened may lie in the future.
+            tunnel.clock_set_back(now_us / 1_000_000, instance.settings.init_delay)
             instance.tunnels[tunnel.id] = tunnel
         for table in instance.tables.values():
             if table.log is not None:

@@ -147,6 +147,13 @@ class Tunnel:
             if now - client.last_seen > client.timeout:
                 self.shutdown(client.id)
 
+    def clock_set_back(self, now: float, init_delay: float) -> None:
+        """Let stage and clients wait from now on where their times lie in the future."""
+        self.ready_at = min(self.ready_at, now + init_delay)
+        self.assigned_at = min(self.assigned_at, now)
+        for client in self.clients.values():
+            client.last_seen = min(client.last_seen, now)
+
     def check_alive(self) -> None:
         """Refuse when the tunnel has expired.
 

@@ -277,6 +277,24 @@ async def _answer_of_read(driver: Driver, tunnel: str, channel: str, token: str)
         return type(error), error.code, error.message
 
 
+async def test_a_restart_without_the_shift_of_the_clock_waits_for_nothing_in_the_future(tmp_path: Path) -> None:
+    driver = Driver(tmp_path / "data", table_ready_delay=5.0)
+    await driver.create_table(hours=168)
+    driver.clock.advance(608_400)
+    await driver.create_table("later", hours=168)
+    tunnel, later = [await driver.create_tunnel("Stream", table=name) for name in ("t", "later")]
+    await driver.heartbeat(tunnel, await driver.connect(tunnel, timeout=15))
+    driver.clock.advance(-608_400)
+    second = restarted(driver)
+    second.clock.advance(3600)
+
+    for each in (tunnel, later):
+        assert await second.heartbeat(each, await second.connect(each))
+    await second.put(1, put("v", 1), table="later")
+    for each in (driver, second):
+        each.emulator.close()
+
+
 async def test_a_directory_serves_one_process(make_driver: MakeDriver) -> None:
     driver = make_driver()
     assert driver.data is not None

@@ -295,6 +295,16 @@ async def test_a_silent_client_loses_its_channels(driver: Driver) -> None:
         await driver.heartbeat(tunnel, silent)
 
 
+async def test_a_silent_client_loses_its_channels_after_the_clock_was_set_back(driver: Driver) -> None:
+    tunnel = await driver.create_tunnel("Stream")
+    await driver.heartbeat(tunnel, await driver.connect(tunnel, timeout=15))
+    driver.emulator.advance_clock(-86_400)
+    other = await driver.connect(tunnel, timeout=300)
+    driver.clock.advance(15.1)
+
+    assert await driver.heartbeat(tunnel, other)
+
+
 async def test_shutdown_frees_channels_at_once(driver: Driver) -> None:
     tunnel = await driver.create_tunnel("Stream")
     first, second = await driver.connect(tunnel), await driver.connect(tunnel)
@@ -325,6 +335,18 @@ async def test_forced_expiry_of_clients_and_tunnel(driver: Driver) -> None:
     ):
         with pytest.raises(TunnelExpired):
             await call
+    assert (await driver.describe(tunnel)).tunnel.expired
+
+
+async def test_the_page_and_describe_tunnel_agree_about_expiry(driver: Driver) -> None:
+    await driver.create_table("s", hours=1)
+    tunnel = await driver.create_tunnel("Stream", table="s")
+    await driver.fill(10, table="s")
+    driver.clock.advance(7200)
+
+    (shown,) = driver.emulator.state()["instances"][0]["tunnels"]
+
+    assert shown["expired"] is True
     assert (await driver.describe(tunnel)).tunnel.expired
 
 
@@ -366,6 +388,29 @@ async def test_a_token_of_another_channel_is_refused(driver: Driver) -> None:
         with pytest.raises(ParameterInvalid):
             await driver.read(tunnel, channel, token)
     assert (await driver.checkpoint_of(tunnel, channel)).sequence_number == 0
+
+
+async def test_a_token_of_another_base_channel_is_refused(make_driver: MakeDriver) -> None:
+    driver = make_driver(base_split_bytes=500, page_rows=5)
+    await driver.create_table()
+    await driver.fill(40)
+    tunnel = await driver.create_tunnel()
+    channels = sorted(await driver.channels(tunnel, "BaseData"))
+    tokens: dict[str, list[str]] = {}
+    for channel in channels:
+        tokens[channel] = [(await driver.checkpoint_of(tunnel, channel)).checkpoint]
+        while (page := await driver.read(tunnel, channel, tokens[channel][-1])).next_token != "finished":
+            tokens[channel].append(page.next_token)
+    assert all(len(found) > 1 for found in tokens.values())
+
+    for channel in channels:
+        for token in (token for other in channels if other != channel for token in tokens[other]):
+            with pytest.raises(ParameterInvalid, match="token does not belong to this channel"):
+                await driver.read(tunnel, channel, token)
+            with pytest.raises(ParameterInvalid, match="token does not belong to this channel"):
+                await driver.checkpoint(tunnel, channel, token, 1)
+        for sequence, token in enumerate(tokens[channel], 1):
+            await driver.checkpoint(tunnel, channel, token, sequence)
 
 
 async def consume(driver: Driver, tunnel: str, channel: str, sequence: int) -> None:
