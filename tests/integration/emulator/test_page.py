@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator, Settings
+from ots_emulator.admin import application
+from ots_emulator.server.history import CallRecord
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import SyncTunnelClient
@@ -145,3 +148,39 @@ def test_the_page_copes_with_hundreds_of_channels(tmp_path: Path) -> None:
     assert channels >= 200
     assert any(text.startswith(f"0 of {channels} channels done") for text in texts(document))
     assert tunnel not in texts(document)
+
+
+#: Sets focus, selection and scroll position, and reports after two more looks of the page what is left of them.
+PROBE = """<pre id="probe"></pre><script>
+  const calls = document.getElementById("calls");
+  const report = () => [document.activeElement.tagName, String(getSelection()), calls.scrollTop];
+  setTimeout(() => {
+    document.querySelector("summary").focus();
+    getSelection().selectAllChildren(document.querySelector("td.id"));
+    calls.scrollTop = 7;
+    const before = report();
+    setTimeout(() => {
+      const result = { before, after: report(), width: document.documentElement.scrollWidth, view: innerWidth };
+      document.getElementById("probe").textContent = "RESULT " + JSON.stringify(result);
+    }, 2500);
+  }, 700);
+</script></body>"""
+
+
+def test_a_reader_keeps_focus_selection_and_place_in_a_narrow_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_bytes(application.PAGE.read_bytes().replace(b"</body>", PROBE.encode()))
+    monkeypatch.setattr(application, "PAGE", page)
+    with Emulator(settings=Settings(init_delay=0.0)) as emulator:
+        prepare(emulator)
+        for number in range(60):
+            emulator.history.add(CallRecord(1.7e9 + number, "demo", "GetRow", 200, "", 0.1, 10, 10))
+        url = emulator.admin_url + "/"
+        document = browse(url, tmp_path / "dom", "--window-size=400,800", "--dump-dom", "--virtual-time-budget=6000")
+
+    (result,) = [json.loads(text.removeprefix("RESULT ")) for text in texts(document) if text.startswith("RESULT ")]
+    assert result["before"] == ["SUMMARY", "BaseData_0", 7]
+    assert result["after"] == result["before"]
+    assert result["width"] <= result["view"]

@@ -19,7 +19,7 @@ from ots_emulator.server.descriptors import LastDescriptor
 from ots_emulator.server.faults import FaultRule
 from ots_emulator.service import Service
 
-_PAGE = files("ots_emulator.admin") / "page.html"
+PAGE = files("ots_emulator.admin") / "page.html"
 #: The page loads nothing from elsewhere, and it shows names chosen by clients: only its own script may run.
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
@@ -45,7 +45,7 @@ def admin_application(service: Service, descriptors: LastDescriptor) -> web.Appl
         return web.json_response([call._asdict() for call in service.application.history.newest_first()])
 
     async def page(request: web.Request) -> web.Response:
-        return web.Response(body=_PAGE.read_bytes(), content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
+        return web.Response(body=PAGE.read_bytes(), content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
 
     async def faults(request: web.Request) -> web.Response:
         return web.json_response({"rules": [asdict(rule) for rule in service.faults.rules]})
