@@ -258,3 +258,27 @@ async def test_children_of_a_channel_that_ended_lately() -> None:
         await scene.put(["k1", "k3"], [2])
         await until(lambda: ("k3", 2) in sink.written and ("k1", 2) in sink.written)
     assert worker.status.possible_gaps == {}
+
+
+@pytest.mark.parametrize("waits", [0, 120])
+async def test_the_child_of_a_channel_that_has_just_ended_has_no_gap(waits: float) -> None:
+    # the description that opened the parent shows the child as one that waits: it cannot tell where the parent ended
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    async with scene.running(scene.worker(RecordingSink())):
+        for number in range(90):
+            await scene.put(["k1", "k2"], [number])
+            await asyncio.sleep(60)
+    scene.emulator.split("demo", TABLE)
+    await scene.put(["k1", "k2"], [100])
+    gate, sink = asyncio.Event(), RecordingSink()
+    sink.gate = gate
+    worker = scene.worker(sink)
+
+    async with scene.running(worker):
+        await asyncio.sleep(5 + waits)
+        gate.set()
+        await until(lambda: {("k1", 100), ("k2", 100)} <= set(sink.written))
+
+    assert worker.status.possible_gaps == {}

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ import yaml
 
 from ots_emulator.settings import AfterRetention
 from ots_tunnel.config import WorkerConfig
-from ots_tunnel.errors import PossibleGap
+from ots_tunnel.errors import ConnectError, PossibleGap
 from ots_tunnel.model import TunnelType
+from ots_tunnel.worker.gaps.read_mark import RenewedMark
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 from ots_tunnel_operator.assess.gaps import Gap, find_gaps
@@ -52,6 +54,7 @@ class Fleet:
     templates: list[Manifest] = field(default_factory=list)
     """Every pod template that differed from the one before."""
     worker: TunnelWorker | None = None
+    mounted: Path | None = None
 
     @classmethod
     async def made(cls) -> Fleet:
@@ -86,6 +89,8 @@ class Fleet:
             elif isinstance(action, ApplyObject):
                 _append(self.templates, action.manifest["spec"]["template"])
         self.status = reported(seen)
+        if self.mounted is not None:
+            self.mounted.write_text(self.documents[-1])
         return seen
 
     async def idle(self, hours: float) -> None:
@@ -94,11 +99,19 @@ class Fleet:
             await asyncio.sleep(60)
             await self.look()
 
-    def next_worker(self) -> TunnelWorker:
-        """A worker with the document as it is now; its times are the scene's."""
+    def next_worker(self, mounted: Path | None = None) -> TunnelWorker:
+        """A worker with the document as it is now; its times are the scene's.
+
+        Args:
+            mounted: file with its document, which every look renews.
+        """
         config: WorkerConfig = WorkerConfig.model_validate(yaml.safe_load(self.documents[-1]))
-        settings = WorkerSettings.of(config)
-        return self.scene.worker(self.sink, read_mark=settings.read_mark, **CALM)
+        settings, renewed = WorkerSettings.of(config), None
+        if mounted is not None:
+            self.mounted = mounted
+            mounted.write_text(self.documents[-1])
+            renewed = RenewedMark(mounted, config)
+        return self.scene.worker(self.sink, read_mark=settings.read_mark, renewed_mark=renewed, **CALM)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[TunnelWorker]:
@@ -194,3 +207,49 @@ async def test_the_mark_of_another_tunnel_is_void() -> None:
     assert "readUntil" not in fleet.documents[-1]
     with pytest.raises(PossibleGap):
         await fleet.next_worker().run()
+
+
+async def written_or_over(fleet: Fleet, key: str, task: asyncio.Task[None]) -> None:
+    """Wait until the first number of a key is written, or a worker has ended."""
+    async with asyncio.timeout(900):
+        await until(lambda: task.done() or (key, 1) in fleet.sink.written)
+
+
+async def test_a_sibling_that_has_stood_by_takes_an_idle_channel_over_without_an_alarm(tmp_path: Path) -> None:
+    fleet = await Fleet.made()
+    async with fleet.running():
+        await fleet.writes("k1")
+        standby = fleet.next_worker(tmp_path / "worker.yaml")  # long before there is a mark
+        task = asyncio.create_task(standby.run())
+        await fleet.idle(1.5)
+
+    await fleet.scene.put(["k2"])
+    await written_or_over(fleet, "k2", task)
+
+    assert ("k2", 1) in fleet.sink.written
+    assert standby.status.possible_gaps == {}
+    standby.close()
+    await task
+
+
+@pytest.mark.parametrize("silences", [1, 3])
+async def test_a_write_that_fails_after_a_silence_is_no_gap(silences: int) -> None:
+    # the channel is opened again at the token where it stood, which says nothing of the reads since
+    fleet = await Fleet.made()
+    worker = fleet.next_worker()
+    task = asyncio.create_task(worker.run())
+    await fleet.writes("k")
+    for number in range(silences):
+        await asyncio.sleep(1.5 * HOUR)
+        fleet.sink.error = ConnectError("once")
+        fleet.sink.arrived.clear()
+        await fleet.scene.put([f"k{number}"])
+        await fleet.sink.arrived.wait()
+        await asyncio.sleep(1)
+        fleet.sink.error = None
+        await written_or_over(fleet, f"k{number}", task)
+
+    assert len(fleet.sink.written) == 1 + silences
+    assert worker.status.possible_gaps == {}
+    worker.close()
+    await task

@@ -78,10 +78,22 @@ class VirtualScene(EmulatorScene):
         times = {"interval": 10, "timeout": 40, "early_spacing": 1, "reconnect": (1, 3), "drain": 45, **changes}
         return replace(SETTINGS, tunnel_id=self.tunnel_id, table=TABLE, tunnel_name="t", **times)
 
-    def worker(self, sink: Sink, *, handle: Handle | None = None, **settings: object) -> TunnelWorker:
-        """A worker in the loop's time on the scene's tunnel."""
+    def worker(
+        self,
+        sink: Sink,
+        *,
+        handle: Handle | None = None,
+        renewed_mark: Callable[[], float | None] | None = None,
+        **settings: object,
+    ) -> TunnelWorker:
+        """A worker in the loop's time on the scene's tunnel.
+
+        Args:
+            renewed_mark: the read mark of its document as it is when a channel is opened.
+        """
         client, clock = self.calling_client(handle), asyncio.get_running_loop().time
-        return TunnelWorker(client, sink, self.settings(**settings), clock=clock, entropy=lambda: 0.5)
+        chosen = self.settings(**settings)
+        return TunnelWorker(client, sink, chosen, clock=clock, entropy=lambda: 0.5, read_mark=renewed_mark)
 
 
 async def streaming() -> VirtualScene:

@@ -122,7 +122,7 @@ class Client:
         names = {"table": "t", "tunnel_name": "t", "tunnel_id": "t"}
         end_us = None if end is None else end * 1e6
         settings = SimpleNamespace(interval=0.001, timeout=0.01, end_us=end_us, exit_when_complete=exits, **names)
-        worker = SimpleNamespace(budget=ByteBudget(1), gaps=None)
+        worker = SimpleNamespace(budget=ByteBudget(1))
         context = SimpleNamespace(
             client=self, client_id=ClientId("me"), settings=settings, status=status, worker=worker
         )

@@ -10,7 +10,6 @@ import pytest
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import ParameterInvalid, TunnelError
 from ots_tunnel.model import FINISHED, ChannelId, Checkpoint, Token
-from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.worker.pages.budget import ByteBudget
 from ots_tunnel.worker.session.waiting import EMPTY_PAGES, WaitingChannels
@@ -24,11 +23,10 @@ START = build_token(TokenContent(iterator="start"))
 class Service:
     """Answers reads with pages, one after the other; the last one again and again."""
 
-    def __init__(self, *pages: Page, token: Token = START, gap: Gap | None = None, error: TunnelError | None = None):
+    def __init__(self, *pages: Page, token: Token = START, error: TunnelError | None = None):
         self._pages = list(pages)
         self._token = token
         self._error = error
-        self._gap = gap
         self.reads: list[Token] = []
 
     async def get_checkpoint(self, *ids: str) -> Checkpoint:
@@ -40,14 +38,8 @@ class Service:
             raise self._error
         return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
 
-    async def watch(self, channel_id: ChannelId, token: Token) -> Any:
-        async def gap_before(page: Page, end_us: int) -> Gap | None:
-            return self._gap
-
-        return SimpleNamespace(gap_before=gap_before)
-
     def waiting(self) -> WaitingChannels:
-        worker = SimpleNamespace(budget=ByteBudget(1), gaps=self)
+        worker = SimpleNamespace(budget=ByteBudget(1))
         settings = SimpleNamespace(tunnel_id="t")
         context = SimpleNamespace(client=self, client_id="me", settings=settings, worker=worker)
         return WaitingChannels(cast(Any, context), END_US)
@@ -74,7 +66,6 @@ def committed(*times_us: int) -> Page:
         pytest.param(Service(empty(may_more=True), committed(END_US + 1)), True, id="later ones behind an empty page"),
         pytest.param(Service(token=FINISHED), True, id="read to its end"),
         pytest.param(Service(page_of_times(next_token=FINISHED)), True, id="ended without a change"),
-        pytest.param(Service(committed(END_US + 1), gap=Gap(1, 2)), False, id="what was there is gone"),
         pytest.param(Service(error=ParameterInvalid("OTSParameterInvalid", "no")), False, id="unreadable"),
     ],
 )

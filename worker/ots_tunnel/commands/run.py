@@ -62,7 +62,7 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
     try:
         config = load_config(path)
         place = Place.of_source(config.source)
-        asyncio.run(consume(config, exit_when_complete=exit_when_complete))
+        asyncio.run(consume(config, path, exit_when_complete=exit_when_complete))
     except TunnelError as error:
         text = f"{type(error).__name__}: {error if place is None else explanation(error, place)}"
         write_termination_message(text, termination_log)
@@ -75,8 +75,11 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
         sys.exit(exit_code(error))
 
 
-async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> None:
+async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool = False) -> None:
     """Run one worker of a document, with its status server.
+
+    Args:
+        path: of the document, whose read mark may be renewed.
 
     Raises:
         ConfigError, ServiceError, WrongTunnel, SinkRejected: the terminal error.
@@ -86,6 +89,7 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     from ots_tunnel.credentials import FileCredentials
     from ots_tunnel.sinks.choice import open_sink
     from ots_tunnel.worker.allocator import keep_freed_memory
+    from ots_tunnel.worker.gaps.read_mark import RenewedMark
     from ots_tunnel.worker.settings import WorkerSettings
     from ots_tunnel.worker.status.metrics import WorkerMetrics
     from ots_tunnel.worker.status.server import StatusServer
@@ -97,7 +101,14 @@ async def consume(config: WorkerConfig, *, exit_when_complete: bool = False) -> 
     sink = open_sink(config)
     client = TunnelClient(source.endpoint, source.instance, credentials)
     metrics = WorkerMetrics(source.tunnel_name, config.sink.kind)
-    worker = TunnelWorker(client, sink, settings, metrics=metrics, preflight=lambda: check_tunnel(client, source))
+    worker = TunnelWorker(
+        client,
+        sink,
+        settings,
+        metrics=metrics,
+        preflight=lambda: check_tunnel(client, source),
+        read_mark=RenewedMark(path, config),
+    )
     loop = asyncio.get_running_loop()
     last_resort = LastResort(config.client.drain_seconds + OVERDUE_AFTER)
 

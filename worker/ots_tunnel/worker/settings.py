@@ -65,7 +65,7 @@ class WorkerSettings:
     @classmethod
     def of(cls, config: WorkerConfig, *, exit_when_complete: bool = False) -> WorkerSettings:
         """The settings of a document; the client tag is its prefix and the host's name."""
-        client, end, mark = config.client, config.source.end_time, config.source.read_until
+        client, end = config.client, config.source.end_time
         parts = (part for part in (client.tag_prefix, socket.gethostname()) if part)
         return cls(
             tunnel_id=TunnelId(config.source.tunnel_id),
@@ -82,5 +82,11 @@ class WorkerSettings:
             exit_when_complete=exit_when_complete,
             end_us=None if end is None else int(end.timestamp() * 1_000_000),
             on_possible_gap=config.source.on_possible_gap,
-            read_mark=None if mark is None else mark.timestamp(),
+            read_mark=read_mark_of(config),
         )
+
+
+def read_mark_of(config: WorkerConfig) -> float | None:
+    """The read mark of a document, Unix seconds; None without one."""
+    mark = config.source.read_until
+    return None if mark is None else mark.timestamp()

@@ -60,6 +60,7 @@ class TunnelWorker:
         *,
         metrics: WorkerMetrics | None = None,
         preflight: Callable[[], Awaitable[None]] | None = None,
+        read_mark: Callable[[], float | None] | None = None,
         clock: Callable[[], float] = boottime,
         entropy: Callable[[], float] = random.random,
     ) -> None:
@@ -68,6 +69,7 @@ class TunnelWorker:
         self._settings = settings
         self._clock = clock
         self._preflight = preflight
+        self._read_mark = read_mark or (lambda: settings.read_mark)
         self._metrics = metrics or WorkerMetrics(settings.tunnel_name)
         self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
         self._begun = False
@@ -104,7 +106,7 @@ class TunnelWorker:
             RateLimit(settings.rows_per_second),
             asyncio.Semaphore(parallel) if parallel else None,
             settings.end_us,
-            GapGuard(self._client, settings, self.status, self._metrics, clock=self._clock),
+            GapGuard(self._client, settings, self.status, self._metrics, self._read_mark, clock=self._clock),
         )
         try:
             await self._start.run_preflight(self._preflight)

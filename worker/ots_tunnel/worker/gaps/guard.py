@@ -8,8 +8,9 @@ Theory of operation. `protocol.possible_gap` decides from a few times; this room
 
 When a channel is opened, the tunnel is described, because the consume point tells what was consumed even where the
 service has moved the cursor. A channel that this worker has read before, and whose checkpoint is the token of its last
-page, is read until the answer of that page: the consume point of an idle channel may be old. For the same reason the
-read mark of the settings counts where it is later: the operator keeps it while workers come and go.
+page, is read until the answer of that page: the consume point of an idle channel may be old. So it is at a token where
+it stood for long before records came, since a write that fails leads back there (`watch.KnownTokens`). For the same
+reason the read mark counts where it is later: the operator keeps it while workers come and go (`read_mark`).
 
 The retention is asked for only when a page comes later than a tenth of the shortest retention after what was read
 before, and again when a tenth of the retention has passed. The same answer tells since when the stream is enabled, and
@@ -46,6 +47,7 @@ class GapGuard:
     """What the channels of one worker share; channels may ask at the same time.
 
     Args:
+        read_mark: the read mark as it is now, Unix seconds; None is unknown.
         clock: seconds that count suspended time. wall: Unix seconds, where an answer has no time.
     """
 
@@ -55,6 +57,7 @@ class GapGuard:
         settings: WorkerSettings,
         status: WorkerStatus,
         metrics: WorkerMetrics,
+        read_mark: Callable[[], float | None],
         *,
         clock: Callable[[], float] = boottime,
         wall: Callable[[], float] = time.time,
@@ -62,10 +65,11 @@ class GapGuard:
         self._settings = settings
         self._status = status
         self._metrics = metrics
+        self._read_mark = read_mark
         self._parts = WatchParts(ServiceView(client, settings, clock), self._found, {}, wall)
 
     def __repr__(self) -> str:
-        return f"GapGuard({self._settings.tunnel_id}, {len(self._parts.last_pages)} channels)"
+        return f"GapGuard({self._settings.tunnel_id}, {len(self._parts.known)} channels)"
 
     async def watch(self, channel_id: ChannelId, token: Token) -> GapWatch:
         """The watch of a stream channel that is opened at a token.
@@ -73,11 +77,12 @@ class GapGuard:
         Raises:
             TransportError, ServerUnavailable: the tunnel cannot be described at present.
         """
-        last = self._parts.last_pages.get(channel_id)
-        if last is not None and last.token == token:
-            return GapWatch(self._parts, channel_id, last.read_until)
-        tunnel = await self._parts.service.tunnel(channel_id)
-        return GapWatch(self._parts, channel_id, read_until(channel_id, token, tunnel, mark=self._settings.read_mark))
+        known = self._parts.known.get(channel_id)
+        until = known.at(token) if known is not None else None
+        if until is None:
+            tunnel = await self._parts.service.tunnel(channel_id)
+            until = read_until(channel_id, token, tunnel, mark=self._read_mark())
+        return GapWatch(self._parts, channel_id, token, until)
 
     def _found(self, channel_id: ChannelId, gap: Gap) -> None:
         """Report a possible gap.

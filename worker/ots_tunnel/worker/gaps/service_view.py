@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import CodecError, ServerUnavailable, ServiceError
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import ChannelId, TunnelDescription
+from ots_tunnel.model import ChannelId, ChannelStatus, TunnelDescription
 from ots_tunnel.protocol.possible_gap import LONGEST_RETENTION, within_stream
 from ots_tunnel.worker.settings import WorkerSettings
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 #: Share of the retention after which it is asked for again.
 LONG_PAUSE = 0.1
 #: Seconds for which a description of the tunnel serves further channels; own choice. An older consume point only makes
-#: a gap look longer.
+#: a gap look longer. But one in which a channel waits cannot tell where its parents ended.
 DESCRIPTION_LASTS = 60.0
 
 
@@ -63,8 +63,7 @@ class ServiceView:
         """
         if self._described is not None:
             asked_at, tunnel = self._described
-            knows = any(channel.channel_id == channel_id for channel in tunnel.channels)
-            if knows and self._clock() - asked_at <= DESCRIPTION_LASTS:
+            if _was_open(tunnel, channel_id) and self._clock() - asked_at <= DESCRIPTION_LASTS:
                 return tunnel
         settings = self._settings
         asked_at = self._clock()
@@ -112,3 +111,8 @@ class ServiceView:
     def _log_unknown(self, sentence: str, error: Exception) -> None:
         fields = {"tunnel_id": self._settings.tunnel_id, "error": str(error)}
         logger.warning(sentence, extra={"action": LogAction.RETENTION_UNKNOWN, **fields})
+
+
+def _was_open(tunnel: TunnelDescription, channel_id: ChannelId) -> bool:
+    """Whether a channel is described, and no longer waits: until then its parents had not ended."""
+    return any(found.channel_id == channel_id and found.status is not ChannelStatus.WAIT for found in tunnel.channels)

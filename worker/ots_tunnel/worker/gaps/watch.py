@@ -11,13 +11,41 @@ from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.protocol.possible_gap import SHORTEST_RETENTION, Gap, possible_gap, read_on
 from ots_tunnel.worker.gaps.service_view import LONG_PAUSE, ServiceView
 
+#: A token at which a channel stood for longer than this is remembered, seconds.
+STOOD_FOR = LONG_PAUSE * SHORTEST_RETENTION
+#: How many of them; more than so many long silences are not left unconfirmed.
+REMEMBERED = 16
 
-@dataclass(frozen=True, slots=True)
-class LastPage:
-    """The last page that was read of a channel: its next token, and until when everything is read with it."""
 
-    token: Token
+@dataclass(slots=True)
+class KnownTokens:
+    """Until when everything before a token's next record is read, of one channel: at its last token, and at those where
+    it stood for long, to which a failed write may lead back.
+
+    Args:
+        last: the next token of the last page.
+        moved: until when everything was read as the channel came to that token; None is unknown.
+        read_until: and until when since; None is unknown.
+    """
+
+    last: Token
+    moved: float | None
     read_until: float | None
+    stood: dict[Token, float] = field(default_factory=dict)
+
+    def at(self, token: Token) -> float | None:
+        """Until when everything is read at a token; None is unknown."""
+        return self.read_until if token == self.last else self.stood.get(token)
+
+    def come_to(self, token: Token, moved: float | None, read_until: float | None) -> None:
+        """A page was read."""
+        if token != self.last:
+            if self.read_until is not None and self.read_until - (self.moved or 0.0) > STOOD_FOR:
+                self.stood[self.last] = self.read_until
+            while len(self.stood) > REMEMBERED:
+                del self.stood[next(iter(self.stood))]
+            self.last, self.moved = token, moved
+        self.read_until = read_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +55,13 @@ class WatchParts:
     Args:
         service: says what the stream has kept.
         found: called with every gap; raises PossibleGap where the settings say Stop.
-        last_pages: kept by the watches, for channels that come back.
+        known: kept by the watches, for channels that come back.
         wall: Unix seconds, where an answer has no time.
     """
 
     service: ServiceView
     found: Callable[[ChannelId, Gap], None]
-    last_pages: dict[ChannelId, LastPage]
+    known: dict[ChannelId, KnownTokens]
     wall: Callable[[], float]
 
 
@@ -42,11 +70,13 @@ class GapWatch:
     """One open stream channel.
 
     Args:
+        token: of the next page.
         read_until: Unix seconds until which everything is read; None is unknown.
     """
 
     parts: WatchParts = field(repr=False)
     channel_id: ChannelId
+    token: Token
     read_until: float | None
 
     async def check(self, page: Page, end_us: int | None) -> None:
@@ -59,27 +89,26 @@ class GapWatch:
             PossibleGap: changes may be missing, and the settings say Stop.
             TransportError, ServerUnavailable: the retention cannot be asked for at present.
         """
-        if (gap := await self.gap_before(page, end_us)) is not None:
-            self.parts.found(self.channel_id, gap)
-        _, last = _commit_times(page)
+        answered = page.service_time if page.service_time is not None else self.parts.wall()
+        first, last = _commit_times(page)
+        end = None if end_us is None else end_us / 1e6
+        gap = await self._gap(answered, first)
+        if gap is not None and (end is None or gap.start < end):
+            self.parts.found(self.channel_id, Gap(gap.start, gap.end if end is None else min(gap.end, end)))
+        until = self.read_until
+        known = self.parts.known.setdefault(self.channel_id, KnownTokens(self.token, until, until))
+        known.come_to(self.token, until, until)
         reached_end = reached_log_end(page.may_more, page.rows)
-        self.read_until = read_on(self.read_until, answered=self._answered(page), last=last, reached_end=reached_end)
-        self.parts.last_pages[self.channel_id] = LastPage(page.next_token, self.read_until)
+        self.read_until = read_on(until, answered=answered, last=last, reached_end=reached_end)
+        known.come_to(page.next_token, self.read_until if last is None else last, self.read_until)
+        self.token = page.next_token
 
-    async def gap_before(self, page: Page, end_us: int | None) -> Gap | None:
-        """The changes that may be missing before a page; arguments and errors as in `check`, which reports them."""
-        answered = self._answered(page)
+    async def _gap(self, answered: float, first: float | None) -> Gap | None:
         if self.read_until is None or answered - self.read_until <= LONG_PAUSE * SHORTEST_RETENTION:
             return None
         stream = await self.parts.service.stream()
         until = self.parts.service.within_stream(self.read_until, stream)
-        gap = possible_gap(until, answered=answered, first=_commit_times(page)[0], retention=stream.retention)
-        if gap is None or end_us is None:
-            return gap
-        return Gap(gap.start, min(gap.end, end_us / 1e6)) if gap.start < end_us / 1e6 else None
-
-    def _answered(self, page: Page) -> float:
-        return page.service_time if page.service_time is not None else self.parts.wall()
+        return possible_gap(until, answered=answered, first=first, retention=stream.retention)
 
 
 def _commit_times(page: Page) -> tuple[float | None, float | None]:

@@ -7,9 +7,9 @@ So neither its status nor any time tells whether somebody has still to read it:
     the child of a channel that was read to its end         is given out, sooner or later, and may hold such changes
 
 The channel itself tells. The service lets every client read every channel (docs/protocol.md 4.6). Nothing is left of a
-channel whose first record was committed after the end time, or which has none in a read that was sent after it. What
-may have gone with the retention counts as held: whoever opens the channel finds that out. Nothing is written, and no
-checkpoint is stored. A verdict never changes while the channel waits, so each channel is looked at once.
+channel whose first record was committed after the end time, or which has none in a read that was sent after it. Nothing
+is written, and no checkpoint is stored. A verdict never changes while the channel waits, so each channel is looked at
+once.
 
 A service that lets only owners read answers 410. Then nothing can be proven, and time has to do
 (`completion.CompletionWatch`).
@@ -79,15 +79,12 @@ class WaitingChannels:
         """Whether a channel holds changes from before the end time; None is not known yet."""
         context, client = self._context, self._context.client
         ids = (context.settings.tunnel_id, context.client_id, channel_id)
-        token, guard = (await client.get_checkpoint(*ids)).token, context.worker.gaps
-        gaps = None if guard is None or token == FINISHED else await guard.watch(channel_id, token)
+        token = (await client.get_checkpoint(*ids)).token
         for _ in range(EMPTY_PAGES):
             if token == FINISHED:
                 return False
             with await context.worker.budget.reserve():
                 page = await client.read_records(*ids, token)
-            if gaps is not None and await gaps.gap_before(page, self._end_us) is not None:
-                return True
             cut = cut_page(page, self._end_us, known_time)
             if cut.page.records or cut.done:
                 return bool(cut.page.records)
