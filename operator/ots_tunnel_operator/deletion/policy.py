@@ -62,9 +62,10 @@ class Policy:
         try:
             async with asyncio.timeout(self._settings.call_seconds):
                 listed = await instance.tunnels.list_tunnels(source.table)
-                if any(_is_ours(tunnel, resource) for tunnel in listed):
+                ours = next((tunnel for tunnel in listed if _is_ours(tunnel, resource)), None)
+                if ours is not None:
                     await instance.tunnels.delete_tunnel(
-                        source.table, source.tunnel.name, before_send=instance.before_write
+                        source.table, source.tunnel.name, ours.tunnel_id, before_send=instance.before_write
                     )
         except (ParameterInvalid, ObjectNotExist):
             return

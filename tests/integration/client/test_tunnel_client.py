@@ -51,6 +51,12 @@ def test_a_tunnels_life(endpoint: str, kind: Clients) -> None:
             call(client.delete_tunnel, "orders", "late")
             with pytest.raises(TunnelNotFound):
                 call(client.describe_tunnel, "orders", "late")
+
+            successor = call(client.create_tunnel, "orders", "late", TunnelType.Stream)
+            with pytest.raises(TunnelNotFound):
+                call(client.delete_tunnel, "orders", "late", stream)
+            assert call(client.describe_tunnel, "orders", "late").tunnel.tunnel_id == successor
+            call(client.delete_tunnel, "orders", "late", successor)
             assert [info.tunnel_name for info in call(client.list_tunnels, "orders")] == ["both"]
         finally:
             call(client.close)

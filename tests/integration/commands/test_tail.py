@@ -202,7 +202,7 @@ async def test_a_tunnel_is_deleted_after_a_lost_answer_to_its_creation() -> None
         async def create_tunnel(self, table: str, *_: object) -> None:
             await asyncio.sleep(60)
 
-        async def delete_tunnel(self, table: str, name: str) -> None:
+        async def delete_tunnel(self, table: str, name: str, tunnel_id: str | None) -> None:
             self.deleted.append(name)
 
     async def look() -> None:

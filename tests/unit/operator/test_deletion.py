@@ -44,7 +44,11 @@ class Service:
             raise self.error
         return self.tunnels
 
-    async def delete_tunnel(self, table: str, name: str, *, before_send: Callable[[], None] | None = None) -> None:
+    async def delete_tunnel(
+        self, table: str, name: str, tunnel_id: str, *, before_send: Callable[[], None] | None = None
+    ) -> None:
+        # by its id: a call that is carried out late must spare a successor
+        assert tunnel_id in {tunnel.tunnel_id for tunnel in self.tunnels}
         self.deleted.append(name)
 
 

@@ -243,6 +243,7 @@ LEDGER: Final = (
     documented("CreateTunnel", "it switches the stream on, with 168 hours; a taken name is 409"),
     documented("DeleteTunnel", "the tunnel is gone at once"),
     tested("DeleteTunnel", "a missing tunnel is OTSParameterInvalid", JAVA("TestTunnelConsumer.setUp")),
+    guessed("DeleteTunnel", "an id takes precedence over the name", "as in DescribeTunnel"),
     guessed("DescribeTunnel", "a missing tunnel is OTSParameterInvalid", "as in DeleteTunnel"),
     documented("ListTunnel", "the tunnels of a table"),
     live(

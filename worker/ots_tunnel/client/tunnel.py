@@ -132,16 +132,24 @@ class TunnelClient:
         answer, _ = await self._call("CreateTunnel", message, before_send=before_send)
         return TunnelId(answer.tunnel_id)
 
-    async def delete_tunnel(self, table: str, name: str, *, before_send: Callable[[], None] | None = None) -> None:
+    async def delete_tunnel(
+        self,
+        table: str,
+        name: str,
+        tunnel_id: TunnelId | None = None,
+        *,
+        before_send: Callable[[], None] | None = None,
+    ) -> None:
         """Delete a tunnel with its checkpoints.
 
         Args:
+            tunnel_id: where it is known, so that a call that is carried out late spares a successor of the same name.
             before_send: see `transport.Transport.send`.
 
         Raises:
             ParameterInvalid: the tunnel does not exist.
         """
-        message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name)
+        message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
         await self._call("DeleteTunnel", message, before_send=before_send)
 
     async def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
@@ -295,9 +303,10 @@ class SyncTunnelClient:
         message = messages.create_tunnel_request(table, name, tunnel_type, stream)
         return TunnelId(self._call("CreateTunnel", message).tunnel_id)
 
-    def delete_tunnel(self, table: str, name: str) -> None:
+    def delete_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> None:
         """See `TunnelClient.delete_tunnel`."""
-        self._call("DeleteTunnel", pb.DeleteTunnelRequest(table_name=table, tunnel_name=name))
+        message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
+        self._call("DeleteTunnel", message)
 
     def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
         """See `TunnelClient.list_tunnels`."""

@@ -19,7 +19,7 @@ from ots_tunnel.commands.service import service_options, with_client
 from ots_tunnel.commands.signals import STOP_SIGNALS, StopSignals
 from ots_tunnel.commands.tail_reader import TailedTunnel, TailReader, Taker
 from ots_tunnel.errors import ServiceError, TunnelError
-from ots_tunnel.model import ChannelId, ChannelType, StreamConfig, TunnelType
+from ots_tunnel.model import ChannelId, ChannelType, StreamConfig, TunnelId, TunnelType
 from ots_tunnel.protocol.record import Record
 
 #: Seconds that deleting the temporary tunnel may take.
@@ -76,10 +76,11 @@ async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> Asyn
     Args:
         earliest: start at the oldest retained record.
     """
-    name, refused = f"tail-{secrets.token_hex(4)}", False
+    name, refused, tunnel_id = f"tail-{secrets.token_hex(4)}", False, None
     try:
         try:
-            await client.create_tunnel(table, name, TunnelType.Stream, StreamConfig(earliest=earliest))
+            stream = StreamConfig(earliest=earliest)
+            tunnel_id = await client.create_tunnel(table, name, TunnelType.Stream, stream)
         except ServiceError:
             refused = True
             raise
@@ -88,13 +89,13 @@ async def temporary(client: TunnelClient, table: str, *, earliest: bool) -> Asyn
     finally:
         # A call without an answer may have created the tunnel.
         if not refused:
-            await _delete(client, table, name)
+            await _delete(client, table, name, tunnel_id)
 
 
-async def _delete(client: TunnelClient, table: str, name: str) -> None:
+async def _delete(client: TunnelClient, table: str, name: str, tunnel_id: TunnelId | None) -> None:
     try:
         async with asyncio.timeout(DELETE_DEADLINE):
-            await client.delete_tunnel(table, name)
+            await client.delete_tunnel(table, name, tunnel_id)
     except (TunnelError, TimeoutError) as error:
         reason = str(error) or type(error).__name__
         click.echo(f"tunnel {name} was not deleted: {reason}; delete it with ots-tunnel tunnel delete", err=True)
