@@ -100,14 +100,23 @@ def test_a_prefix_that_no_record_of_the_table_can_have_is_refused(prefix: dict[s
         columns_after(Action.DELETE, filter={"keyPrefix": prefix})
 
 
-def test_two_columns_do_not_become_one() -> None:
-    with pytest.raises(SinkRejected, match="a record has 'note' beside 'price', which becomes 'note'"):
-        columns_after(Action.PUT, columns={"rename": {"price": "note"}})
+@pytest.mark.parametrize("action", [Action.PUT, Action.UPDATE])
+@pytest.mark.parametrize("renamed", ["price", "absent"])
+def test_two_columns_do_not_become_one(action: Action, renamed: str) -> None:
+    # an update may touch one of the two alone, and a row of today may have the other one tomorrow
+    with pytest.raises(SinkRejected, match=f"a record has 'note', which is what '{renamed}' becomes: exclude"):
+        columns_after(action, columns={"rename": {renamed: "note"}})
+    with pytest.raises(SinkRejected, match="a record has 'old'"):
+        columns_after(action, columns={"rename": {renamed: "old"}})
 
+
+def test_columns_swap_their_names_or_follow_an_excluded_one() -> None:
     swapped, _ = columns_after(Action.PUT, columns={"rename": {"price": "note", "note": "price"}})
     moved, _ = columns_after(Action.PUT, columns={"include": ["price"], "rename": {"price": "note"}})
+    replaced, _ = columns_after(Action.PUT, columns={"exclude": ["note"], "rename": {"price": "note"}})
     assert [column.name for column in swapped or ()] == ["note", "price", "old"]
     assert moved == [Column("note", 3.5, 10)]
+    assert replaced == [Column("note", 3.5, 10), CELLS[2]]
 
 
 def test_an_untouched_record_is_the_same_object() -> None:

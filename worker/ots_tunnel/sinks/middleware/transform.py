@@ -44,6 +44,7 @@ class Transform:
         actions: kinds of change that pass.
         key_prefixes: key column to the text that its value has to begin with.
         key_bounds: range of keys that pass; None means all.
+        taken: names that renamed columns get, and that no column may have which keeps its name.
     """
 
     include: frozenset[bytes] | None = None
@@ -52,6 +53,11 @@ class Transform:
     actions: frozenset[Action] = frozenset(Action)
     key_prefixes: Mapping[str, str] = field(default_factory=dict)
     key_bounds: KeyBounds | None = None
+    taken: Mapping[bytes, bytes] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        taken = {new: name for name, new in self.rename.items() if new not in self.rename}
+        object.__setattr__(self, "taken", taken)
 
     @classmethod
     def of(cls, delivery: DeliveryConfig) -> Self | None:
@@ -72,7 +78,7 @@ class Transform:
 
         Raises:
             CodecError: a record is malformed.
-            SinkRejected: a filter does not fit the table's key, or two columns of a record would become one.
+            SinkRejected: a filter does not fit the table's key, or two columns would become one.
         """
         passed = []
         for record in records:
@@ -100,23 +106,26 @@ class Transform:
         omitted.cells += len(span.cells) - len(kept)
         if record.action is Action.UPDATE and span.cells and not kept:
             return None
-        renamed = {cell.name for cell in kept if cell.name in self.rename}
-        if len(kept) == len(span.cells) and not renamed:
+        self._check_names(kept)
+        if len(kept) == len(span.cells) and not any(cell.name in self.rename for cell in kept):
             return record
-        self._check_names(renamed, {cell.name for cell in kept} - renamed)
         cells = [self._renamed(cell) for cell in kept]
         body = join_row(span.key, span.key_checksums, cells, delete=span.delete_marker, sequence=span.sequence)
         return Record(record.action, body, record.origin)
 
-    def _check_names(self, renamed: Iterable[bytes], others: Iterable[bytes]) -> None:
-        """Refuse a record in which a renamed column meets one of the same name: one would overwrite the other."""
-        for name in renamed:
-            if (new := self.rename[name]) in others:
-                raise SinkRejected(
-                    "ColumnName",
-                    f"delivery.columns.rename: a record has {new.decode()!r} beside {name.decode()!r}, which becomes "
-                    f"{new.decode()!r}: exclude or rename one of them",
-                )
+    def _check_names(self, kept: Iterable[CellSpan]) -> None:
+        """Refuse a column that has the new name of another one: one would overwrite the other.
+
+        Both need not be in this record: updates of one column each, or rows with one of them, would mix them as well.
+        """
+        found = next((cell.name for cell in kept if cell.name in self.taken), None)
+        if found is not None:
+            name, new = self.taken[found].decode(), found.decode()
+            raise SinkRejected(
+                "ColumnName",
+                f"delivery.columns.rename: a record has {new!r}, which is what {name!r} becomes: exclude or rename one "
+                "of them",
+            )
 
     def _keeps(self, name: bytes) -> bool:
         return name not in self.exclude and (self.include is None or name in self.include)
