@@ -15,9 +15,8 @@ from ots_tunnel.credentials import LOOK_INTERVAL
 from ots_tunnel.errors import ConfigError, OwnershipLost, SinkError, SinkRejected
 from ots_tunnel.sinks import Guard
 from ots_tunnel.sinks.files.bucket import PART_BYTES, BucketStore
-from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.store import FileSpoiled
-from ots_tunnel.sinks.json_record import json_form
 from ots_tunnel.transport.sending_limit import KERNEL_SHARE
 from tests.support.guards import ClosedGuard, OpenGuard
 from tests.support.sinks.s3_store import S3Store, s3_store
@@ -226,7 +225,7 @@ async def test_a_file_that_cannot_be_read_from_the_bucket_is_tried_again(
     with await bucket.read("t/c 1", "a.jsonl") as file:
         server.fail("GET", times=100)
         with pytest.raises(SinkError) as raised:
-            await asyncio.to_thread(JsonLines(json_form).first_key, file)
+            await asyncio.to_thread(first_key, "0000000000.1.jsonl", file)
     assert raised.value.retryable
     server.heal()
     await bucket.delete("t/c 1", ["a.jsonl"])

@@ -27,6 +27,7 @@ from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.key_order import Order, key_order
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Confirmation
+from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.names import base_names, stale_names, start_key
 from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.publisher import Publisher
@@ -60,7 +61,8 @@ class ChannelFiles(Generic[Item]):
         """Find the files of earlier runs.
 
         Raises:
-            SinkRejected, SinkError: the store does not answer. CodecError: a file has another format.
+            SinkRejected: the store refuses, or a file is not what its name says. SinkError: the store does not answer.
+            CodecError: the token is malformed.
         """
         store = self._files.store
         await store.tidy(self._folder)
@@ -209,6 +211,12 @@ class ChannelFiles(Generic[Item]):
 
         def first_order() -> Order:
             with file:
-                return key_order(self._files.form.first_key(file))
+                return key_order(first_key(name, file))
 
-        return await self._files.threads.run(first_order) >= order
+        try:
+            return await self._files.threads.run(first_order) >= order
+        except CodecError as error:
+            # no repetition and no other worker can tell where the replay begins
+            raise SinkRejected("UnreadableFile", f"{self._files.store!r} {self._folder}/{name}: {error}") from error
+        except OSError as error:
+            raise disk_error(error) from error

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from ots_tunnel.model import ChannelId, PrimaryKey
+from ots_tunnel.model import ChannelId
 
 
 class Sized(Protocol):
@@ -46,17 +46,9 @@ class FileFormat(Protocol[Item_contra]):
 
     @property
     def suffix(self) -> str:
-        """End of the file's name, without the dot."""
+        """End of the file's name, without the dot; `first_key` reads each that there is."""
         ...
 
     def create(self, path: Path) -> FileWriter[Item_contra]:
         """Begin a file."""
-        ...
-
-    def first_key(self, file: IO[bytes]) -> PrimaryKey:
-        """Key of a file's first record.
-
-        Raises:
-            CodecError: the file was not written in this format.
-        """
         ...

@@ -19,7 +19,8 @@ PORTION_CHARACTERS = 262_144
 #: Bytes read at a time for the first line of a file.
 READ_BYTES = 65_536
 
-_SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
+#: Ends of the names, and pyarrow's names of the compressions.
+COMPRESSIONS = {"jsonl": None, "jsonl.gz": "gzip", "jsonl.zst": "zstd"}
 
 
 #: Makes the object of one line; its member `key` is that of `json_form`.
@@ -36,20 +37,30 @@ class JsonLines(Generic[Item_contra]):
     def __init__(self, line: Line[Item_contra], compression: str = "none") -> None:
         self._line = line
         self._compression = None if compression == "none" else compression
-        self.suffix = f"jsonl{_SUFFIXES[compression]}"
+        self.suffix = next(suffix for suffix, name in COMPRESSIONS.items() if name == self._compression)
 
     def create(self, path: Path) -> FileWriter[Item_contra]:
         """See `FileFormat.create`."""
         return _JsonLinesWriter(self._line, pa.output_stream(str(path), compression=self._compression))
 
-    def first_key(self, file: IO[bytes]) -> PrimaryKey:
-        """See `FileFormat.first_key`."""
-        try:
-            with pa.input_stream(file, compression=self._compression, buffer_size=READ_BYTES) as stream:
-                line = _first_line(stream)
-            return key_of_json(json.loads(line)["key"])
-        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-            raise CodecError(f"not a file of JSON lines: {error}") from error
+
+def first_key_of_lines(file: IO[bytes], compression: str | None) -> PrimaryKey:
+    """Key of the first record in a file of JSON lines.
+
+    Args:
+        compression: pyarrow's name; None for none.
+
+    Raises:
+        CodecError: it is none, or has another compression. OSError: the disk failed.
+    """
+    try:
+        with pa.input_stream(file, compression=compression, buffer_size=READ_BYTES) as stream:
+            line = _first_line(stream)
+        return key_of_json(json.loads(line)["key"])
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # from the disk; those about the content, which pyarrow raises, have no number
+        raise CodecError(f"not a file of JSON lines: {error}") from error
 
 
 def _first_line(stream: pa.NativeFile) -> bytes:

@@ -50,13 +50,20 @@ class Parquet:
         """See `FileFormat.create`."""
         return _ParquetWriter(path, self._compression, self._shared)
 
-    def first_key(self, file: IO[bytes]) -> PrimaryKey:
-        """See `FileFormat.first_key`."""
-        try:
-            groups = pq.ParquetFile(file).iter_batches(batch_size=1, row_groups=[0], columns=["key"])
-            return tuple(next(groups).column("key")[0].as_py().items())
-        except (pa.ArrowException, KeyError, StopIteration, AttributeError, OSError) as error:
-            raise CodecError(f"not a Parquet file of changes: {error}") from error
+
+def first_key_of_rows(file: IO[bytes]) -> PrimaryKey:
+    """Key of the first record in a Parquet file of changes.
+
+    Raises:
+        CodecError: it is none. OSError: the disk failed.
+    """
+    try:
+        groups = pq.ParquetFile(file).iter_batches(batch_size=1, row_groups=[0], columns=["key"])
+        return tuple(next(groups).column("key")[0].as_py().items())
+    except (pa.ArrowException, KeyError, StopIteration, AttributeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # from the disk; those about the content, which pyarrow raises, have no number
+        raise CodecError(f"not a Parquet file of changes: {error}") from error
 
 
 class _Shared:
