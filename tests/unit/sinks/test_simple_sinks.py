@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import resource
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from ots_tunnel.config import WorkerConfig
-from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.errors import OwnershipLost, SinkError
 from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -22,6 +24,7 @@ from ots_tunnel.sinks.count import CountSink
 from ots_tunnel.sinks.stdout import StdoutSink
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from tests.support.guards import ClosedGuard, OpenGuard
+from tests.support.records import numbered_record
 
 KEY = (("pk", "a"), ("b", b"\x00\xff"))
 COLUMNS = (Column("x", "ü", 5), Column("raw", b"\x01", 6), Column("y", None, 4, CellOp.DELETE_ONE_VERSION))
@@ -65,6 +68,30 @@ async def test_a_reader_that_stops_reading_does_not_stop_the_loop() -> None:
     await asyncio.gather(*writes)
 
     assert len(out.getvalue().splitlines()) == 4
+
+
+async def test_a_line_that_a_full_disk_has_torn_spoils_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = Batch(ChannelId("c"), ChannelType.STREAM, [numbered_record("a", 1), numbered_record("b", 2)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with (tmp_path / "out").open("w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        sink = StdoutSink()
+        for room in (50, 50):  # within the first line; then the disk is still full
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+            try:
+                with pytest.raises(SinkError):
+                    await sink.write(batch, OpenGuard())
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        await sink.write(batch, OpenGuard())
+        await sink.write(batch, OpenGuard())
+    monkeypatch.undo()
+
+    torn, *lines = (tmp_path / "out").read_text().splitlines()
+    assert len(torn) == 50
+    assert [json.loads(line)["key"]["id"] for line in lines] == ["a", "b", "a", "b"]
 
 
 async def test_counting() -> None:

@@ -30,14 +30,24 @@ class Lines(Protocol):
         ...
 
 
+_NEWLINE = ord("\n")
+
+
 class Unbuffered:
     """Standard output without a buffer: lines that it did not accept are not kept, since their records come again."""
 
+    def __init__(self) -> None:
+        #: What ends the line that a failure has torn: the next line must not be glued to it.
+        self._end = ""
+
     def writelines(self, lines: Iterable[str], /) -> None:
         """Write all of them."""
-        left = memoryview("".join(lines).encode())
+        left = memoryview(f"{self._end}{''.join(lines)}".encode())
         while left:
-            left = left[os.write(sys.stdout.fileno(), left) :]
+            written = os.write(sys.stdout.fileno(), left)
+            if written:
+                self._end = "" if left[written - 1] == _NEWLINE else "\n"
+            left = left[written:]
 
     def flush(self) -> None:
         """No lines are kept."""
