@@ -15,7 +15,7 @@ from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
-from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Kind, Manifest, kind_of
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, Kind, Manifest, kind_of
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
@@ -106,7 +106,7 @@ class Applier:
         for reader in (self._reader, self._kube):
             existing = await reader.get(kind, metadata["namespace"], metadata["name"])
             if existing is not None:
-                self._refuse_foreign(existing, kind, metadata["labels"])
+                self._refuse_foreign(existing, kind)
                 applied, accepted = self._cache.applied.get(key, ("", {}))
                 if is_current(existing, manifest, accepted if applied == stamp(manifest) else None):
                     return False
@@ -120,8 +120,8 @@ class Applier:
         self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
 
-    def _refuse_foreign(self, existing: Manifest, kind: Kind, labels: Mapping[str, str]) -> None:
-        """Refuse to touch an object that does not belong to this one; `labels` are those of the child."""
+    def _refuse_foreign(self, existing: Manifest, kind: Kind) -> None:
+        """Refuse to touch an object that does not belong to this one."""
         name, namespace = existing["metadata"]["name"], self._resource.namespace
         owners = existing["metadata"].get("ownerReferences") or ()
         if any((owner.get("kind"), owner.get("name")) == (KIND, self._resource.name) for owner in owners) and not any(
@@ -129,7 +129,9 @@ class Applier:
         ):
             raise PredecessorThere(f"{kind.kind} {name!r} of a deleted object of this name is being removed")
         # a record retained from an earlier object of this name has its labels and no owner
-        if is_owned(existing, self._resource.uid, {key: labels[key] for key in (names.LABEL_NAME, names.LABEL_ROLE)}):
+        may_be_retained = kind is CONFIG_MAP and name == names.snapshot_name(self._resource.name)
+        mine = names.identity_labels(self._resource.name, names.ROLE_SNAPSHOT) if may_be_retained else {}
+        if is_owned(existing, self._resource.uid, mine):
             return
         raise NameConflict(
             f"{kind.kind} {name!r} in namespace {namespace!r} exists and belongs to something else: delete or rename "
@@ -152,7 +154,7 @@ class Applier:
         existing = await self._kube.get(kind, self._resource.namespace, name)
         if existing is None:
             return False
-        self._refuse_foreign(existing, kind, names.labels(self._resource.name, names.ROLE_SNAPSHOT))
+        self._refuse_foreign(existing, kind)
         # the uid: an object that takes the name after the check is spared
         await self._kube.delete(kind, self._resource.namespace, name, uid=_uid(existing))
         self._log(LogAction.DELETED_OBJECT, kind=kind.kind, child=name)

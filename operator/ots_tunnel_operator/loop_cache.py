@@ -112,6 +112,8 @@ class LoopCache:
     """Whether a watch, or the end of its deletion, has told that the object no longer exists."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held during a pass and during a step of the deletion: the two exclude each other."""
+    tunnel_deleted: bool = False
+    """Whether the object's deletion has deleted its tunnel, or found that it is gone."""
     turn: PassTurn = field(default_factory=PassTurn)
     """That of the pass under way."""
 

@@ -11,6 +11,8 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import TunnelType
 from ots_tunnel.transport.aio import AioTransport
+from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT
 from tests.operator.scenes.model_scene import ANY_VERSION, COPY, NAME, open_model_scene
 from tests.operator.scenes.pass_scene import KEYS, fill
 
@@ -122,3 +124,23 @@ async def test_a_full_table_at_another_endpoint_is_refused(has_workers: bool) ->
             assert await scene.reason("SinkReady") == "DestinationNotEmpty"
             deployments = [found for key, found in scene.store.objects.items() if key[0] == "Deployment"]
             assert [found["spec"]["replicas"] for found in deployments] == ([0] if has_workers else [])
+
+
+async def test_a_child_with_our_labels_and_without_our_owner_reference_is_not_ours() -> None:
+    async with open_model_scene(init_delay=0.0) as scene:
+        selector = names.worker_selector(NAME)
+        template = {"metadata": {"labels": selector}, "spec": {"containers": [{"name": "worker", "image": "theirs:1"}]}}
+        metadata = {"name": NAME, "namespace": "default", "labels": selector}
+        theirs = {
+            "metadata": metadata,
+            "spec": {"replicas": 3, "selector": {"matchLabels": selector}, "template": template},
+        }
+        await scene.kube.create(DEPLOYMENT, {"apiVersion": "apps/v1", "kind": "Deployment"} | theirs)
+        await scene.create(replicas=0)
+        await scene.steps(12)
+
+        found = await scene.kube.get(DEPLOYMENT, "default", NAME)
+        assert found is not None
+        assert found["spec"]["replicas"] == 3
+        assert not found["metadata"].get("ownerReferences")
+        assert await scene.reason("Ready") == "NameConflict"

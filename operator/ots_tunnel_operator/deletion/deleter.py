@@ -56,7 +56,7 @@ class Deleter:
         entropy: random.Random | None = None,
     ) -> None:
         self._kube = kube
-        self._policy = Policy(kube, settings)
+        self._policy = Policy(kube, settings, clock)
         self._entropy = entropy or random.Random()
         longest = min(settings.backoff_max_seconds, RELEASE_SECONDS)
         self._backoff = Backoff(settings.backoff_seconds, 2.0, longest, 0.1)
@@ -159,8 +159,12 @@ class Deleter:
     def _is_late(self, remains: Remains | None, began: float, *, elsewhere: bool) -> bool:
         if remains is not None and remains.is_forced and not elsewhere:
             return True
-        asked = began if remains is None or remains.deleted is None else remains.deleted
-        return self._clock() - asked > self._longest(elsewhere=elsewhere)
+        longest, now = self._longest(elsewhere=elsewhere), self._clock()
+        if remains is None or remains.deleted is None:
+            return now - began > longest
+        # after a long absence of every operator the time is over before the workers have been told to drain
+        patience = min(remains.drain_seconds, longest)
+        return now - remains.deleted > longest and now - began > patience
 
     def _longest(self, *, elsewhere: bool) -> float:
         """Seconds after which the object is released; another operator would have done so after the simple time."""
@@ -195,11 +199,15 @@ class Deleter:
     async def _leave_behind(
         self, remains: Remains | None, namespace: str, name: str, waiting: str, cache: LoopCache
     ) -> None:
-        if remains is not None and not remains.deletes_tunnel:
+        if remains is not None and (cache.tunnel_deleted or not remains.deletes_tunnel):
             # whoever deletes it by hand loses the checkpoints that were to be kept
             where = _where(LogAction.DELETION_DELAYED, namespace, name, waiting)
             logger.warning("an object is released before its time", extra=where)
-            message = f"the object is released without waiting any longer ({waiting}); {remains.tunnel} stays"
+            left = f"{remains.tunnel} stays"
+            if cache.tunnel_deleted:
+                record = names.snapshot_name(remains.name)
+                left = f"{remains.tunnel} is deleted, ConfigMap {record!r} stays: delete it by hand"
+            message = f"the object is released without waiting any longer ({waiting}); {left}"
             await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
             return
         logger.warning("a tunnel is left behind", extra=_where(LogAction.TUNNEL_LEFT_BEHIND, namespace, name, waiting))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.creation import is_recorded_at, is_standing, tunnel_record
 from ots_tunnel_operator.deletion.obstacles import NotYet, Obstacle
 from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION
 from ots_tunnel_operator.loop_cache import LoopCache, Side
@@ -26,9 +28,10 @@ from ots_tunnel_operator.world import Failure, Resource
 class Policy:
     """Deletes what belongs to a deleted object; every step may be repeated."""
 
-    def __init__(self, kube: Cluster, settings: Settings) -> None:
+    def __init__(self, kube: Cluster, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self._kube = kube
         self._settings = settings
+        self._clock = clock
 
     async def carry_out(self, remains: Remains, cache: LoopCache) -> None:
         """Delete what the policy says.
@@ -41,6 +44,8 @@ class Policy:
             await self._delete(remains.resource(), cache)
         if remains.deletes:
             await self._delete_record(remains)
+        elif remains.uses_spark:
+            await self._keep_record(remains)
 
     async def _delete_record(self, remains: Remains) -> None:
         """Delete the record of a snapshot: created under Retain, it has no owner and would stay."""
@@ -50,7 +55,20 @@ class Policy:
         if found is not None and is_owned(found, remains.uid, mine):
             await self._kube.delete(CONFIG_MAP, remains.namespace, name, uid=str(found["metadata"].get("uid") or ""))
 
+    async def _keep_record(self, remains: Remains) -> None:
+        """Take the record from garbage collection: it was created under Delete, and no pass has seen the edit since."""
+        name = names.snapshot_name(remains.name)
+        found = await self._kube.get(CONFIG_MAP, remains.namespace, name)
+        if found is None or not is_owned(found, remains.uid, {}):
+            return
+        metadata = found["metadata"]
+        others = [owner for owner in metadata["ownerReferences"] if owner.get("uid") != remains.uid]
+        change = {"resourceVersion": metadata.get("resourceVersion"), "ownerReferences": others}
+        await self._kube.patch(CONFIG_MAP, remains.namespace, name, {"metadata": change})
+
     async def _delete(self, resource: Resource, cache: LoopCache) -> None:
+        if cache.tunnel_deleted:
+            return
         await self._stop_consumers(resource)
         source = resource.spec.source
         place = Place.of_source(source)
@@ -61,17 +79,26 @@ class Policy:
         instance = await cache.source.connect(source.endpoint, source.instance, credentials)
         try:
             async with asyncio.timeout(self._settings.call_seconds):
-                listed = await instance.tunnels.list_tunnels(source.table)
-                ours = next((tunnel for tunnel in listed if _is_ours(tunnel, resource)), None)
-                if ours is not None:
-                    await instance.tunnels.delete_tunnel(
-                        source.table, source.tunnel.name, ours.tunnel_id, before_send=instance.before_write
-                    )
+                is_found = await _delete_ours(instance, resource)
         except (ParameterInvalid, ObjectNotExist):
-            return
+            is_found = False
         except CALL_ERRORS as error:
             cache.source.forget()
             raise Obstacle(service_problem(error, place).message) from error
+        if not is_found:
+            self._check_absence(resource)
+        cache.tunnel_deleted = True
+
+    def _check_absence(self, resource: Resource) -> None:
+        """Raise where a tunnel that was not found may exist nevertheless, or may yet be created."""
+        source, recorded = resource.spec.source, resource.recorded_tunnel
+        if not is_recorded_at(recorded, source.endpoint):
+            raise Obstacle(
+                f"spec.source.endpoint {source.endpoint!r}: the tunnel is not there, and was recorded at "
+                f"{recorded.get('endpoint')!r}: set the endpoint back"
+            )
+        if not recorded.get("id") and is_standing(recorded, self._clock()):
+            raise NotYet("a call that creates the tunnel may still be under way")
 
     async def _stop_consumers(self, resource: Resource) -> None:
         name, namespace = names.deployment_name(resource.name), resource.namespace
@@ -105,6 +132,19 @@ def _the_one(existing: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": {"uid": uid}} if uid else {}
 
 
+async def _delete_ours(instance: Instance, resource: Resource) -> bool:
+    """Delete the tunnel of this object; False where there is none."""
+    source = resource.spec.source
+    listed = await instance.tunnels.list_tunnels(source.table)
+    ours = next((tunnel for tunnel in listed if _is_ours(tunnel, resource)), None)
+    if ours is None:
+        return False
+    await instance.tunnels.delete_tunnel(
+        source.table, source.tunnel.name, ours.tunnel_id, before_send=instance.before_write
+    )
+    return True
+
+
 def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
     """Whether a tunnel is the one that this object created.
 
@@ -114,4 +154,7 @@ def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
     spec, recorded = resource.spec, resource.recorded_tunnel.get("id")
     if tunnel.tunnel_name != spec.source.tunnel.name:
         return False
-    return tunnel.tunnel_id == recorded if recorded else tunnel.tunnel_type.name == spec.wire_type
+    if recorded:
+        return bool(tunnel.tunnel_id == recorded)
+    found = tunnel_record(tunnel, resource.recorded_tunnel, spec.source.endpoint)
+    return bool(found["createdByOperator"]) and found["type"] == spec.wire_type

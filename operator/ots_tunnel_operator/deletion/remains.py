@@ -15,6 +15,11 @@ from ots_tunnel_operator.deletion.obstacles import Obstacle
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Resource
 
+#: Grace period of a worker's pod where the spec names none, seconds.
+GRACE_SECONDS = 60
+#: Seconds within which a kubelet that works ends a pod after its grace period.
+KILL_SECONDS = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Remains:
@@ -63,6 +68,18 @@ class Remains:
     def deletes(self) -> bool:
         """Whether the policy is to delete what the object created."""
         return bool(_mapping(self.body.get("spec")).get("deletionPolicy") == "Delete")
+
+    @property
+    def uses_spark(self) -> bool:
+        """Whether Spark copies rows, so that there may be a record of a snapshot."""
+        return bool(_mapping(_mapping(self.body.get("spec")).get("engine")).get("baseData") == "Spark")
+
+    @property
+    def drain_seconds(self) -> float:
+        """Longest end of a worker: its pod is killed after its grace period, and its node may take a moment more."""
+        workers = _mapping(_mapping(self.body.get("spec")).get("workers"))
+        grace = workers.get("terminationGracePeriodSeconds")
+        return (grace if isinstance(grace, int) else GRACE_SECONDS) + KILL_SECONDS
 
     @property
     def deletes_tunnel(self) -> bool:

@@ -59,7 +59,7 @@ from ots_tunnel_operator.plan.actions import (
     Wait,
 )
 from ots_tunnel_operator.plan.sight import Sight, look
-from ots_tunnel_operator.plan.snapshot import plan_snapshot, suspend_snapshot
+from ots_tunnel_operator.plan.snapshot import plan_snapshot, record_actions, suspend_snapshot
 from ots_tunnel_operator.plan.workers import consume, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -93,9 +93,8 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
         return unmade
     if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
         return plan_snapshot(world, assessment.snapshot, settings)
-    if not spec.uses_workers:
-        return Plan(completed=True)
-    return consume(world, assessment, settings, None)
+    found = consume(world, assessment, settings, None) if spec.uses_workers else Plan(completed=True)
+    return replace(found, actions=(*record_actions(world), *found.actions))
 
 
 def _with_problem(world: World, assessment: Assessment, settings: Settings, problem: Problem) -> Plan:

@@ -13,6 +13,7 @@ from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import Application, AppState
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
+from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.manifests.snapshot_document import snapshot_config_map, snapshot_progress_map
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
 from ots_tunnel_operator.manifests.spark_rights import role, role_binding, service_account
@@ -61,6 +62,19 @@ def _preparation(world: World, label: str) -> tuple[Action, ...]:
         # applying this copy's label to the old record would make the old items count as this copy's
         actions = (*actions, DeleteObject(CONFIG_MAP, name))
     return actions
+
+
+def record_actions(world: World) -> tuple[Action, ...]:
+    """What an edit of deletionPolicy after the copy changes: whether the record outlives the object."""
+    resource = world.resource
+    record = world.child("ConfigMap", names.snapshot_name(resource.name))
+    mine = names.identity_labels(resource.name, names.ROLE_SNAPSHOT)
+    if record is None or not resource.spec.uses_spark or not is_owned(record, resource.uid, mine):
+        return ()
+    is_kept, label = not is_owned(record, resource.uid, {}), record_label(record)
+    if not label or is_kept == (resource.spec.deletion_policy == "Retain"):
+        return ()
+    return (ApplyObject(snapshot_progress_map(resource.object, label=label)),)
 
 
 def record_label(record: Mapping[str, Any]) -> str:

@@ -91,6 +91,12 @@ class ModelScene:
     ) -> None:
         """Delete the object and carry out its policy, as an operator that has just started."""
         await self.kube.delete(TUNNEL, "default", NAME)
+        await self.finish(settings, kube, clock)
+
+    async def finish(
+        self, settings: Settings = SETTINGS, kube: Cluster | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Carry out the policy of a deleted object."""
         cache = LoopCache()
         await Deleter(kube or self.kube, settings, OperatorMetrics(), clock).finish("default", NAME, cache)
         await cache.close()

@@ -148,12 +148,13 @@ async def test_an_object_that_is_not_ours_is_not_deleted(kube: KubeMemory, owner
 
 async def test_a_retained_record_is_deleted_and_a_missing_one_is_not(kube: KubeMemory) -> None:
     labels = names.labels("flights-copy", names.ROLE_SNAPSHOT)
-    kube.objects["ConfigMap", NAME] = {"metadata": {"name": NAME, "labels": labels}}
+    record = names.snapshot_name("flights-copy")
+    kube.objects["ConfigMap", record] = {"metadata": {"name": record, "labels": labels}}
 
-    deletion = DeleteObject(CONFIG_MAP, NAME)
+    deletion = DeleteObject(CONFIG_MAP, record)
 
     assert await carry_out(kube, deletion, deletion) == [True, False]
-    assert kube.writes == [("delete", "ConfigMap", NAME)]
+    assert kube.writes == [("delete", "ConfigMap", record)]
 
 
 async def test_an_object_that_takes_the_name_after_the_check_is_spared() -> None:
