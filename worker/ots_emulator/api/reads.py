@@ -13,7 +13,7 @@ from ots_emulator.api.rows.projection import Projection, projection_of
 from ots_emulator.api.rows.range_page import Span, read_page
 from ots_emulator.api.rows.wide_rows import Cut, cut_row
 from ots_emulator.api.table_messages import key_schema_message
-from ots_emulator.ledger import DOTNET, GO, JAVA, PYTHON, documented, guessed, tested
+from ots_emulator.ledger import DOTNET, ERRORS, GO, JAVA, PYTHON, documented, guessed, tested
 from ots_emulator.refusal import Refusal, RequestRefusal, check_table_name, parameter_invalid, request_invalid
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
 from ots_emulator.tables.table import Table
@@ -264,6 +264,17 @@ LEDGER: Final = (
         ),
         JAVA("RestrictedItemTest.testCase33", "RestrictedItemTest.testCase34", "RestrictedItemTest.testCase35"),
     ),
+    guessed(
+        "GetRow, BatchGetRow, GetRange",
+        "a cell beyond its time to live is gone on time; versions beyond the maximum are gone at once, and stay so",
+        "documented is that both are removed, not when",
+    ),
+    guessed(
+        "GetRow, BatchGetRow, GetRange",
+        "a row of more than 4 MiB comes in parts, with a token of the emulator's own",
+        "the fields for it are in the vendor's messages; no test of theirs has such a row",
+    ),
+    documented("BatchGetRow", "a table may be named once", ERRORS),
     guessed("GetRange", "a limit counts the rows that are returned", "no source says whether it counts others"),
     guessed(
         "GetRange",

@@ -179,4 +179,11 @@ LEDGER: Final = (
         "all readers take it, one refuses an empty key",
     ),
     documented("GetStreamRecord", "records beyond the retention are trimmed"),
+    guessed("GetStreamRecord", "exactly on time", "the service removes them when it comes to it"),
+    guessed(
+        "GetStreamRecord",
+        "a malformed iterator, or one behind the last record, is OTSParameterInvalid, in these words",
+        "no source has such a call",
+    ),
+    guessed("GetShardIterator", "an iterator is a shard and a position", "real ones are opaque"),
 )

@@ -83,6 +83,16 @@ LEDGER: Final = (
         "the form of the service's ids is not known",
     ),
     guessed(
+        "StartLocalTransaction",
+        "a table with an auto-increment key has none, in these words",
+        "no source says that they exclude each other",
+    ),
+    guessed(
+        "CommitTransaction",
+        "cells without a version, and records in the stream, have the time of the commit",
+        "no source compares them",
+    ),
+    guessed(
         "CommitTransaction",
         "a change that is refused at the commit refuses all of them, and ends the transaction",
         "no source says what happens",

@@ -241,7 +241,9 @@ LEDGER: Final = (
         ),
     ),
     documented("CreateTunnel", "it switches the stream on, with 168 hours; a taken name is 409"),
-    documented("DeleteTunnel", "the tunnel is gone at once"),
+    documented("CreateTunnel", "a start must lie within the retention, five minutes from its beginning or later"),
+    documented("DeleteTunnel", "the tunnel is gone"),
+    guessed("DeleteTunnel", "at once, also for its clients, whose next call is refused", "no source says when"),
     tested("DeleteTunnel", "a missing tunnel is OTSParameterInvalid", JAVA("TestTunnelConsumer.setUp")),
     guessed("DeleteTunnel", "an id takes precedence over the name", "as in DescribeTunnel"),
     guessed("DescribeTunnel", "a missing tunnel is OTSParameterInvalid", "as in DeleteTunnel"),
@@ -259,6 +261,15 @@ LEDGER: Final = (
         TERRAFORM("alicloud/resource_alicloud_ots_tunnel_test.go TestAccAlicloudOtsTunnel_basic"),
     ),
     guessed("DescribeTunnel", "the first stage lasts 50 ms (`init_delay`)", "the service's takes seconds"),
+    guessed("DescribeTunnel", "a suspended channel is CLOSING", "no recording has one"),
+    guessed(
+        "DescribeTunnel", "the consume point of a tunnel is that of its slowest channel", "no recording compares them"
+    ),
+    guessed(
+        "ReadRecords, Connect, Heartbeat",
+        "an expired tunnel refuses these calls with OTSTunnelExpired, but neither GetCheckpoint nor Checkpoint",
+        "the code is known, not which calls answer with it",
+    ),
     guessed("Connect", "the client id contains the tag", "no public source shows one"),
     guessed("Connect", "without a timeout a client has 300 s", "the SDKs' default"),
     live(
@@ -268,7 +279,21 @@ LEDGER: Final = (
     ),
     documented("Heartbeat", "the channels of a client that is gone go to others"),
     guessed("Heartbeat", "channels are shared out evenly, in few moves", "the service's algorithm is not published"),
-    documented("Shutdown", "the client's channels go to others at once"),
+    guessed(
+        "Heartbeat",
+        "stream channels wait for all base channels, and children for all their parents",
+        "documented is the order of the phases and of records, not how channels are held back",
+    ),
+    guessed(
+        "Heartbeat",
+        "of two reports with one version the client's counts where it ends the channel; others need a higher one",
+        "no recording has such reports",
+    ),
+    guessed("Heartbeat", "an answer has OPEN and CLOSING channels only", "no source says that it has no others"),
+    documented("Shutdown", "the client's channels go to others"),
+    guessed(
+        "Shutdown", "they are free at once, and an unknown client is a success", "no source has the time or such a call"
+    ),
     tested(
         "GetCheckpoint, Checkpoint",
         "a fresh channel has a token; a stored token and number come back, also `finished`",
@@ -297,6 +322,21 @@ LEDGER: Final = (
         "ReadRecords",
         "records beyond the retention expire the tunnel (`after_retention`)",
         "documented, but not always so",
+    ),
+    guessed(
+        "ReadRecords",
+        "in the other ways of `after_retention` the read goes on from the oldest or the latest record",
+        "that a tunnel may go on from the oldest record is documented, not when it does",
+    ),
+    guessed(
+        "ReadRecords, Checkpoint",
+        "a token of another channel is OTSParameterInvalid, in these words",
+        "no source has such a call; that clients must not do it is documented",
+    ),
+    guessed(
+        "GetCheckpoint, ReadRecords",
+        "what a token holds beside the fields that clients read: the iterator and the next key",
+        "real ones are opaque",
     ),
     documented("Checkpoint", "a number that is not greater than the stored one is OTSSequenceNumberNotMatch"),
     guessed("Checkpoint", "a number that leaves some out is accepted and stored", "no source says so"),

@@ -216,6 +216,11 @@ LEDGER: Final = (
         JAVA("OTSAPIBehaviorTest.testAtomicBatchWriteRowWithDiffPartKey"),
     ),
     documented("BatchWriteRow", "an atomic batch has one table"),
+    guessed(
+        "BatchWriteRow",
+        "an atomic batch that fails has the error of its first refused row in every row",
+        "no source shows the other rows",
+    ),
     tested(
         "PutRow",
         "the words for a malformed transaction id; the test passes without a refusal as well",
