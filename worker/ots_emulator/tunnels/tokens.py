@@ -64,8 +64,8 @@ def read_base_token(token: str, schema: KeySchema, start: Key, end: Key) -> Base
         cursor = BaseCursor(schema.bound(decode_primary_key(content.primary_key)), content.total_count)
     except CodecError as error:
         raise parameter_invalid(f"[tunnelservice] invalid token: {error}") from error
-    # A page without rows ends its channel, so only the first token has none. The end of a channel starts the next one.
-    if not (start < cursor.key <= end if cursor.rows else cursor.key == start):
+    # The end of a channel is the start of the next one. At its end it has read rows, at its start it has not.
+    if not (start < cursor.key <= end if cursor.rows else start <= cursor.key < end):
         raise parameter_invalid("[tunnelservice] token does not belong to this channel")
     return cursor
 
