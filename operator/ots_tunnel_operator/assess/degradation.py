@@ -92,7 +92,9 @@ def _retention_at_risk(world: World, used: int | None) -> Problem | None:
 
 def _high_lag(world: World, lag: Lag | None) -> Problem | None:
     limit = world.resource.spec.monitoring.lag_degraded_seconds
-    if lag is None or lag.seconds is None or lag.caught_up or round_lag(lag.seconds) <= limit:
+    # one channel that is known to be late is enough, whatever is unknown of the others
+    known = [channel.seconds for channel in lag.channels if channel.seconds is not None] if lag is not None else []
+    if lag is None or lag.caught_up or round_lag(max(known, default=0)) <= limit:
         return None
     return Problem(
         Reason.LAG_HIGH,

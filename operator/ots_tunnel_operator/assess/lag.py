@@ -31,7 +31,7 @@ class ChannelLag:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Lag of a tunnel: that of its slowest channel; None is unknown."""
+    """Lag of a tunnel: that of its slowest channel; None while one of them is unknown."""
 
     seconds: int | None
     consumed_up_to: float | None
@@ -87,6 +87,28 @@ def _is_owned(channel: ChannelInfo) -> bool:
     return bool(channel.client_id) and channel.status in (ChannelStatus.OPEN, ChannelStatus.CLOSING)
 
 
+def orphaned(description: TunnelDescription, pods: Sequence[Pod], tag: str) -> tuple[ChannelInfo, ...]:
+    """Readable channels of a worker that is certainly gone: the service frees them once its heartbeat has timed out.
+
+    A container that was killed comes back as another client. While a living worker has not told which client it is,
+    each client with the name of its pod may be that worker. Clients of something else are left to ForeignClient.
+
+    Args:
+        description: of the tunnel.
+        pods: of the object.
+        tag: what the clients of the object's workers begin with.
+    """
+    alive = [pod for pod in pods if pod.is_alive]
+    clients = {pod.report.client_id for pod in alive if pod.report is not None}
+    silent = [pod.name for pod in alive if pod.report is None or pod.kept is not None or not pod.report.client_id]
+    return tuple(
+        channel
+        for channel in consumable(description)
+        for client in [str(channel.client_id or "")]
+        if client.startswith(tag) and client not in clients and not any(name in client for name in silent)
+    )
+
+
 def base_progress(description: TunnelDescription) -> tuple[int, int, int] | None:
     """(done, total, rows) of the base channels; None while their number is unknown."""
     if not is_initialised(description):
@@ -135,16 +157,28 @@ def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> 
     )
     if not channels:
         return None
-    known = [channel.seconds for channel in channels if channel.seconds is not None]
     points = [channel.consumed_up_to for channel in channels]
     answers = [channel.caught_up for channel in channels]
     caught_up = False if False in answers else (None if None in answers else True)
     return Lag(
-        seconds=None if hidden else 0 if caught_up else max(known, default=None),
+        seconds=None if hidden else 0 if caught_up else _slowest(channels),
         consumed_up_to=None if None in points else min(point for point in points if point is not None),
         caught_up=caught_up,
         channels=channels,
     )
+
+
+def _slowest(channels: Sequence[ChannelLag]) -> int | None:
+    """Lag of the slowest channel; None where one is unknown.
+
+    A channel that was never consumed and has no owner waits for its parents, and what it holds is newer than what they
+    still hold. Only where nothing else is late are its parents at their end, and its own lag is unknown.
+    """
+    known = [channel.seconds for channel in channels if channel.seconds is not None]
+    unknown = [channel.channel for channel in channels if channel.seconds is None]
+    slowest = max(known, default=0)
+    waiting = all(channel.status is ChannelStatus.WAIT and not channel.client_id for channel in unknown)
+    return slowest if not unknown or (waiting and slowest) else None
 
 
 def _is_held_by(channel: ChannelInfo, silent: Sequence[str], reports: Mapping[str, tuple[str, WorkerChannel]]) -> bool:

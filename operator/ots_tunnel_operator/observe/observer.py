@@ -16,6 +16,7 @@ from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
+from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.observe.sides import SidesObserver
@@ -52,6 +53,7 @@ class Observer:
         items = await self._kube.list(POD, resource.namespace, selector)
         found = [worker_pod(item) for item in items]
         pods = await scrape(self._session, resource, found, timeout=self._settings.scrape_seconds)
+        pods = with_own_reports(pods, resource)
         world = replace(world, pods=pods, consumed_until=_consumed_until(pods, cache))
         world = observe_silence(world, cache)
         if resource.spec.uses_spark:
@@ -59,7 +61,7 @@ class Observer:
             items = await self._kube.list(POD, resource.namespace, selector)
             world = replace(world, spark_pods=tuple(spark_pod(item) for item in items))
         if elder is not None:
-            return world
+            return with_own_terminations(world)
         async with cache.turn.lent():
             world = await self._tunnel.observe(await self._sides.observe(world, cache), cache)
         return observe_movement(world, cache)

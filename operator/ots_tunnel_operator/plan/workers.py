@@ -33,7 +33,8 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     completed = assessment.is_completed
     replicas = 0 if completed else world.resource.spec.replicas
     actions, invalid = _worker_objects(world, assessment, replicas, settings)
-    wait = None if completed or problem else _wait_for_workers(world, replicas)
+    # a problem elsewhere does not end a rollout
+    wait = None if completed else _wait_for_workers(world, replicas)
     return Plan(actions, wait, problem or invalid, completed=completed, replicas=replicas)
 
 

@@ -5,7 +5,8 @@ Theory of operation
 Eleven conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
 
     Ready              plan's problem; suspended; completed (True); plan's wait; 0 replicas; and while workers run:
-                       tunnel unread (Unknown); base data; degradation; unowned channel; lag unknown (Unknown); True
+                       tunnel unread (Unknown); base data; degradation; channel without an owner, or of a worker
+                       that is gone; lag unknown (Unknown); True
     Progressing        True while the plan waits
     Degraded           True with the plan's problem, else with a degradation (`find_degradation`)
     Stalled            True with a problem that needs a human (`STALLED`)
@@ -16,7 +17,7 @@ Eleven conditions, each from world, assessment and plan alone. The first case of
     TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
-    Rebalancing        True while a channel is closing or has no worker, and a worker is ready to take it
+    Rebalancing        True while a channel is closing or has no living worker, and a worker is ready to take it
     Suspended          True once suspended and every worker and the snapshot's application have ended
     Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time
 
@@ -36,14 +37,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ots_tunnel.model import ChannelStatus, Credentials, Stage
+from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
-from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised
+from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised, orphaned
 from ots_tunnel_operator.assess.observed import is_unobserved
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unread, World
+
+_ORPHANED = "one belongs to a worker that is gone, until spec.workers.heartbeatTimeoutSeconds are over"
 
 
 def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mapping[str, ConditionValue]:
@@ -112,6 +116,9 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
     if count_channels(world.tunnel.description).unowned:
         reason = Reason.CHANNELS_MOVING if _takers(world) else Reason.CHANNELS_UNOWNED
         return ConditionValue(False, reason, "not every channel has a worker")
+    if _orphaned(world, world.tunnel):
+        reason = Reason.CHANNELS_MOVING if _takers(world) else Reason.CHANNELS_UNOWNED
+        return ConditionValue(False, reason, f"not every channel has a worker: {_ORPHANED}")
     if lag is None or lag.seconds is None:
         return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
     return ConditionValue(True, Reason.CONSUMING, "every channel has a worker")
@@ -208,7 +215,8 @@ def _rebalancing(world: World, plan: Plan) -> ConditionValue:
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return ConditionValue(None, Reason.UNKNOWN)
     counts = count_channels(world.tunnel.description)
-    if not plan.replicas or not (counts.closing or counts.unowned):
+    moving = counts.closing or counts.unowned or _orphaned(world, world.tunnel)
+    if not plan.replicas or not moving:
         return ConditionValue(False, Reason.SETTLED)
     takers = _takers(world)
     if not takers:
@@ -216,6 +224,11 @@ def _rebalancing(world: World, plan: Plan) -> ConditionValue:
     if takers > 1:
         return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are moving to another worker")
     return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are being given to the only worker that is ready")
+
+
+def _orphaned(world: World, tunnel: Tunnel) -> bool:
+    """Whether a channel still belongs to a worker that is gone."""
+    return bool(orphaned(tunnel.description, world.pods, names.client_tag_prefix(world.resource.uid)))
 
 
 def _takers(world: World) -> int:

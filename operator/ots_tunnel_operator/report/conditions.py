@@ -77,6 +77,11 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
     one at its end.
     """
     before = {condition.get("type"): (condition.get("status"), condition.get("reason")) for condition in previous}
+    current = tuple(current)
+    was_rolling = before.get("Progressing") == ("True", Reason.ROLLING_WORKERS)
+    # a rollout may also end because no worker is wanted any more
+    reasons = {condition["type"]: condition["reason"] for condition in current}
+    has_workers = reasons.get("WorkersAvailable") != Reason.NO_WORKERS_WANTED
     found: dict[str, Notice] = {}
     for condition in current:
         kind, status, reason = condition["type"], condition["status"], condition["reason"]
@@ -93,7 +98,7 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
             found.setdefault(reason, Notice("Normal", reason, condition["message"] or f"{kind} is now {status}"))
         elif kind == "Progressing" and reason == Reason.ROLLING_WORKERS:
             found.setdefault(reason, Notice("Normal", reason, condition["message"]))
-        elif kind == "Progressing" and status == "False" and before.get(kind) == ("True", Reason.ROLLING_WORKERS):
+        elif kind == "Progressing" and status == "False" and was_rolling and has_workers:
             found.setdefault(ROLLED_OUT.reason, ROLLED_OUT)
     return tuple(found.values())
 

@@ -1,6 +1,7 @@
 """Oracle of the operator's word: what the status says is true against the service, the pods and the source.
 
     ready       with Ready=True a worker runs, and no channel has been without an owner for long
+    orphaned    with Ready=True no channel belongs to a worker that was killed
     caught up   with `caughtUp`, everything older than PATIENCE has taken effect
     replicas    `replicas` and `readyReplicas` are the numbers of pods
     channels    the numbers of channels are those of the service
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Seconds for which a status may be out of date.
 PATIENCE = 75.0
+#: Seconds after which a channel of a worker that was killed keeps the object from being Ready: two looks.
+ORPHANED_SECONDS = 35.0
 #: Seconds after which what nobody can look at is Unknown.
 UNKNOWN_SECONDS = 100.0
 
@@ -64,7 +67,7 @@ class Claims:
             self._since.clear()
             return
         for name, wrong in self._claims(status).items():
-            self._check(name, wrong)
+            self._check(name, wrong, ORPHANED_SECONDS if name == "orphaned" else PATIENCE + fleet.scenario.timeout)
 
     def _check_blind(self, status: Mapping[str, Any]) -> None:
         """Judge what is claimed although the operator has not been able to look for UNKNOWN_SECONDS."""
@@ -94,6 +97,7 @@ class Claims:
         is_over = condition(status, "Completed") == "True"
         return {
             "ready": "" if is_over else self._ready(status),
+            "orphaned": "" if is_over else self._orphaned(status),
             "caught up": "" if is_over else self._caught_up(status),
             "replicas": self._replicas(status),
             "channels": "" if is_over else self._channels(status),
@@ -108,6 +112,13 @@ class Claims:
             return "Ready=True, and no worker is ready"
         unowned = self._fleet.unowned()
         return f"Ready=True, and without an owner are {', '.join(unowned)}" if unowned else ""
+
+    def _orphaned(self, status: Mapping[str, Any]) -> str:
+        """Ready=True while a channel belongs to a worker of the object that no longer runs."""
+        if condition(status, "Ready") != "True":
+            return ""
+        gone = self._fleet.orphaned()
+        return f"Ready=True, and dead clients own {', '.join(gone)}" if gone else ""
 
     def _caught_up(self, status: Mapping[str, Any]) -> str:
         if not (status.get("lag") or {}).get("caughtUp"):
@@ -142,11 +153,11 @@ class Claims:
             return "spec.suspend, and no pod exists, but Suspended is not True"
         return ""
 
-    def _check(self, name: str, wrong: str) -> None:
+    def _check(self, name: str, wrong: str, patience: float) -> None:
         now = self._fleet.loop.now
         if not wrong:
             self._since.pop(name, None)
-        elif now - self._since.setdefault(name, now) > PATIENCE + self._fleet.scenario.timeout:
+        elif now - self._since.setdefault(name, now) > patience:
             self._violate(name, f"for {now - self._since[name]:.0f} s: {wrong}")
 
 

@@ -222,6 +222,14 @@ class Fleet(Telling):
         waiting = (ChannelStatus.CLOSE,)
         return [] if tunnel is None else [c.id[:8] for c in tunnel.channels.values() if c.shown_status in waiting]
 
+    def orphaned(self) -> list[str]:
+        """Channels that belong to a client of the object's workers that no longer runs."""
+        tunnel, found = self.tunnel(), self.stored()
+        tag = names.client_tag_prefix(found["metadata"]["uid"]) if found else ""
+        living = {str(program.worker.status.client_id) for program in self.programs() if program.worker is not None}
+        owned = [] if tunnel is None else [c for c in tunnel.channels.values() if c.status is ChannelStatus.OPEN]
+        return [c.id[:8] for c in owned if str(c.owner).startswith(tag) and str(c.owner) not in living]
+
     def is_readable(self, channel_id: str) -> bool:
         """Whether a channel may be given to a worker: each of its parents has ended."""
         channels = self.tunnel().channels

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelStatus, Stage
+from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage
 from ots_tunnel_operator.assess.lag import (
     base_progress,
     count_channels,
@@ -16,7 +16,9 @@ from ots_tunnel_operator.assess.lag import (
     round_figure,
     round_lag,
 )
-from tests.support.operator.worlds import NOW, base, channel, description, pod, report_channel
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.world import Tunnel
+from tests.support.operator.worlds import NOW, assessed, base, channel, description, pod, report_channel, world
 
 
 @pytest.mark.parametrize(
@@ -127,3 +129,44 @@ def test_without_a_reported_lag_the_consume_point_counts() -> None:
 
     assert lag is not None
     assert lag.seconds == 5
+
+
+WAITING = channel("child", ChannelStatus.WAIT, client="")
+
+
+@pytest.mark.parametrize(
+    ("other", "seconds"),
+    [
+        (channel("c2", client="01234567-pod-2"), None),
+        (channel("c2", client="somebody"), None),
+        (channel("c2", ChannelStatus.CLOSE, client=""), None),
+        (WAITING, 90),
+        (channel("c2", client="somebody", consumed=NOW - 300), 300),
+    ],
+    ids=["not reported", "foreign", "without an owner", "waits for its parent", "known"],
+)
+def test_the_lag_is_unknown_while_that_of_a_channel_is(other: ChannelInfo, seconds: int | None) -> None:
+    late = pod("p", report_channel("c1", lag_seconds=90, caught_up=False))
+    lag = measure(description(channel("c1", consumed=NOW - 90), other), (late,), NOW)
+
+    assert lag is not None
+    assert lag.seconds == seconds
+    assert lag.caught_up is False
+
+
+def test_a_child_whose_parents_are_read_to_their_end_has_a_lag_that_nobody_knows() -> None:
+    lag = measure(description(channel("c1", consumed=NOW - 5), WAITING), (pod("p", report_channel("c1")),), NOW)
+
+    assert lag is not None
+    assert (lag.seconds, lag.caught_up) == (None, None)
+
+
+def test_one_channel_that_is_too_late_is_enough_to_be_degraded() -> None:
+    late = pod("pod-1", report_channel("c1", lag_seconds=5000, caught_up=False))
+    tunnel = Tunnel(description(channel("c1", consumed=NOW - 5000), channel("c2", client="somebody")))
+    found = assessed(world(tunnel=tunnel, pods=(late,)))
+
+    assert found.lag is not None
+    assert found.lag.seconds is None
+    assert found.degradation is not None
+    assert found.degradation.reason is Reason.LAG_HIGH

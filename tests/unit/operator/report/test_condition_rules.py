@@ -8,12 +8,23 @@ from typing import Any
 import pytest
 
 from ots_tunnel.model import ChannelStatus, Stage
+from ots_tunnel_operator.assess.lag import orphaned
 from ots_tunnel_operator.plan.actions import Plan, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Failure, Missing, Pod, SparkPod, Tunnel, Unread, World
+from ots_tunnel_operator.world import (
+    Failure,
+    KeptReport,
+    Missing,
+    Pod,
+    SparkPod,
+    Tunnel,
+    Unread,
+    WorkerReport,
+    World,
+)
 from tests.support.operator.spark_worlds import READABLE, SPARK, spark_application
 from tests.support.operator.worlds import (
     NOW,
@@ -267,3 +278,51 @@ def test_a_sink_that_only_workers_reach_is_what_they_report() -> None:
     assert decided("SinkReady", world(STDOUT)) == (True, Reason.SINK_AVAILABLE)
     assert decided("SinkReady", world(STDOUT, pods=())) == (None, Reason.UNKNOWN)
     assert decided("SinkReady", world(STDOUT, pods=(failing,))) == (None, Reason.UNKNOWN)
+
+
+def client(name: str, client_id: str, **changes: Any) -> Pod:
+    """A worker that is this client of the tunnel, and holds nothing yet."""
+    found = pod(name)
+    assert found.report is not None
+    return replace(found, report=replace(found.report, client_id=client_id), **changes)
+
+
+KILLED = Tunnel(description(channel("c1", client="01234567-pod-1-old", consumed=NOW - 5)))
+KEPT = KeptReport(WorkerReport("01234567-pod-1-new", NOW, 0.0, 0, 0, None, False, ()), NOW)
+
+
+@pytest.mark.parametrize(
+    ("pods", "reason"),
+    [
+        ((client("pod-1", "01234567-pod-1-new", restarts=1),), Reason.CHANNELS_MOVING),
+        ((client("pod-2", "01234567-pod-2-new"),), Reason.CHANNELS_MOVING),
+        ((client("pod-2", "01234567-pod-2-new"), pod("pod-1", ready=False, phase="Failed")), Reason.CHANNELS_MOVING),
+        ((client("pod-2", "", ready=False),), Reason.CHANNELS_UNOWNED),
+    ],
+    ids=["another client of the same pod", "another pod", "its pod has ended", "nobody can take it"],
+)
+def test_a_channel_of_a_worker_that_is_gone_has_no_worker(pods: tuple[Pod, ...], reason: Reason) -> None:
+    killed = world(tunnel=KILLED, pods=pods)
+
+    assert decided("Ready", killed) == (False, reason)
+    assert decided("Rebalancing", killed) == (reason is Reason.CHANNELS_MOVING, reason)
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        (client("pod-1", "01234567-pod-1-old"),),
+        (client("pod-1", ""),),
+        (pod("pod-1", ready=False), client("pod-2", "01234567-pod-2-new")),
+        (client("pod-1", "01234567-pod-1-new", kept=KEPT),),
+    ],
+    ids=["its worker", "not connected", "cannot be asked", "answered a while ago"],
+)
+def test_a_worker_that_does_not_say_which_client_it_is_may_be_the_owner(pods: tuple[Pod, ...]) -> None:
+    assert orphaned(KILLED.description, pods, "01234567") == ()
+
+
+def test_a_foreign_client_is_no_worker_that_is_gone() -> None:
+    foreign = Tunnel(description(channel("c1", client="somebody", consumed=NOW - 5)))
+
+    assert decided("Ready", world(tunnel=foreign)) == (True, Reason.CONSUMING)

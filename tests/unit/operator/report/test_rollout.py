@@ -1,0 +1,51 @@
+"""A rollout is told as one until it is over, whatever else goes wrong meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.report.conditions import notices
+from ots_tunnel_operator.world import Failure, Missing, World
+from tests.support.operator.worlds import deployment, pod, recorded, report_channel, reported, resource, world
+
+BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+NO_SECRET = Failure(Problem(Reason.SECRET_NOT_FOUND, "no such Secret", ("CredentialsValid", "SinkReady")))
+PODS = (pod("pod-1", report_channel("c1")), pod("pod-2"), pod("pod-3"))
+
+
+def rolling(status: dict[str, Any], updated: int, **changes: Any) -> World:
+    """Three workers, of which as many have been replaced."""
+    children = deployment(3, replicas=3 if updated == 3 else 4, updatedReplicas=updated)
+    return replace(world(resource(recorded() | status, replicas=3), children=children, pods=PODS), **changes)
+
+
+def progress(status: dict[str, Any]) -> tuple[str, str]:
+    found = next(item for item in status["conditions"] if item["type"] == "Progressing")
+    return found["status"], found["reason"]
+
+
+def events(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    return [notice.reason for notice in notices(before["conditions"], after["conditions"])]
+
+
+@pytest.mark.parametrize("problem", [{"tunnel": BUSY}, {"sink_credentials": NO_SECRET}], ids=["busy", "no Secret"])
+def test_a_rollout_goes_on_beside_a_problem_elsewhere(problem: dict[str, Any]) -> None:
+    first = reported(rolling({}, 1))
+    second = reported(rolling(first, 1, **problem))
+    third = reported(rolling(second, 3))
+
+    assert progress(first) == progress(second) == ("True", "RollingWorkers")
+    assert "RolloutComplete" not in events(first, second)
+    assert "RolloutComplete" in events(second, third)
+
+
+def test_a_rollout_that_is_given_up_is_not_complete() -> None:
+    first = reported(rolling({}, 1))
+    stopped = reported(rolling(first, 1, tunnel=Missing()))
+
+    assert progress(stopped) == ("False", "AsExpected")
+    assert events(first, stopped) == ["TunnelNotFound"]
