@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ots_tunnel.commands.signals import StopSignals
+from ots_tunnel.console.exit_codes import INCOMPLETE
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.job_file import credentials_of, end_of, load_job, zone_of
 
@@ -51,8 +52,8 @@ def replicate(
     FILE is the JSON file with the sections ots-reader and ots-writer. To resume a stopped run, start the same command
     again. Several runs of one job share the work.
 
-    Exits with 0 when everything up to endTime is copied, 2 when the job must not start. `ots-tunnel --help` lists the
-    exit codes.
+    Exits with 0 when everything up to endTime is copied, 6 when its share is, and another client holds the rest, 2 when
+    the job must not start. `ots-tunnel --help` lists the exit codes.
     """
     job = load_job(file)
     end = end_of(job.reader.end_time, zone_of(time_zone))
@@ -80,39 +81,48 @@ def replicate(
     )
     signals = StopSignals()
 
-    async def copy_and_report() -> None:
+    async def copy() -> Copied:
         task = asyncio.current_task()
         assert task is not None
         # The worker drains at the first signal and closes at the second; before it exists there is nothing to drain.
         signals.call(lambda _: run.interrupt() or task.cancel())
-        copied = await run.run()
-        if output == "json":
-            click.echo(json.dumps(_document(copied, end)))
-            return
-        state = _state(copied, stopped=signals.first is not None)
-        click.echo(f"{state}: {copied.rows:,} rows in {copied.seconds:,.0f} s")
-        if copied.complete:
-            click.echo(f"compare both tables with: ots-tunnel verify {file}")
+        return await run.run()
 
     try:
-        asyncio.run(copy_and_report())
+        copied = asyncio.run(copy())
     except asyncio.CancelledError:
         click.echo("stopped before anything was copied", err=True)
+    else:
+        ending = _ending(copied, stopped=signals.first is not None)
+        if output == "json":
+            click.echo(json.dumps(_document(copied, ending, end)))
+        else:
+            click.echo(f"{_TEXTS[ending]}: {copied.rows:,} rows in {copied.seconds:,.0f} s")
+            if copied.complete:
+                click.echo(f"compare both tables with: ots-tunnel verify {file}")
+        if not copied.complete and signals.first is None:
+            sys.exit(INCOMPLETE)
     signals.exit_if_stopped()
 
 
-def _state(copied: Copied, *, stopped: bool) -> str:
+_TEXTS = {
+    "complete": "complete",
+    # that client may be one of a run that was killed
+    "shareCopied": "this run's share is copied; another client holds the rest: without another run, run this again",
+    "stopped": "stopped; the same command resumes",
+}
+
+
+def _ending(copied: Copied, *, stopped: bool) -> str:
     if copied.complete:
         return "complete"
-    if copied.others and not stopped:
-        # that client may be one of a run that was killed
-        return "this run's share is copied; another client holds the rest: if no other run is there, run this again"
-    return "stopped; the same command resumes"
+    return "shareCopied" if copied.others and not stopped else "stopped"
 
 
-def _document(copied: Copied, end: datetime) -> dict[str, object]:
+def _document(copied: Copied, ending: str, end: datetime) -> dict[str, object]:
     return {
         "complete": copied.complete,
+        "state": ending,
         "rows": copied.rows,
         "seconds": round(copied.seconds, 1),
         "endTime": end.strftime("%Y-%m-%dT%H:%M:%SZ"),

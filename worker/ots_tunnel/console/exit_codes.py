@@ -1,7 +1,7 @@
 """Exit codes: one table for the process, for `--help` and for the documentation.
 
 A code tells who has to act: the author of the document (2), the owner of the tunnel and its keys (10 to 14), the owner
-of the destination (4). A released code keeps its meaning.
+of the destination (4). Only 0 means that everything is done; 6 asks to look again. A released code keeps its meaning.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ class ExitCode:
 #: Code of an error that no row names, and of a process that ends because a processor does not return.
 OTHER_ERROR = 5
 
+#: Exit code of a copy whose own part is done, while another client holds the rest.
+INCOMPLETE = 6
+
 #: Shells report a process that a signal ended as 128 and the signal's number.
 _SIGNAL_BASE = 128
 
@@ -60,6 +63,7 @@ EXIT_CODES = (
     ExitCode(3, "another permanent error of the service", (ServiceError,)),
     ExitCode(4, "permanent error of the sink: it rejects its destination or records", (SinkRejected,)),
     ExitCode(OTHER_ERROR, "any other error, such as a service that does not answer", (Exception,)),
+    ExitCode(INCOMPLETE, "`replicate`: not everything is copied yet, such as what another client holds; run it again"),
     ExitCode(130, "stopped by SIGINT; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
 )
 

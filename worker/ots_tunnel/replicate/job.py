@@ -20,7 +20,7 @@ How a run can end, by priority:
     a signal             the worker drains; the run reports "stopped" and exits with 128 and the signal's number
     complete             one description of the tunnel has every channel read past the end time, or ended
     own share complete   the worker is done, but another client still holds channels: that run finishes them, or the
-                         same command does, where that client belongs to a run that is gone
+                         same command does, where that client belongs to a run that is gone; exits with 6
 
 The worker decides about the end, not the tunnel's consume point: the consume point of an idle table may never reach
 the end time (docs/architecture.md 3.5). The end may lie in the future; the worker then follows the changes until then.
