@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from ots_emulator.api.unsupported import HANDLERS as MISSING
 from ots_emulator.ledger import EVERY, PROGRAMS
 from ots_emulator.server.application import LEDGER
+from ots_emulator.settings import RANGES
 from ots_emulator.settings import Settings as EmulatorSettings
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
 from ots_tunnel.console.exit_codes import exit_code_table
@@ -65,8 +66,20 @@ def settings() -> str:
 
 
 def emulator_settings() -> str:
-    """Settings of an emulator."""
-    return _fields(EmulatorSettings)
+    """Settings of an emulator, with the range of each number."""
+    texts = attribute_docstrings(EmulatorSettings)
+    rows = (
+        (f"`{each.name}`", f"`{_default(each.default)}`", _range(each.name), texts[each.name])
+        for each in dataclasses.fields(EmulatorSettings)
+    )
+    return table(("setting", "default", "range", "meaning"), rows)
+
+
+def _range(name: str) -> str:
+    if name not in RANGES:
+        return ""
+    least, most = RANGES[name]
+    return f"{least:,.0f} to {most:,.0f}"
 
 
 def ledger() -> str:
@@ -178,7 +191,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms"
 
 
-def _fields(settings: type[EmulatorSettings] | type[OperatorSettings]) -> str:
+def _fields(settings: type[OperatorSettings]) -> str:
     texts = attribute_docstrings(settings)
     rows = (
         (f"`{each.name}`", f"`{_default(each.default)}`", texts[each.name]) for each in dataclasses.fields(settings)

@@ -140,7 +140,7 @@ def serve(  # noqa: PLR0913 - one parameter per flag
         if emulator.service.failure is None:
             raise
     if emulator.service.failure is not None:
-        click.echo(f"stopped; changes are lost: {emulator.service.failure}", err=True)
+        click.echo(f"stopped; what was not acknowledged is not stored: {emulator.service.failure}", err=True)
         sys.exit(EXIT_BEHIND)
 
 
