@@ -15,7 +15,15 @@ from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, SPARK_APPLICATION, Kind, Manifest, kind_of
+from ots_tunnel_operator.kube.kinds import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    NO_VERSION,
+    SPARK_APPLICATION,
+    Kind,
+    Manifest,
+    kind_of,
+)
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
@@ -113,12 +121,20 @@ class Applier:
         try:
             stored = await self._kube.apply(_for_this_one(manifest, existing))
         except KubeError as error:
+            if error.status == 409 and existing is None:
+                await self._refuse_successor(kind, metadata["name"])
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
         self._cache.applied[key] = (stamp(manifest), owned_fields(stored))
         self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
+
+    async def _refuse_successor(self, kind: Kind, name: str) -> None:
+        """Refuse an object that took the name since the look; one of ours is applied next time."""
+        found = await self._kube.get(kind, self._resource.namespace, name)
+        if found is not None:
+            self._refuse_foreign(found, kind)
 
     def _refuse_foreign(self, existing: Manifest, kind: Kind) -> None:
         """Refuse to touch an object that does not belong to this one."""
@@ -166,10 +182,11 @@ class Applier:
 
 
 def _for_this_one(manifest: Manifest, existing: Manifest | None) -> Manifest:
-    """The manifest with the uid of the object that was checked: one that takes the name since is spared."""
-    if existing is None or not _uid(existing):
-        return manifest
-    return manifest | {"metadata": manifest["metadata"] | {"uid": _uid(existing)}}
+    """The manifest with the uid of the object that was checked, or for none: what takes the name since is spared."""
+    precondition = {"resourceVersion": NO_VERSION}
+    if existing is not None:
+        precondition = {"uid": _uid(existing)} if _uid(existing) else {}
+    return manifest | {"metadata": manifest["metadata"] | precondition}
 
 
 def _uid(existing: Manifest) -> str:

@@ -12,7 +12,7 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import TunnelType
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.kinds import DEPLOYMENT
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, Manifest
 from tests.operator.scenes.model_scene import ANY_VERSION, COPY, NAME, open_model_scene
 from tests.operator.scenes.pass_scene import KEYS, fill
 
@@ -142,5 +142,26 @@ async def test_a_child_with_our_labels_and_without_our_owner_reference_is_not_ou
         found = await scene.kube.get(DEPLOYMENT, "default", NAME)
         assert found is not None
         assert found["spec"]["replicas"] == 3
+        assert not found["metadata"].get("ownerReferences")
+        assert await scene.reason("Ready") == "NameConflict"
+
+
+async def test_a_child_that_another_client_creates_right_before_the_first_apply_is_spared() -> None:
+    async with open_model_scene(init_delay=0.0) as scene:
+        apply, name = scene.kube.apply, names.config_name(NAME)
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+
+        async def be_slower(manifest: Manifest) -> Manifest:
+            if manifest["kind"] == "ConfigMap" and name not in scene.names("ConfigMap"):
+                await scene.kube.create(CONFIG_MAP, document | {"data": {"theirs": "1"}})
+            return await apply(manifest)
+
+        scene.kube.apply = be_slower  # type: ignore[method-assign]  # another client is faster
+        await scene.create(replicas=0)
+        await scene.until(lambda: name in scene.names("ConfigMap"))
+
+        found = await scene.kube.get(CONFIG_MAP, "default", name)
+        assert found is not None
+        assert found["data"] == {"theirs": "1"}
         assert not found["metadata"].get("ownerReferences")
         assert await scene.reason("Ready") == "NameConflict"

@@ -83,7 +83,10 @@ class Cluster(Reader, Protocol):
         """Replace an object; an outdated resourceVersion is a KubeError with status 409."""
 
     async def apply(self, manifest: Manifest) -> Manifest:
-        """Apply a manifest server-side and take over its fields from other managers."""
+        """Apply a manifest server-side and take over its fields from other managers.
+
+        With `metadata.uid` it changes only that object, with `kinds.NO_VERSION` it only creates one; else 409.
+        """
 
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         """Send a merge patch; with an outdated `metadata.resourceVersion` it is a KubeError with status 409."""

@@ -11,6 +11,9 @@ from ots_tunnel_operator import API_VERSION, KIND, PLURAL
 
 #: A Kubernetes object as decoded JSON.
 Manifest = dict[str, Any]
+#: A resourceVersion that no object has, because versions begin later: an apply that names it creates an object, and is
+#: refused (409) where one exists.
+NO_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)

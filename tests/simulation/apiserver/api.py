@@ -128,7 +128,9 @@ class Api:
         live = self.store.read(_key(place))
         force = request.query.get("force") == "true"
         wanted = self._new(place, body) if live is None else _identified(place, body)
-        self._check_version(body, live)
+        if live is not None:
+            # one that does not exist is created whatever version the manifest names
+            self._check_version(body, live)
         result = applied(live, wanted, self._manager(request), force=force)
         return self._stored(place, live, result)
 

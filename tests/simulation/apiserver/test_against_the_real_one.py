@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.kube.client import Kube, KubeError
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, TUNNEL, Manifest
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, NO_VERSION, TUNNEL, Manifest
 from tests.simulation.apiserver.api import Api
 from tests.simulation.apiserver.client import ModelCluster
 from tests.simulation.apiserver.store import Store
@@ -83,6 +83,18 @@ async def versions(kube: Kube) -> list[Any]:
     return [*found, await kube.get(CONFIG_MAP, NAMESPACE, "settings")]
 
 
+async def first_applies(kube: Kube) -> list[Any]:
+    """With a version that no object has, an apply creates an object and changes none."""
+    found: list[Any] = []
+    for kind, manifest in (CONFIG_MAP, config_map(a="1")), (DEPLOYMENT, deployment()), (TUNNEL, tunnel_object("model")):
+        name = manifest["metadata"]["name"]
+        new = manifest | {"metadata": manifest["metadata"] | {"namespace": NAMESPACE, "resourceVersion": NO_VERSION}}
+        found.append(_owned(await kube.apply(new)))
+        found.append(await _refused(kube.apply(new)))
+        await kube.delete(kind, NAMESPACE, name)
+    return found
+
+
 async def immutable(kube: Kube) -> list[Any]:
     """Data of an immutable ConfigMap stays, its labels may change."""
     await kube.create(CONFIG_MAP, config_map(a="1") | {"immutable": True})
@@ -113,7 +125,9 @@ async def status_and_finalizers(kube: Kube) -> list[Any]:
     return [[_plain(one) for one in seen], leaving, refused, gone]
 
 
-@pytest.mark.parametrize("steps", [apply_and_take_back, two_writers, versions, immutable, status_and_finalizers])
+@pytest.mark.parametrize(
+    "steps", [apply_and_take_back, two_writers, versions, first_applies, immutable, status_and_finalizers]
+)
 async def test_same_answers(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch, steps: Any) -> None:
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
     real = await Kube.connect()

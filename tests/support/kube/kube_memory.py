@@ -80,7 +80,8 @@ class KubeMemory:
 
 
 def _tracked(manifest: Change) -> dict[str, Any]:
-    metadata = {key: value for key, value in manifest["metadata"].items() if key not in {"name", "namespace"}}
+    untracked = {"name", "namespace", "uid", "resourceVersion"}
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in untracked}
     return {key: value for key, value in manifest.items() if key not in {"apiVersion", "kind"}} | {"metadata": metadata}
 
 
