@@ -16,7 +16,8 @@ from ots_emulator import Settings
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ConfigError, ServiceError
 from ots_tunnel.protocol.plainbuffer.column import Column
-from tests.support.verify_scene import BASE, COPY, SCHEMA, SOURCE, VerifyScene, row, verify_scene
+from ots_tunnel.tables import TableAdmin
+from tests.support.verify_scene import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row, verify_scene
 from tests.support.waiting import wait_until
 
 
@@ -228,6 +229,27 @@ def test_the_state_of_other_tables_names_both(tables: VerifyScene) -> None:
     assert isinstance(refused.exception, ConfigError)
     assert "destination: found demo/older_copy at" in str(refused.exception)
     assert f"wanted is demo/{COPY} at" in str(refused.exception)
+
+
+@pytest.mark.parametrize(("table", "side"), [(SOURCE, "source"), (COPY, "destination")])
+def test_slices_of_a_table_that_was_replaced_do_not_count(tables: VerifyScene, table: str, side: str) -> None:
+    tables.fill(row(number, wide(number)) for number in range(100))
+    tables.emulator.call("add_fault", FaultRule("GetRange", latency=0.1))
+    process = tables.start("--sample", "100", "--parallel", "1")
+    wait_while_running(process, lambda: slices_done(tables) >= 1)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    tables.emulator.call("clear_faults")
+    admin = TableAdmin(tables.emulator.endpoint, INSTANCE, KEYS)
+    admin.delete(table)
+    admin.create(replace(SCHEMA, name=table, deviation_seconds=9_223_372_036_854))
+    admin.close()
+
+    refused = tables.verify("--sample", "100")
+
+    assert isinstance(refused.exception, ConfigError), refused.output
+    assert f"{side}Created: found 20" in str(refused.exception)
+    assert tables.report("--sample", "100", "--restart")["missing" if table == COPY else "extra"] == 100
 
 
 def test_a_file_that_is_not_a_state_is_refused_and_kept(tables: VerifyScene) -> None:

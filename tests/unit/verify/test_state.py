@@ -154,3 +154,13 @@ def test_reports_say_what_was_left_out() -> None:
         "2026-01-02T03:04:05+00:00",
     )
     json.dumps(document, allow_nan=False)
+
+
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_a_replaced_table_makes_another_comparison(side: str) -> None:
+    before, after = ({f"{side}_created": STARTED.replace(year=year)} for year in (2025, 2026))
+    found, wanted = TASK.model_copy(update=before), TASK.model_copy(update=after)
+    with pytest.raises(ConfigError, match=f"{side}Created: found 2025.*wanted is 2026.*--restart"):
+        refuse_other_task(found, wanted, "here")
+    for known, unknown in ((found, TASK), (TASK, wanted)):
+        refuse_other_task(known, unknown, "here")

@@ -79,6 +79,8 @@ class TableDescription:
     Args:
         time_to_live: seconds; -1 means without end.
         max_version_deviation: seconds by which an explicit version may differ from the server's clock.
+        created_us: creation time, microseconds; None if the service does not tell. It tells a table from a later one
+            of the same name.
     """
 
     name: str
@@ -87,6 +89,7 @@ class TableDescription:
     max_versions: int
     max_version_deviation: int
     stream: StreamDescription
+    created_us: int | None = None
 
 
 def batch_write_request(table: str, rows: Sequence[RowChange]) -> pb.BatchWriteRowRequest:
@@ -202,6 +205,7 @@ def describe_table_result(response: pb.DescribeTableResponse) -> TableDescriptio
         stream=StreamDescription(
             stream.enable_stream, stream.stream_id, stream.expiration_time, stream.last_enable_time / 1e6 or None
         ),
+        created_us=response.creation_time or None,
     )
 
 

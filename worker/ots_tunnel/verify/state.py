@@ -111,8 +111,12 @@ class VerifyState:
         return state
 
 
+#: Fields that say nothing where one of them is not known.
+_CREATED = ("source_created", "destination_created")
+
+
 def refuse_other_task(found: VerifyTask, wanted: VerifyTask, where: str) -> None:
-    """Refuse to resume another comparison.
+    """Refuse to resume another comparison, or one of tables that were replaced since.
 
     Raises:
         ConfigError: names every field that differs, with the values of the file and of the options.
@@ -121,6 +125,7 @@ def refuse_other_task(found: VerifyTask, wanted: VerifyTask, where: str) -> None
         f"{_alias(name)}: found {getattr(found, name)}, wanted is {getattr(wanted, name)}"
         for name in VerifyTask.model_fields
         if getattr(found, name) != getattr(wanted, name)
+        and not (name in _CREATED and None in (getattr(found, name), getattr(wanted, name)))
     ]
     if clauses:
         raise ConfigError(

@@ -41,6 +41,10 @@ class VerifyTask(ConfigModel):
     """Number of differences that are kept with their keys and values."""
     max_versions: int
     """Versions of each column that are read."""
+    source_created: datetime | None = None
+    """Creation of the source: finished slices say nothing about a later table of its name; null if it is not known."""
+    destination_created: datetime | None = None
+    """The same of the destination."""
 
 
 class _Shown(ConfigModel):

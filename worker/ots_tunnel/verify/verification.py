@@ -86,7 +86,9 @@ class Verification:
             other = await _described(destination, self._destination.wording)
             refuse_other_keys(one, other)
             notes = list(warnings_of(one, other))
-            self._state = await self._open_state(one, lambda sampled: cut_tables(source, destination, sampled=sampled))
+            self._state = await self._open_state(
+                (one, other), lambda sampled: cut_tables(source, destination, sampled=sampled)
+            )
             notes += self._open_file(self._state)
             if self._options.sample_percent is not None:
                 share = f"{len(self._state.chosen):,} of {self._state.total_slices:,} slices"
@@ -117,17 +119,19 @@ class Verification:
                 await client.close()
 
     async def _open_state(
-        self, source: TableDescription, cut: Callable[[bool], Awaitable[tuple[PrimaryKey, ...]]]
+        self,
+        tables: tuple[TableDescription, TableDescription],
+        cut: Callable[[bool], Awaitable[tuple[PrimaryKey, ...]]],
     ) -> VerifyState:
         text = None if self._options.restart else read_state_file(self._path)
         sampled = self._options.sample_percent is not None
         if text is None:
             drawn = random.randrange(SEEDS) if sampled else 0
-            task = self._task(source, drawn if self._options.seed is None else self._options.seed)
+            task = self._task(tables, drawn if self._options.seed is None else self._options.seed)
             return VerifyState(task, datetime.now(UTC).replace(microsecond=0), await cut(sampled))
         state = VerifyState.read(text, str(self._path))
         seed = state.task.seed if self._options.seed is None else self._options.seed
-        refuse_other_task(state.task, self._task(source, seed), str(self._path))
+        refuse_other_task(state.task, self._task(tables, seed), str(self._path))
         self._say(
             f"resuming from {self._path}: {len(state.done):,} of {len(state.chosen):,} slices are compared, "
             f"started {state.started:%Y-%m-%d %H:%M:%S %Z}"
@@ -138,7 +142,7 @@ class Verification:
     def _path(self) -> Path:
         return self._options.state or Path(default_name(self._source.place, self._destination.place))
 
-    def _task(self, source: TableDescription, seed: int) -> VerifyTask:
+    def _task(self, tables: tuple[TableDescription, TableDescription], seed: int) -> VerifyTask:
         return VerifyTask(
             source=self._source.place,
             destination=self._destination.place,
@@ -146,7 +150,9 @@ class Verification:
             seed=seed,
             recheck_seconds=self._options.recheck_seconds,
             show=self._options.show,
-            max_versions=source.max_versions,
+            max_versions=tables[0].max_versions,
+            source_created=_created(tables[0]),
+            destination_created=_created(tables[1]),
         )
 
     def _open_file(self, state: VerifyState) -> list[str]:
@@ -185,6 +191,10 @@ class Verification:
 async def _described(side: Side, place: Place) -> TableDescription:
     with explaining(place):
         return await side.describe()
+
+
+def _created(table: TableDescription) -> datetime | None:
+    return None if table.created_us is None else datetime.fromtimestamp(table.created_us / 1e6, UTC)
 
 
 def _nothing() -> None:
