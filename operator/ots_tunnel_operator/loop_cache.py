@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from ots_tunnel.model import Credentials
@@ -61,6 +61,8 @@ class LoopCache:
 
     uid: str = ""
     """The object; another one of its name is none of this loop's. Empty stands for whichever has the name."""
+    time: float = 0.0
+    """Time at which the last pass began; every other time here is not later than the passes since."""
     source: Side = field(default_factory=Side)
     sink: Side = field(default_factory=Side)
     tunnel: Tunnel | None = None
@@ -120,11 +122,36 @@ class LoopCache:
     @classmethod
     def sharing(cls, pool: InstancePool, uid: str = "") -> Self:
         """A cache of the object with this uid, whose clients come from this pool."""
-        return cls(uid, Side(pool=pool), Side(pool=pool))
+        return cls(uid, source=Side(pool=pool), sink=Side(pool=pool))
 
     def is_of(self, body: Mapping[str, Any]) -> bool:
         """Whether this is the object, not another one that has, or had, its name."""
         return not self.uid or body["metadata"].get("uid") == self.uid
+
+    def keep_time(self, now: float) -> None:
+        """Notice that the clock was set back, and move every time back with it; called at the begin of a pass.
+
+        Otherwise nothing would be due until the clock has caught up: no look, no figure, no event, no finding.
+
+        Args:
+            now: the clock of the operator, Unix seconds.
+        """
+        back, self.time = min(0.0, now - self.time), now
+        if not back:
+            return
+        for side in (self.source, self.sink):
+            side.table_time += back
+            side.look_time += back
+        self.tunnel, self.picture = None, frozenset()
+        self.last_write += back
+        self.reports = {name: replace(kept, time=kept.time + back) for name, kept in self.reports.items()}
+        self.marks = {channel: (figures, since + back) for channel, (figures, since) in self.marks.items()}
+        self.silent_since = {name: since + back for name, since in self.silent_since.items()}
+        self.foreign_since = {client: since + back for client, since in self.foreign_since.items()}
+        self.posted = {key: time + back for key, time in self.posted.items()}
+        self.observed_time = None if self.observed_time is None else self.observed_time + back
+        self.absent_since = None if self.absent_since is None else self.absent_since + back
+        self.failing_since = None if self.failing_since is None else self.failing_since + back
 
     async def close(self) -> None:
         """Give every client back."""

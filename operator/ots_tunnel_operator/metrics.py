@@ -87,7 +87,7 @@ class OperatorMetrics:
             self._gauges["unaccepted_gaps"].labels(namespace, name).set(count)
 
     def forget(self, namespace: str, name: str) -> None:
-        """Remove the samples of an object that no longer exists."""
+        """Remove the samples of an object that no longer exists, or that another operator serves."""
         with self._lock:
             self._passes.pop((namespace, name), None)
             if not self._passes:

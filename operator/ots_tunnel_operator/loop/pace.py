@@ -43,10 +43,12 @@ SPARK_PROBLEMS = frozenset({Reason.SPARK_OPERATOR_MISSING, Reason.SNAPSHOT_RETRY
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a pass: seconds until the next one; `gone` where the object no longer exists."""
+    """The end of a pass: seconds until the next one; `gone` where the object no longer exists, `elsewhere` where
+    another operator serves it, so that nothing was observed."""
 
     delay: float
     gone: bool = False
+    elsewhere: bool = False
 
 
 class Pace:
@@ -91,7 +93,7 @@ class Pace:
         delay = self._settings.poll_seconds * self._entropy.uniform(1.0, 1.05)
         if cache.tunnel is not None:
             # an event in between must not delay the next DescribeTunnel
-            delay += cache.tunnel_time - self._clock()
+            delay += min(0.0, cache.tunnel_time - self._clock())
         return Outcome(max(delay, self._settings.gap_seconds))
 
     def failed(self, problem: Problem, cache: LoopCache) -> Outcome:

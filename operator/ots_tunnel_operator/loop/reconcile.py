@@ -120,6 +120,7 @@ class Reconciler:
         """Run one pass; only cancellation is raised."""
         async with cache.lock, PassTurn(self._turns) as cache.turn:
             began, started = time.monotonic(), self._clock()
+            cache.keep_time(started)
             try:
                 outcome = await self._pass(namespace, name, cache)
             except Exception as error:
@@ -127,8 +128,9 @@ class Reconciler:
                 problem = await self._failed.show(namespace, name, cache, error, started)
                 outcome = self._pace.failed(problem, cache)
             seconds = time.monotonic() - began
-            if outcome.gone or cache.forgotten:
-                # the liveness probe must not wait for passes over an object that no longer exists
+            if outcome.gone or outcome.elsewhere or cache.forgotten:
+                # the liveness probe must not wait for passes over an object that no longer exists, and of one that
+                # another operator serves this one has no figures
                 self._metrics.forget(namespace, name)
             elif cache.failing_since is None:
                 self._metrics.passed(namespace, name, seconds)
@@ -150,7 +152,7 @@ class Reconciler:
             if claim is Claim.ELSEWHERE:
                 await self._post_doubt(body, cache)
                 cache.failing_since = None
-                return Outcome(self._settings.poll_seconds)
+                return Outcome(self._settings.poll_seconds, elsewhere=True)
             if claim is Claim.NEW:
                 cache.outdated, refused = True, "its claim could not be read back"
                 continue

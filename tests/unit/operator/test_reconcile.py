@@ -249,7 +249,7 @@ async def test_a_claim_that_cannot_be_checked_is_told_by_an_event_and_nothing_el
     for _ in range(3):
         outcome, passes = await step(kube, lambda _: world(), cache)
 
-    assert (outcome, passes) == (Outcome(SETTINGS.poll_seconds), 0)
+    assert (outcome, passes) == (Outcome(SETTINGS.poll_seconds, elsewhere=True), 0)
     assert kube.objects["TablestoreTunnel", NAME] == before
     (event,) = (item for (kind, _), item in kube.objects.items() if kind == "Event")
     assert (event["type"], event["reason"]) == ("Warning", "ClaimUnreadable")
