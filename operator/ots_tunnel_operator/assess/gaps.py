@@ -15,8 +15,9 @@ again. `spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the sta
 
 A channel was consumed until the latest of four times: its consume point (without one, the start that
 `protocol.possible_gap` gives it), the read mark (`assess.read_mark`), what a worker reports, and what a worker reported
-to this operator before. The mark keeps the restart of a worker on an idle table from looking like a gap, also to an
-operator that has restarted as well.
+to this operator before. Of a channel that was never consumed any one that has ended may be the parent: only a worker
+asks whose child it is, and reports what the operator passes over. The mark keeps the restart of a worker on an idle
+table from looking like a gap, also to an operator that has restarted as well.
 
 Example: retention 7 days, no worker since 1 June. From 8 June on the object is Stalled with PossibleGap: changes from
 1 June to (now - 7 days) may be missing. The end moves on with time; it is rounded up to a full hour, so that it costs
@@ -31,7 +32,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
-from ots_tunnel.protocol.possible_gap import read_until, within_stream
+from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_stream
 from ots_tunnel_operator.assess.completion import end_time, is_completed
 from ots_tunnel_operator.assess.lag import HELD, is_initialised
 from ots_tunnel_operator.assess.read_mark import ReadMark
@@ -136,9 +137,13 @@ def _from_outside(world: World, mark: ReadMark | None) -> Iterable[Gap]:
         return
     reported = _reported_until(world.pods)
     start = world.source.stream_start if isinstance(world.source, Table) else None
-    for channel in world.tunnel.description.channels:
+    channels = world.tunnel.description.channels
+    are_given_out = any(channel.status in (ChannelStatus.OPEN, ChannelStatus.CLOSING) for channel in channels)
+    for channel in channels:
         if channel.channel_type is not ChannelType.STREAM or channel.status is ChannelStatus.TERMINATED:
             continue
+        if channel.status is ChannelStatus.WAIT and are_given_out:
+            continue  # a child: until they have ended, its parents stand for it
         until = _consumed_until(world, world.tunnel, channel, mark, reported.get(channel.channel_id))
         # a tunnel may be a moment older than the stream that it enables: only what was consumed counts there
         enabled = start if start is not None and channel.consume_point_ns else 0.0
@@ -172,8 +177,9 @@ def _consumed_until(
     world: World, tunnel: Tunnel, channel: ChannelInfo, mark: ReadMark | None, reported: float | None
 ) -> float | None:
     """Until when a channel was certainly consumed, Unix seconds; None is unknown."""
+    described, marked = tunnel.description, mark.time if mark is not None else None
     known = (
-        read_until(channel.channel_id, Token(""), tunnel.description, mark=mark.time if mark is not None else None),
+        read_until(channel.channel_id, Token(""), described, parents=ended_channels(described), mark=marked),
         world.consumed_until.get(channel.channel_id),
         reported,
     )

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from math import floor
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token, TunnelDescription
-from ots_tunnel.protocol.possible_gap import read_until
+from ots_tunnel.protocol.possible_gap import ended_channels, read_until
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.times import parse_time, timestamp
 from ots_tunnel_operator.world import Pod, Table, Tunnel, World
@@ -99,7 +99,11 @@ def _read_by_all(description: TunnelDescription, pods: tuple[Pod, ...]) -> float
 def _known_without(description: TunnelDescription, kept: ReadMark | None) -> float | None:
     """Until when the channel of which the least is known was read, as the next worker would see it; None is unknown."""
     mark = kept.time if kept is not None else None
-    known = [read_until(channel.channel_id, Token(""), description, mark=mark) for channel in _unended(description)]
+    parents = ended_channels(description)
+    known = [
+        read_until(channel.channel_id, Token(""), description, parents=parents, mark=mark)
+        for channel in _unended(description)
+    ]
     return None if None in known else min(time for time in known if time is not None)
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from ots_emulator.server.faults import FaultRule
 from ots_emulator.settings import AfterRetention
-from ots_tunnel.errors import PossibleGap, TunnelError, TunnelExpired
-from ots_tunnel.model import TunnelType
+from ots_tunnel.errors import ConnectError, PossibleGap, TunnelError, TunnelExpired
+from ots_tunnel.model import ChannelStatus, TunnelType
+from ots_tunnel.sinks import Batch, Guard
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.emulator.emulator_scene import TABLE
 from tests.support.emulator.virtual_scene import VirtualScene
@@ -282,3 +283,84 @@ async def test_the_child_of_a_channel_that_has_just_ended_has_no_gap(waits: floa
         await until(lambda: {("k1", 100), ("k2", 100)} <= set(sink.written))
 
     assert worker.status.possible_gaps == {}
+
+
+@dataclass
+class Poisoned(RecordingSink):
+    """Refuses one key for a while, so that its channel is opened again and again."""
+
+    poison: str = ""
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        if any(record.primary_key[0][1] == self.poison for record in batch.records):
+            raise ConnectError("the user's code raised")
+        await super().write(batch, guard)
+
+
+@pytest.mark.parametrize("splits", [False, True])
+async def test_what_a_channel_lost_is_not_hidden_by_the_end_of_another_one(splits: bool) -> None:
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+    await scene.create_table(partitions=2)
+    await scene.put([f"k{number:03}" for number in range(100)])
+    await scene.create_tunnel(TunnelType.Stream)
+    sink = Poisoned(poison="k001")
+    worker = scene.worker(sink, **CALM)
+    task = asyncio.create_task(worker.run())
+    await scene.put(["k001", "k090"], [7])  # the first is never confirmed, the second is in the other partition
+    await until(lambda: ("k090", 7) in sink.written)
+    await asyncio.sleep(0.6 * HOUR)
+    if splits:
+        scene.emulator.split("demo", TABLE, key=(b"k090",))
+        await scene.put(["k090"], [8])
+        await until(lambda: ChannelStatus.TERMINATED in {found.status for found in scene.channels().values()})
+    await asyncio.sleep(0.6 * HOUR)  # what was not confirmed is gone
+    await scene.put(["k002"], [9])
+    sink.poison = ""
+
+    with pytest.raises(PossibleGap):
+        await asyncio.wait_for(task, 1200)
+
+    assert ("k002", 9) not in sink.written
+
+
+async def old_tunnel_that_splits() -> tuple[VirtualScene, RecordingSink]:
+    """A tunnel older than the retention whose channel is read to its end; its children were never consumed."""
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1, assign_interval=600)
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    sink = RecordingSink()
+    async with scene.running(scene.worker(sink)):
+        for number in range(90):
+            await scene.put(["k1", "k2"], [number])
+            await asyncio.sleep(60)
+        scene.emulator.split("demo", TABLE)
+        await until(lambda: ChannelStatus.TERMINATED in {found.status for found in scene.channels().values()})
+    assert sorted(found.consume_point_ns for found in (await scene.describe()).channels)[:2] == [0, 0]
+    return scene, sink
+
+
+@pytest.mark.parametrize("later", [0.0, 0.5 * HOUR])
+async def test_a_child_begins_where_its_own_parents_ended(later: float) -> None:
+    scene, sink = await old_tunnel_that_splits()
+    await asyncio.sleep(later)
+    await scene.put(["k1", "k2"], [100])
+    worker = scene.worker(sink)
+
+    async with scene.running(worker):
+        await until(lambda: {("k1", 100), ("k2", 100)} <= set(sink.written))
+
+    assert worker.status.possible_gaps == {}
+
+
+async def test_a_child_whose_parents_cannot_be_asked_for_begins_with_the_tunnel(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene, sink = await old_tunnel_that_splits()
+    scene.emulator.add_fault(FaultRule(operation="DescribeStream", code="OTSNoPermissionAccess"))
+    await scene.put(["k1", "k2"], [100])
+    caplog.set_level(logging.WARNING)
+
+    with pytest.raises(PossibleGap):
+        await asyncio.wait_for(scene.worker(sink).run(), 1200)
+
+    assert "retention_unknown" in {getattr(record, "action", "") for record in caplog.records}

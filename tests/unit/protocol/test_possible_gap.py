@@ -23,7 +23,14 @@ from ots_tunnel.model import (
     TunnelInfo,
     TunnelType,
 )
-from ots_tunnel.protocol.possible_gap import Gap, possible_gap, read_on, read_until, within_stream
+from ots_tunnel.protocol.possible_gap import (
+    Gap,
+    needs_parents,
+    possible_gap,
+    read_on,
+    read_until,
+    within_stream,
+)
 from ots_tunnel.protocol.token import TokenContent, build_token
 
 HOUR = 3600.0
@@ -122,10 +129,12 @@ ENDED = ChannelStatus.TERMINATED
         pytest.param(
             token(),
             tunnel(channel(), channel("p", 60, status=ENDED), channel("q", 70, status=ENDED)),
-            70,
-            id="perhaps a child",
+            50,
+            id="beside channels that have ended: their ends are not its own",
         ),
-        pytest.param(token(), tunnel(channel(), channel("p", status=ENDED)), None, id="a child of unknown age"),
+        pytest.param(
+            token(), tunnel(channel(), channel("p", status=ENDED)), 50, id="beside one that ended, nobody knows when"
+        ),
         pytest.param(
             token(),
             tunnel(channel(), channel("b", status=ENDED, channel_type=ChannelType.BASE)),
@@ -139,13 +148,56 @@ def test_how_far_a_channel_was_read(of: Token, description: TunnelDescription | 
 
 
 @pytest.mark.parametrize(
+    ("parents", "expected"),
+    [
+        pytest.param((), 50, id="none"),
+        pytest.param(("p",), 60, id="the other end of a split"),
+        pytest.param(("p", "q"), 70, id="a merge"),
+        pytest.param(("p", "gone"), 60, id="one that the tunnel does not list"),
+        pytest.param(("gone",), 50, id="none that the tunnel lists"),
+        pytest.param(("open",), 50, id="one that has not ended"),
+        pytest.param(("ageless",), None, id="one that ended, nobody knows when"),
+    ],
+)
+def test_a_channel_that_was_never_consumed_begins_where_its_own_parents_ended(
+    parents: tuple[str, ...], expected: float | None
+) -> None:
+    ends = (channel("p", 60, status=ENDED), channel("q", 70, status=ENDED), channel("ageless", status=ENDED))
+    description = tunnel(channel(), channel("open", 90), channel("later", 95, status=ENDED), *ends)
+
+    assert read_until(CHANNEL, token(), description, parents=parents) == expected
+    assert read_until(CHANNEL, token(7), description, parents=parents) == 7
+
+
+@pytest.mark.parametrize(
+    ("of", "description", "now", "needs"),
+    [
+        pytest.param(token(), tunnel(channel(), channel("p", 60, status=ENDED)), 50 + HOUR + 1, True, id="never read"),
+        pytest.param(token(), tunnel(channel(), channel("p", 60, status=ENDED)), None, True, id="time unknown"),
+        pytest.param(token(), tunnel(channel(), channel("p", 60, status=ENDED)), 50 + HOUR, False, id="young tunnel"),
+        pytest.param(token(), tunnel(channel(), channel("p", 60)), 50 + 9 * HOUR, False, id="nothing has ended"),
+        pytest.param(token(), tunnel(channel("p", 60, status=ENDED)), 50 + 9 * HOUR, False, id="not described"),
+        pytest.param(
+            token(7), tunnel(channel(), channel("p", 60, status=ENDED)), None, False, id="a token with a time"
+        ),
+        pytest.param(token(), tunnel(channel(point=7), channel("p", 60, status=ENDED)), None, False, id="consumed"),
+    ],
+)
+def test_parents_are_asked_for_only_where_they_tell_something(
+    of: Token, description: TunnelDescription, now: float | None, needs: bool
+) -> None:
+    assert needs_parents(CHANNEL, of, replace(description, service_time=now)) is needs
+
+
+@pytest.mark.parametrize(
     ("description", "mark", "expected"),
     [
         (None, 9.0, 9.0),
         (tunnel(channel(point=7)), 9.0, 9.0),
         (tunnel(channel(point=7)), 5.0, 7.0),
-        (tunnel(channel(), channel("p", status=ENDED)), 9.0, 9.0),
-        (tunnel(channel(), channel("p", 60, status=ENDED)), 9.0, 60.0),
+        (tunnel(channel(), channel("p", status=ENDED)), 9.0, 50.0),
+        (tunnel(channel(), channel("p", 60, status=ENDED)), 9.0, 50.0),
+        (tunnel(channel(), channel("p", 60, status=ENDED)), 55.0, 55.0),
     ],
 )
 def test_a_read_mark_counts_where_it_is_later(

@@ -258,6 +258,20 @@ class TunnelClient:
         answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
         return describe_table_result(answer).stream
 
+    async def parents_of_shard(self, stream_id: str, shard_id: str) -> tuple[str, ...]:
+        """The shards of a stream that one has followed: one after a split, two after a merge, none otherwise.
+
+        Raises:
+            ServiceError: there is no such shard, or the key may not describe the stream.
+            CodecError: the answer is about another shard.
+        """
+        message = table_pb2.DescribeStreamRequest(stream_id=stream_id, inclusive_start_shard_id=shard_id, shard_limit=1)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeStream"], message, retry=CALL_RETRY)
+        shard = next((shard for shard in answer.shards if shard.shard_id == shard_id), None)
+        if shard is None:
+            raise CodecError(f"DescribeStreamResponse does not list shard {shard_id}, which was asked for")
+        return tuple(parent for parent in (shard.parent_id, shard.parent_sibling_id) if parent)
+
     async def close(self) -> None:
         """Close the transport."""
         await self._caller.close()

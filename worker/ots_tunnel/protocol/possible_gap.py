@@ -26,8 +26,8 @@ until its answer, any other everything until its last record. When it is opened 
     2. The time in the token of its checkpoint, if there is no consume point.
     3. For a channel that was never consumed, the start of the tunnel: its start offset, or its creation. A tunnel that
        starts at the earliest change promises none of those from before its creation.
-    4. A channel that was never consumed beside channels that have ended may be the child of one of them, and begins
-       where its parent ended. Which one is not known, and the latest end is taken.
+    4. A channel that was never consumed and has parents begins where they ended. A description does not tell whose
+       child a channel is, so the caller has to: the end of any other channel says nothing, and hides what is lost.
 
 The service may leave the token of an idle channel where it is; then nothing of this moves while workers read to the
 log's end for weeks. A *read mark* is the evidence that outlives them: at its time, by the service's clock, every stream
@@ -47,6 +47,7 @@ Source: docs/protocol.md 2.4, 4.2, 4.8; docs/architecture.md 3.8.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,16 +97,22 @@ def read_on(read_until: float | None, *, answered: float, last: float | None, re
 
 
 def read_until(
-    channel_id: ChannelId, token: Token, tunnel: TunnelDescription | None, *, mark: float | None = None
+    channel_id: ChannelId,
+    token: Token,
+    tunnel: TunnelDescription | None,
+    *,
+    parents: Collection[str] = (),
+    mark: float | None = None,
 ) -> float | None:
     """Until when a channel's changes are consumed at the time it is opened, Unix seconds; None is unknown.
 
     Args:
         token: of the channel's checkpoint.
         tunnel: a description taken after the channel's last checkpoint; None is unknown.
+        parents: ids of the channels that it follows; only those that the tunnel lists as ended count.
         mark: the read mark of this tunnel, Unix seconds; None is none.
     """
-    known = [time for time in (_described(channel_id, token, tunnel), mark) if time is not None]
+    known = [time for time in (_described(channel_id, token, tunnel, parents), mark) if time is not None]
     return max(known, default=None)
 
 
@@ -123,7 +130,26 @@ def within_stream(until: float, tunnel: TunnelDescription | None, enabled: float
     return max(until, enabled)
 
 
-def _described(channel_id: ChannelId, token: Token, tunnel: TunnelDescription | None) -> float | None:
+def needs_parents(channel_id: ChannelId, token: Token, tunnel: TunnelDescription) -> bool:
+    """Whether a channel's parents tell more than its tunnel.
+
+    It was never consumed, is beside channels that have ended, and its tunnel is older than what every stream keeps.
+    """
+    info = next((channel for channel in tunnel.channels if channel.channel_id == channel_id), None)
+    if info is None or info.consume_point_ns > 0 or _token_time_ns(token) > 0 or not ended_channels(tunnel):
+        return False
+    start, now = _start(tunnel.tunnel), tunnel.service_time
+    return start is None or now is None or now - start > SHORTEST_RETENTION
+
+
+def ended_channels(tunnel: TunnelDescription) -> tuple[ChannelId, ...]:
+    """The stream channels that have ended: each may be a parent of those that were never consumed."""
+    return tuple(channel.channel_id for channel in tunnel.channels if _has_ended(channel))
+
+
+def _described(
+    channel_id: ChannelId, token: Token, tunnel: TunnelDescription | None, parents: Collection[str]
+) -> float | None:
     channels = tunnel.channels if tunnel is not None else ()
     info = next((channel for channel in channels if channel.channel_id == channel_id), None)
     if info is not None and info.consume_point_ns > 0:
@@ -132,10 +158,10 @@ def _described(channel_id: ChannelId, token: Token, tunnel: TunnelDescription | 
         return time_ns / 1e9
     if tunnel is None or info is None:
         return None
-    if ended := [channel for channel in channels if _has_ended(channel)]:
-        latest = max(channel.consume_point_ns for channel in ended)
-        return latest / 1e9 if latest > 0 else None
-    return _start(tunnel.tunnel)
+    ends = [found.consume_point_ns for found in channels if found.channel_id in parents and _has_ended(found)]
+    if not ends:
+        return _start(tunnel.tunnel)
+    return max(ends) / 1e9 or None
 
 
 def _token_time_ns(token: Token) -> int:

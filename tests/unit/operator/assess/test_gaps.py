@@ -211,3 +211,20 @@ def test_another_message_names_none() -> None:
     container = {"name": "worker", "state": {"terminated": {"exitCode": 4, "message": "SinkRejected: no"}}}
 
     assert worker_pod({"metadata": {"name": "p"}, "status": {"containerStatuses": [container]}}).gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param(ChannelStatus.OPEN, [], id="a child of the channel that is read"),
+        pytest.param(ChannelStatus.WAIT, ["c1", "c2"], id="a tunnel that nobody has ever read"),
+    ],
+)
+def test_a_channel_that_waits_has_lost_nothing_that_its_parents_have_not(
+    status: ChannelStatus, expected: list[str]
+) -> None:
+    consumed = NOW - 5 if status is ChannelStatus.OPEN else 0.0
+    channels = (channel("c1", status, consumed=consumed), channel("c2", ChannelStatus.WAIT))
+    described = description(*channels, kind=TunnelType.Stream, create_time_ns=int(OLD * 1e9))
+
+    assert [gap.channel for gap in gaps_of(replace(left(), tunnel=Tunnel(described)))] == expected

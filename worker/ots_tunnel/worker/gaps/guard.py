@@ -33,7 +33,7 @@ from ots_tunnel.errors import PossibleGap
 from ots_tunnel.fence import boottime
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, Token
-from ots_tunnel.protocol.possible_gap import Gap, read_until
+from ots_tunnel.protocol.possible_gap import Gap, needs_parents, read_until
 from ots_tunnel.worker.gaps.service_view import ServiceView
 from ots_tunnel.worker.gaps.watch import GapWatch, WatchParts
 from ots_tunnel.worker.settings import WorkerSettings
@@ -81,7 +81,10 @@ class GapGuard:
         until = known.at(token) if known is not None else None
         if until is None:
             tunnel = await self._parts.service.tunnel(channel_id)
-            until = read_until(channel_id, token, tunnel, mark=self._read_mark())
+            parents: tuple[str, ...] = ()
+            if tunnel is not None and needs_parents(channel_id, token, tunnel):
+                parents = await self._parts.service.parents(channel_id)
+            until = read_until(channel_id, token, tunnel, parents=parents, mark=self._read_mark())
         return GapWatch(self._parts, channel_id, token, until)
 
     def _found(self, channel_id: ChannelId, gap: Gap) -> None:

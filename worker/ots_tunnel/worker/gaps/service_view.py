@@ -32,10 +32,12 @@ class KeptStream:
 
     Args:
         enabled: Unix seconds; None is unknown.
+        stream_id: empty is unknown.
     """
 
     retention: float = LONGEST_RETENTION
     enabled: float | None = None
+    stream_id: str = ""
 
 
 class ServiceView:
@@ -90,6 +92,23 @@ class ServiceView:
         self._stream = (self._clock(), await self._asked_stream())
         return self._stream[1]
 
+    async def parents(self, channel_id: ChannelId) -> tuple[str, ...]:
+        """The channels that one follows: a channel of the stream has the id of its shard. None where that is unknown.
+
+        Raises:
+            TransportError, ServerUnavailable: they cannot be asked for at present.
+        """
+        stream = await self.stream()
+        if not stream.stream_id:
+            return ()
+        try:
+            return await self._client.parents_of_shard(stream.stream_id, channel_id)
+        except ServerUnavailable:
+            raise
+        except (ServiceError, CodecError) as error:
+            self._log_unknown(f"parents of channel {channel_id} are unknown: it begins with the tunnel", error)
+            return ()
+
     def within_stream(self, until: float, stream: KeptStream) -> float:
         """`until`, or since when the stream is enabled where nothing can be missing before that; Unix seconds."""
         tunnel = self._described[1] if self._described is not None else None
@@ -106,7 +125,7 @@ class ServiceView:
             return KeptStream()
         if not found.enabled:
             return KeptStream()
-        return KeptStream(found.expiration_hours * 3600.0 or LONGEST_RETENTION, found.enabled_time)
+        return KeptStream(found.expiration_hours * 3600.0 or LONGEST_RETENTION, found.enabled_time, found.stream_id)
 
     def _log_unknown(self, sentence: str, error: Exception) -> None:
         fields = {"tunnel_id": self._settings.tunnel_id, "error": str(error)}
