@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -229,6 +230,21 @@ async def test_a_file_that_cannot_be_read_from_the_bucket_is_tried_again(
     assert raised.value.retryable
     server.heal()
     await bucket.delete("t/c 1", ["a.jsonl"])
+
+
+async def test_a_file_that_the_disk_did_not_take_is_not_uploaded(
+    s3: str, secret: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that could not be written are dropped, and a read may bring back what was there before."""
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    bucket = store(s3, secret, tmp_path)
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(FileSpoiled, match="Input/output error"):
+        await publish(bucket, b"lost", "a.jsonl", OpenGuard())
+    assert await bucket.names("t/c 1") == []
 
 
 async def test_unfinished_files_of_a_killed_worker_are_removed(s3: str, secret: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from ots_tunnel.folders import flush_folder, make_folder
-from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, disk_error
+from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, disk_error, flush_file
 from ots_tunnel.threads import DaemonThreads
 
 #: Begins the name of a file that is being filled; published files never have it.
@@ -43,7 +43,7 @@ class FolderStore:
 
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
         """See `FileStore.publish`."""
-        await self._threads.run(_flush, spooled)
+        await self._threads.run(flush_file, spooled)
         await self._threads.run(_rename, spooled, self._root / folder / name, before)
 
     async def names(self, folder: str) -> list[str]:
@@ -106,15 +106,6 @@ def _disk_errors() -> Iterator[None]:
         yield
     except OSError as error:
         raise disk_error(error) from error
-
-
-def _flush(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-    except OSError as error:
-        # The kernel drops pages that it could not write: a second fsync would succeed and prove nothing.
-        raise FileSpoiled(f"{path}: {error.strerror or error}") from error
 
 
 def _rename(spooled: Path, target: Path, before: Callable[[], None]) -> None:

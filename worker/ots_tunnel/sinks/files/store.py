@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol
@@ -67,6 +68,20 @@ class FileStore(Protocol):
     async def tidy(self, folder: str) -> None:
         """Remove the files that a killed worker was filling for this folder."""
         ...
+
+
+def flush_file(path: Path) -> None:
+    """Wait until a filled file is on the disk.
+
+    Raises:
+        FileSpoiled: the disk failed.
+    """
+    try:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    except OSError as error:
+        # The kernel drops pages that it could not write: a second fsync would succeed and prove nothing.
+        raise FileSpoiled(f"{path}: {error.strerror or error}") from error
 
 
 def disk_error(error: OSError) -> SinkError:

@@ -25,7 +25,7 @@ from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
-from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
+from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, flush_file
 from ots_tunnel.threads import DaemonThreads
 from ots_tunnel.transport.foreign_sockets import limited_sockets
 from ots_tunnel.transport.sending_limit import KERNEL_SHARE
@@ -95,6 +95,8 @@ class BucketStore:
 
     async def publish(self, spooled: Path, folder: str, name: str, before: Callable[[], None]) -> None:
         """See `FileStore.publish`."""
+        # A disk that could not write a page drops it, and a read may bring back what was there before.
+        await self._threads.run(flush_file, spooled)
         async with self._uploads:
             await self._translated(self._upload(spooled, f"{folder}/{name}", before))
         await self._threads.run(spooled.unlink, True)
