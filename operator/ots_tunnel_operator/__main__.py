@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 import click
@@ -30,7 +30,7 @@ from ots_tunnel_operator.settings import Settings
 
 logger = logging.getLogger("ots_tunnel_operator")
 
-#: Name of the Lease of the leader election; every release has used it, so that an upgrade changes the leader once.
+#: Name of the Lease of the leader election without the chart, which names it after the release.
 LEASE_NAME = "ots-tunnel-operator"
 #: Seconds after the loss of the lease within which the process must end; meanwhile it writes nothing.
 LOST_SECONDS = 5.0
@@ -125,7 +125,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     with HealthServer(health, http_host, http_port) as server:
         logger.info("serving probes and metrics", extra={"action": LogAction.SERVING, "port": server.port})
         try:
-            with leadership(lease_namespace, lease_name, health) as lease:
+            with leadership(lease_namespace, lease_name, namespaces, health) as lease:
                 health.leading = True
                 # Never closed: closing would wait for threads that still resolve or call an unreachable endpoint.
                 runner = asyncio.Runner()
@@ -146,18 +146,24 @@ def end(code: int) -> NoReturn:
 
 
 @contextlib.contextmanager
-def leadership(namespace: str, name: str, health: Health) -> Iterator[Lease | None]:
-    """Wait for the lease and hold it; yields None where no namespace is given."""
+def leadership(namespace: str, name: str, served: Sequence[str], health: Health) -> Iterator[Lease | None]:
+    """Wait for the lease and hold it; yields None where no namespace is given.
+
+    Args:
+        served: namespaces that the process is to serve; empty means all.
+    """
     if not namespace:
         logger.warning("no leader election: run one replica only", extra={"action": LogAction.NO_ELECTION})
         yield None
         return
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    lease = Lease(namespace, name, identity, tick=health.tick, still=health.still)
+    serves = ", ".join(sorted(served)) or "every namespace"
+    lease = Lease(namespace, name, identity, tick=health.tick, still=health.still, serves=serves)
     lease.start()
     health.ready = True
     try:
         while not lease.leading.wait(1.0):
+            health.waits_for = lease.waits_for
             if lease.lost.is_set():
                 raise ConfigError("leader election failed, see the log")
         yield lease

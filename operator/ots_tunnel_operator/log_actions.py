@@ -27,6 +27,13 @@ class LogAction(enum.StrEnum):
 
     SERVING = "serving", "The process serves its probes and metrics.", "port"
     LEADING = "leading", "This process holds the leader election's Lease.", "lease", "identity"
+    STANDING_BY = (
+        "standing_by",
+        "Another process holds the Lease; a warning where it serves other namespaces, so that these ones are unserved.",
+        "lease",
+        "holder",
+        "serves",
+    )
     LEASE_FAILED = "lease_failed", "The Lease cannot be written or released; tried again.", "lease", "error"
     LEASE_LOST = "lease_lost", "The Lease was not renewed in time; the process ends.", "lease"
     LOOP_STALLED = "loop_stalled", "The event loop stands still; the Lease is not renewed.", "lease", "seconds"

@@ -30,6 +30,8 @@ ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
 ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
 #: Lease, as `namespace/name`, of the operator that serves an object (`kube.claims`).
 ANNOTATION_OPERATOR = f"{GROUP}/operator"
+#: On the Lease: the namespaces that its holder serves (`kube.lease`).
+ANNOTATION_SERVES = f"{GROUP}/serves"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
 

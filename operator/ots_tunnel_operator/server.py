@@ -32,6 +32,8 @@ class Health:
         self.metrics = metrics
         self.ready = False
         self.leading = False
+        self.waits_for = ""
+        """Who leads instead, in words; empty while that is not known."""
         self._tick = time.monotonic()
 
     def tick(self) -> None:
@@ -47,6 +49,14 @@ class Health:
         while True:
             self.tick()
             await asyncio.sleep(TICK_SECONDS)
+
+    def state(self) -> str:
+        """What the process does, in words."""
+        if not self.ready:
+            return "starting"
+        if self.leading:
+            return "leading"
+        return "standing by" + (f" for {self.waits_for}" if self.waits_for else "")
 
     def live(self) -> str:
         """Describe why the process is not alive; empty while it is."""
@@ -94,8 +104,7 @@ def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
                     wrong = health.live()
                     self._answer(503 if wrong else 200, (wrong or "ok").encode())
                 case "/readyz":
-                    state = b"leading" if health.leading else b"standing by"
-                    self._answer(200 if health.ready else 503, state if health.ready else b"starting")
+                    self._answer(200 if health.ready else 503, health.state().encode())
                 case "/metrics":
                     self._answer(200, generate_latest(health.metrics.registry), CONTENT_TYPE_LATEST)
                 case _:

@@ -200,7 +200,14 @@ def test_a_release_can_have_a_lease_of_its_own(helm: Helm) -> None:
     named = helm.template('operator.leaderElection={"leaseName":"shop"}')
 
     assert "--lease-name=shop" in arguments(named)
-    assert not [word for word in arguments(helm.template()) if word.startswith("--lease-name")]
+
+
+def test_releases_in_one_namespace_have_different_leases(helm: Helm) -> None:
+    shop, lake = (helm.template(f'fullnameOverride="{name}"') for name in ("shop", "lake"))
+
+    assert "--lease-name=ott-ots-tunnel-operator" in arguments(helm.template())
+    assert "--lease-name=shop" in arguments(shop)
+    assert "--lease-name=lake" in arguments(lake)
 
 
 def test_without_a_lease_there_is_one_operator_at_a_time(helm: Helm) -> None:

@@ -6,6 +6,9 @@ A process that has lost the lease never competes again: it exits, and Kubernetes
 This thread runs on while the loop that works stands still, so a renewal proves nothing by itself: the holder renews
 only while that loop has run within STALL_SECONDS. A write is allowed only while the lease is held for certain
 (`is_held`), also after a moment in which the whole process or machine was suspended.
+
+The Lease says which namespaces its holder serves. Candidates of other namespaces that share it by mistake would wait
+without end, ready and silent: what they serve has no operator. They say so.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import LEASE
 from ots_tunnel_operator.log_actions import LogAction
@@ -52,16 +56,26 @@ class Lease:
         identity: name of this candidate, unique among all.
         tick: called before every attempt of a follower, which counts as alive while it waits.
         still: seconds since the working loop last ran; read only while this candidate leads.
+        serves: the namespaces that the candidate serves, in words.
     """
 
     def __init__(
-        self, namespace: str, name: str, identity: str, *, tick: Callable[[], None], still: Callable[[], float]
+        self,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        tick: Callable[[], None],
+        still: Callable[[], float],
+        serves: str,
     ) -> None:
         self._namespace = namespace
         self._name = name
         self._identity = identity
         self._tick = tick
         self._still = still
+        self._serves = serves
+        self._holder = ("", "")
         self._renewed = now()
         self._seen: tuple[str, float] = ("", 0.0)
         self.leading = threading.Event()
@@ -182,16 +196,44 @@ class Lease:
         version = str(lease["metadata"].get("resourceVersion"))
         if version != self._seen[0]:
             self._seen = (version, time.monotonic())
+            self._stand_by(str(spec["holderIdentity"]), lease["metadata"].get("annotations") or {})
         return time.monotonic() - self._seen[1] > float(spec.get("leaseDurationSeconds") or LEASE_SECONDS)
+
+    @property
+    def waits_for(self) -> str:
+        """Who holds the lease and which namespaces that one serves, where these are others; empty while unknown."""
+        holder, serves = self._holder
+        if not holder or serves == self._serves:
+            return holder
+        return f"{holder}, which serves {serves}, not {self._serves}"
+
+    def _stand_by(self, holder: str, annotations: Mapping[str, str]) -> None:
+        """Log once for each holder that this candidate waits."""
+        # an older release does not say what it serves
+        found = holder, annotations.get(names.ANNOTATION_SERVES, self._serves)
+        if found == self._holder:
+            return
+        self._holder = found
+        values = {"action": LogAction.STANDING_BY, "lease": self._name, "holder": holder, "serves": found[1]}
+        if found[1] == self._serves:
+            logger.info("standing by", extra=values)
+        else:
+            logger.warning(
+                f"the holder of the Lease serves other namespaces, {self._serves} has no operator: give each scope a "
+                "Lease of its own (--lease-name)",
+                extra=values,
+            )
 
     def _manifest(self, spec: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         mine = spec.get("holderIdentity") == self._identity
+        kept: dict[str, Any] = dict(metadata) if metadata else {"name": self._name, "namespace": self._namespace}
+        annotations = kept.get("annotations") or {}
         transitions = int(spec.get("leaseTransitions") or 0)
         return {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,
-            "metadata": dict(metadata) if metadata else {"name": self._name, "namespace": self._namespace},
+            "metadata": kept | {"annotations": annotations | {names.ANNOTATION_SERVES: self._serves}},
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": LEASE_SECONDS,

@@ -41,6 +41,7 @@ def test_log_actions_are_an_interface() -> None:
         "scaled_down",
         "served_elsewhere",
         "serving",
+        "standing_by",
         "status_dropped",
         "tunnel_left_behind",
         "watch_ended",

@@ -42,6 +42,12 @@ def test_a_new_process_lives_and_is_not_ready(get: Get) -> None:
     assert get("/readyz?verbose") == (503, "starting")
 
 
+def test_a_follower_names_the_leader(get: Get, health: Health) -> None:
+    health.ready, health.waits_for = True, "first, which serves shop, not lake"
+
+    assert get("/readyz") == (200, "standing by for first, which serves shop, not lake")
+
+
 @pytest.mark.parametrize(("leading", "state"), [(False, "standing by"), (True, "leading")])
 def test_a_follower_is_ready_like_the_leader(get: Get, health: Health, leading: bool, state: str) -> None:
     health.ready, health.leading = True, leading

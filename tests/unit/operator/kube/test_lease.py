@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from ots_tunnel_operator.kube import lease as lease_module
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.kube.lease import Lease
+from ots_tunnel_operator.log_actions import LogAction
 from tests.support.waiting import wait_until
 
 #: Instead of 15, 10 and 2 seconds.
@@ -69,8 +71,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> OneLease:
 
 
 @contextmanager
-def candidate(identity: str, still: Callable[[], float] = lambda: 0.0) -> Iterator[Lease]:
-    lease = Lease("ott", "operator", identity, tick=lambda: None, still=still)
+def candidate(
+    identity: str, still: Callable[[], float] = lambda: 0.0, *, serves: str = "every namespace"
+) -> Iterator[Lease]:
+    lease = Lease("ott", "operator", identity, tick=lambda: None, still=still, serves=serves)
     lease.start()
     try:
         yield lease
@@ -85,6 +89,40 @@ def test_a_follower_takes_over_as_soon_as_the_leader_ends(server: OneLease) -> N
             assert not second.leading.wait(3 * lease_module.RETRY_SECONDS)
             first.stop()
             assert second.leading.wait(10)
+
+
+@pytest.mark.parametrize("serves", ["lake", "shop"])
+def test_a_follower_says_for_whom_it_waits(server: OneLease, serves: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    def lines() -> list[logging.LogRecord]:
+        return [line for line in caplog.records if getattr(line, "action", None) is LogAction.STANDING_BY]
+
+    with candidate("first", serves="shop") as first:
+        assert first.leading.wait(10)
+        with candidate("second", serves=serves) as second:
+            wait_until(lines, 10)
+            assert not second.leading.wait(3 * lease_module.RETRY_SECONDS)
+            told = second.waits_for
+
+    # one line for each holder, however often it renews
+    (line,) = lines()
+    if serves == "shop":
+        assert (line.levelname, told) == ("INFO", "first")
+    else:
+        assert (line.levelname, told) == ("WARNING", "first, which serves shop, not lake")
+        assert "lake has no operator" in line.message
+
+
+def test_a_lease_of_an_older_release_says_nothing_about_namespaces(
+    server: OneLease, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = {"holderIdentity": "first", "leaseDurationSeconds": 15}
+    server.stored = {"metadata": {"name": "operator", "resourceVersion": "0"}, "spec": spec}
+    with candidate("second", serves="lake") as second:
+        wait_until(lambda: second.waits_for, 10)
+        assert second.waits_for == "first"
+    assert [line for line in caplog.records if line.levelno >= logging.WARNING] == []
 
 
 def test_a_leader_that_cannot_renew_stops_before_another_may_take_over(server: OneLease) -> None:
@@ -132,7 +170,7 @@ def test_a_leader_whose_loop_stands_still_loses_the_lease_to_another(
 
 def test_a_follower_is_alive_by_its_attempts_and_a_leader_is_not(server: OneLease) -> None:
     ticks: list[float] = []
-    lease = Lease("ott", "operator", "first", tick=lambda: ticks.append(0.0), still=lambda: 0.0)
+    lease = Lease("ott", "operator", "first", tick=lambda: ticks.append(0.0), still=lambda: 0.0, serves="shop")
     lease.start()
     try:
         assert lease.leading.wait(10)
