@@ -62,7 +62,8 @@ def merged_throughput(
             raise parameter_invalid(f"The {name} of the reserved throughput must not be negative, found: {wanted}.")
     read = given.read if given.HasField("read") else options.reserved_read
     write = given.write if given.HasField("write") else options.reserved_write
-    if now_us - changed_us < interval * 1_000_000:
+    # It may have been changed at a time ahead of a clock that was set back.
+    if 0 <= now_us - changed_us < interval * 1_000_000:
         raise Refusal("OTSTooFrequentReservedThroughputAdjustment", "Capacity unit adjustment is too frequent.")
     now_s = now_us // 1_000_000
     if read > options.reserved_read or write > options.reserved_write:

@@ -8,7 +8,7 @@ Source: docs/protocol.md 4.1 to 4.6; docs/architecture.md 3.5.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -107,7 +107,7 @@ class Tunnel:
         return client
 
     def heartbeat(
-        self, client_id: str, reports: Iterable[Channel], now: float, assign_interval: float = 0.0
+        self, client_id: str, reports: Sequence[Channel], now: float, assign_interval: float = 0.0
     ) -> list[Channel]:
         """Accept a client's report and return the channels it holds now; all scheduling happens here.
 
@@ -115,7 +115,7 @@ class Tunnel:
             assign_interval: least seconds between two assignments.
 
         Raises:
-            Refusal: the client is unknown or timed out, or the tunnel has expired.
+            Refusal: the client is unknown or timed out, the tunnel has expired, or a version is too high.
         """
         self.check_alive()
         client = self.clients.get(ClientId(client_id))
@@ -123,6 +123,11 @@ class Tunnel:
             self.expire_clients(now)
             raise client_gone()
         client.last_seen = now
+        # All of them before the first is accepted.
+        for report in reports:
+            if report.version > VERSION_LIMIT:
+                text = f"[tunnelservice] version {report.version} of channel {report.channel_id} is too high"
+                raise parameter_invalid(text)
         for report in reports:
             self._accept(client.id, report)
         self.expire_clients(now)
@@ -210,8 +215,6 @@ class Tunnel:
         channel = self.channels.get(report.channel_id)
         if channel is None or channel.owner != client_id:
             return
-        if report.version > VERSION_LIMIT:
-            raise parameter_invalid(f"[tunnelservice] version {report.version} of channel {channel.id} is too high")
         ends = report.status in (ChannelStatus.CLOSE, ChannelStatus.TERMINATED)
         # Both sides may have raised the version at once: the client's end of the channel counts (docs/protocol.md 4.4).
         tied = report.version == channel.version and channel.status is ChannelStatus.CLOSING

@@ -269,6 +269,21 @@ async def test_old_and_foreign_reports_are_ignored(driver: Driver) -> None:
     assert await driver.heartbeat(tunnel, owner) == {channel: (version, "OPEN")}
 
 
+async def test_reports_are_accepted_as_a_whole_or_not(make_driver: MakeDriver) -> None:
+    driver = make_driver(partitions=2)
+    await driver.create_table()
+    await driver.fill(10)
+    tunnel = await driver.create_tunnel("Stream")
+    client = await driver.connect(tunnel)
+    held = await driver.heartbeat(tunnel, client)
+    (first, (version, _)), (second, _) = held.items()
+
+    with pytest.raises(ParameterInvalid, match="is too high"):
+        await driver.heartbeat(tunnel, client, (first, version + 1, "CLOSE"), (second, 2**62 + 1, "OPEN"))
+
+    assert await driver.heartbeat(tunnel, client) == held
+
+
 async def test_a_tied_end_is_accepted_while_closing(driver: Driver) -> None:
     tunnel = await driver.create_tunnel("Stream")
     client = await driver.connect(tunnel)
