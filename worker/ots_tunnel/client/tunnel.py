@@ -13,7 +13,7 @@ from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCall
 from ots_tunnel.client.table_calls import StreamDescription, describe_table_result
 from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.endpoint import check_place
-from ots_tunnel.errors import CodecError
+from ots_tunnel.errors import CodecError, ConnectionLost
 from ots_tunnel.model import (
     Channel,
     ChannelId,
@@ -185,7 +185,8 @@ class TunnelClient:
         """
         message = pb.HeartbeatRequest(tunnel_id=tunnel_id, client_id=client_id)
         message.channels.extend(messages.channels_to_wire(channels))
-        answer, _ = await self._caller.call(TUNNEL_OPERATIONS["Heartbeat"], message, timeout=timeout)
+        answer, response = await self._caller.call(TUNNEL_OPERATIONS["Heartbeat"], message, timeout=timeout)
+        _check_answered("Heartbeat", response)
         return messages.channels_from_wire(answer.channels)
 
     async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
@@ -246,7 +247,9 @@ class TunnelClient:
             checkpoint=checkpoint.token,
             sequence_number=checkpoint.sequence_number,
         )
-        await self._caller.call(TUNNEL_OPERATIONS["Checkpoint"], message, timeout=timeout, before_send=before_send)
+        operation = TUNNEL_OPERATIONS["Checkpoint"]
+        _, response = await self._caller.call(operation, message, timeout=timeout, before_send=before_send)
+        _check_answered("Checkpoint", response)
 
     async def describe_stream(self, table: str) -> StreamDescription:
         """The change log of a table: whether it is switched on, how long it keeps a change, and since when it is on.
@@ -339,6 +342,18 @@ class SyncTunnelClient:
 
     def _call(self, name: str, message: Message) -> Any:
         return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)[0]
+
+
+def _check_answered(name: str, response: HttpResponse) -> None:
+    """Refuse an empty success of somebody else, such as a load balancer: it would end channels, or pass for stored.
+
+    Every answer of the service has a request id; the vendor's SDK for Java insists on it (docs/protocol.md 1.9).
+
+    Raises:
+        ConnectionLost: the answer has none, so the call may not have been executed.
+    """
+    if not response.headers.get("x-ots-requestid"):
+        raise ConnectionLost(f"answer to {name} without x-ots-requestid: it is not the service's")
 
 
 def _read_page(operation: Operation, response: HttpResponse) -> tuple[PageContent, float]:
