@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ots_tunnel_operator.assess.completion import is_completed, was_completed
+from ots_tunnel_operator.assess.creation import of_recorded
 from ots_tunnel_operator.assess.degradation import find_degradation
 from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, retention_used
 from ots_tunnel_operator.assess.gaps import Gap, find_gaps
@@ -55,6 +56,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         world: what was observed.
         spark_missing_seconds: an application not picked up for so long means that there is no Spark operator.
     """
+    everything, world = world, of_recorded(world)
     snapshot = assess_snapshot(world, missing_seconds=spark_missing_seconds)
     description = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
     deployment = world.deployment
@@ -64,7 +66,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     mark = read_mark(world)
     gaps = find_gaps(world, mark)
     return Assessment(
-        problem=find_problem(world, snapshot, gaps),
+        problem=find_problem(everything, snapshot, gaps),
         snapshot=snapshot,
         lag=lag,
         answered_lag=None if description is None else measure(description, world.pods, world.now),
@@ -73,7 +75,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         deployed_replicas=0 if deployment is None else int(deployment["spec"].get("replicas", 1)),
         base_eta=eta,
         retention_used=retention_used(world, lag),
-        verdict=find_verdict(world, snapshot),
+        verdict=find_verdict(everything, snapshot),
         degradation=find_degradation(seen, lag, retention_ahead(world, lag, snapshot, eta)),
         gaps=gaps,
         read_mark=mark,

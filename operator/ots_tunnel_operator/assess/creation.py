@@ -17,13 +17,14 @@ call proves nothing about it, and so long a deletion looks for what it may creat
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ots_tunnel.endpoint import region_of
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Tunnel, World
+from ots_tunnel_operator.world import Missing, Tunnel, World
 
 #: Longest time of a creating call, seconds; a new table answers after up to a minute (docs/data-plane.md 2.4).
 CREATE_SECONDS = 150.0
@@ -93,3 +94,8 @@ def is_replaced(world: World) -> bool:
     """Whether the tunnel that was seen only has the name of the recorded one."""
     recorded, found = world.resource.recorded_tunnel.get("id"), world.tunnel
     return bool(recorded) and isinstance(found, Tunnel) and found.description.tunnel.tunnel_id != recorded
+
+
+def of_recorded(world: World) -> World:
+    """The world in which the recorded tunnel is missing, where another one has its name: no figure is of that one."""
+    return replace(world, tunnel=Missing()) if is_replaced(world) else world

@@ -15,8 +15,20 @@ def draining(world: World, snapshot: Snapshot) -> str:
     found = []
     if any(pod.is_alive for pod in world.pods):
         found.append("workers are draining")
+    elif _is_deployed(world):
+        found.append("the workers' Deployment is not at 0 yet")
     application = snapshot.application
     runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
     if runs or any(pod.is_alive and not pod.terminated for pod in world.spark_pods):
         found.append("the snapshot's SparkApplication is stopping")
     return " and ".join(found)
+
+
+def _is_deployed(world: World) -> bool:
+    """Whether the Deployment asks for workers, or its controller has not seen yet that it no longer does."""
+    found = world.deployment
+    if found is None:
+        return False
+    status = found.get("status") or {}
+    observed = int(status.get("observedGeneration") or 0) >= int(found["metadata"].get("generation") or 0)
+    return not observed or bool(found["spec"].get("replicas", 1)) or bool(status.get("replicas"))

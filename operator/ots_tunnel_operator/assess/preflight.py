@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
-from ots_tunnel_operator.assess.creation import is_replaced
+from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
@@ -37,7 +37,6 @@ def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable
     yield _destination_changed(world)
     yield _tunnel_gone(world)
     yield _lasting_verdict(world)
-    yield gap_problem(gaps, world.resource.spec.source.table)
     for observed in (
         world.source_credentials,
         world.sink_credentials,
@@ -50,8 +49,10 @@ def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable
     if isinstance(world.source, Missing):
         yield table_not_found(Place.of_source(world.resource.spec.source))
     yield _tunnel_problem(world)
-    yield find_adoption_problem(world, snapshot)
+    yield find_adoption_problem(of_recorded(world), snapshot)
     yield _destination_problem(world)
+    # last: one that only the operator has found keeps nothing from being created, and must hide nothing that does
+    yield gap_problem(gaps, world.resource.spec.source.table)
 
 
 def _tunnel_in_use(world: World) -> Problem | None:
@@ -120,7 +121,7 @@ def _tunnel_gone(world: World) -> Problem | None:
 
 def _behind(world: World, snapshot: Snapshot) -> Problem | None:
     """A problem of resuming that stops workers, and lasts."""
-    found = find_adoption_problem(world, snapshot)
+    found = find_adoption_problem(of_recorded(world), snapshot)
     return found if found is not None and found.stops_workers and may_last(world.resource) else None
 
 

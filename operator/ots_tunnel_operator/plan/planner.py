@@ -8,7 +8,8 @@ Theory of operation
     2. spec.suspend                         workers to 0, the SparkApplication suspended; works in every state
     3. delivered earlier, tunnel now gone   workers to 0, still Completed
     4. a problem that workers would worsen  workers to 0 (`STOPS_WORKERS`)
-    5. another problem                      workers that run keep running as wanted; nothing new is created
+    5. another problem                      workers that run keep running as wanted; nothing new is created; a
+                                            possible gap that a worker may refute is shown beside what follows
     6. something was not seen               as 5: what creates takes what was seen (`plan.sight`)
     7. destination not ensured              create it, or record that it exists
     8. tunnel not recorded or initialised   create or adopt it, wait for its channels
@@ -83,18 +84,24 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
         return Plan(wait=Wait(Reason.DELETING, "the object is being deleted"))
     if spec.suspend:
         return _suspended(world, assessment, settings)
-    if problem is not None:
+    if problem is not None and not _refuted_by_reading(problem):
         return _with_problem(world, assessment, settings, problem)
     seen = look(world)
     if isinstance(seen, Wait):
-        return consume(world, assessment, settings, None) if may_consume(world, assessment) else Plan(wait=seen)
+        is_running = may_consume(world, assessment)
+        return consume(world, assessment, settings, problem) if is_running else Plan(wait=seen, problem=problem)
     unmade = _destination_step(world, seen) or _tunnel_step(world, seen, settings)
     if unmade is not None:
         return unmade
     if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
         return plan_snapshot(world, assessment.snapshot, settings)
-    found = consume(world, assessment, settings, None) if spec.uses_workers else Plan(completed=True)
+    found = consume(world, assessment, settings, problem) if spec.uses_workers else Plan(completed=True)
     return replace(found, actions=(*record_actions(world), *found.actions))
+
+
+def _refuted_by_reading(problem: Problem) -> bool:
+    """Whether a problem ends when a worker reads on: a possible gap that only the operator has found."""
+    return problem.reason is Reason.POSSIBLE_GAP and not problem.stops_workers
 
 
 def _with_problem(world: World, assessment: Assessment, settings: Settings, problem: Problem) -> Plan:

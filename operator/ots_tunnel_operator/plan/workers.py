@@ -18,7 +18,14 @@ def may_consume(world: World, assessment: Assessment) -> bool:
     """Whether workers were started before, so that a problem elsewhere is no reason to stop them."""
     recorded = bool(world.resource.recorded_tunnel.get("id"))
     not_copying = assessment.snapshot.state is SnapshotState.NOT_NEEDED
-    return recorded and not_copying and world.deployment is not None
+    return recorded and not_copying and (world.deployment is not None or _had_workers(world))
+
+
+def _had_workers(world: World) -> bool:
+    """Whether the status says that workers were wanted: a Deployment that is gone was deleted by another client."""
+    conditions = world.resource.status.get("conditions") or ()
+    wanted = {Reason.MINIMUM_REPLICAS_AVAILABLE, Reason.WORKERS_UNAVAILABLE}
+    return any(item.get("type") == "WorkersAvailable" and item.get("reason") in wanted for item in conditions)
 
 
 def consume(world: World, assessment: Assessment, settings: Settings, problem: Problem | None) -> Plan:

@@ -12,13 +12,14 @@ Eleven conditions, each from world, assessment and plan alone. The first case of
     Stalled            True with a problem that needs a human (`STALLED`)
     CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
                        two); True after an answer of source and sink; else Unknown
-    SinkReady          False with a problem that names it; True once ensured; False while creating; else Unknown; where
-                       only workers reach the sink, True while they report no error, else Unknown
+    SinkReady          False with a problem that names it; True once ensured and while no worker reports an error; False
+                       while creating; else Unknown; where only workers reach the sink, Unknown without a report
     TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
     Rebalancing        True while a channel is closing or has no living worker, and a worker is ready to take it
-    Suspended          True once suspended and every worker and the snapshot's application have ended
+    Suspended          True once suspended, the Deployment is at 0, and every worker and the snapshot's application have
+                       ended
     Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time
 
 A problem therefore appears in Ready, Degraded, Stalled and the conditions that it names, with one reason. None as a
@@ -162,6 +163,8 @@ def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if world.resource.spec.sink.tablestore is None:
         return _sink_of_workers(world)
     if isinstance(world.destination, Table) and world.resource.is_destination_recorded:
+        if _reports_error(world.pods):
+            return ConditionValue(None, Reason.UNKNOWN, "the table is there, and a worker reports an error")
         return ConditionValue(True, Reason.SINK_AVAILABLE)
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_DESTINATION:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
@@ -173,9 +176,15 @@ def _sink_of_workers(world: World) -> ConditionValue:
     reports = [pod.report for pod in world.pods if pod.ready and pod.report is not None]
     if not reports:
         return ConditionValue(None, Reason.UNKNOWN, "only workers reach this sink, and none has reported")
-    if any(report.error or any(channel.error for channel in report.channels) for report in reports):
+    if _reports_error(world.pods):
         return ConditionValue(None, Reason.UNKNOWN, "a worker reports an error")
     return ConditionValue(True, Reason.SINK_AVAILABLE, "workers report no error")
+
+
+def _reports_error(pods: tuple[Pod, ...]) -> bool:
+    """Whether a ready worker reports an error: which side it is about cannot be told."""
+    reports = [pod.report for pod in pods if pod.ready and pod.report is not None]
+    return any(report.error or any(channel.error for channel in report.channels) for report in reports)
 
 
 def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:

@@ -8,7 +8,7 @@ from ots_tunnel.model import Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.creation import tunnel_record
+from ots_tunnel_operator.assess.creation import of_recorded, tunnel_record
 from ots_tunnel_operator.assess.gaps import gap_documents
 from ots_tunnel_operator.assess.kept_reports import observed_time, shown
 from ots_tunnel_operator.assess.lag import (
@@ -39,7 +39,7 @@ OBSERVED = (*MARKS, "channels", "base", "lag", "throughput")
 
 def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
     """The whole status in camelCase; unknown fields are absent."""
-    world = shown(world)
+    world = shown(of_recorded(world))
     pods = tuple(pod for pod in world.pods if pod.is_alive)
     status: Status = {
         "observedGeneration": world.resource.generation,

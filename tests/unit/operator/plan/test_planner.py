@@ -45,6 +45,7 @@ from tests.support.operator.worlds import (
     planned,
     pod,
     recorded,
+    reported,
     resource,
     world,
 )
@@ -603,3 +604,34 @@ def test_children_are_rendered_once_for_a_generation_and_number_of_workers(monke
     assert plans[0].actions == plans[2].actions
     planned(completed)
     assert rendered == [1, 2]
+
+
+def test_a_deployment_that_was_deleted_comes_back_beside_a_problem_elsewhere() -> None:
+    gone = Failure(Problem(Reason.SECRET_NOT_FOUND, "no such Secret", ("CredentialsValid", "SinkReady")))
+    before = reported(world())
+    of = resource(recorded(conditions=before["conditions"]))
+    found = world(of, children={}, pods=(), sink_credentials=gone)
+
+    assert [type(action) for action in planned(found).actions] == [ApplyObject, ApplyObject]
+    ready = next(item for item in reported(found)["conditions"] if item["type"] == "WorkersAvailable")
+    assert ready["status"] == "False"
+    # an object that never had workers gets none before the problem is solved
+    assert planned(replace(found, resource=resource(recorded()))).actions == ()
+
+
+def test_a_gap_that_only_the_operator_has_found_does_not_keep_the_workers_that_may_refute_it_away() -> None:
+    unread = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 200_000)))
+    found = planned(world(tunnel=unread, children={}, pods=()))
+
+    assert [type(action) for action in found.actions] == [ApplyObject, ApplyObject]
+    assert found.problem is not None
+    assert found.problem.reason is Reason.POSSIBLE_GAP
+
+
+def test_a_gap_hides_no_problem_that_keeps_workers_from_being_created() -> None:
+    unread = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 200_000)))
+    busy = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("SinkReady",)))
+    found = planned(world(tunnel=unread, children={}, pods=(), destination=busy))
+
+    assert found.actions == ()
+    assert found.problem == busy.problem

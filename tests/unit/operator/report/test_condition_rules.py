@@ -31,6 +31,7 @@ from tests.support.operator.worlds import (
     assessed,
     base,
     channel,
+    deployment,
     description,
     planned,
     pod,
@@ -71,7 +72,11 @@ def waiting(reason: Reason) -> Plan:
     [
         (world(), problem(), (False, Reason.TABLE_NOT_FOUND)),
         (world(resource(recorded(), suspend=True)), RUNNING, (False, Reason.SUSPENDING)),
-        (world(resource(recorded(), suspend=True), pods=()), RUNNING, (False, Reason.SUSPEND_REQUESTED)),
+        (
+            world(resource(recorded(), suspend=True), children=deployment(0), pods=()),
+            RUNNING,
+            (False, Reason.SUSPEND_REQUESTED),
+        ),
         (world(), Plan(completed=True), (True, Reason.COMPLETED)),
         (world(), waiting(Reason.CREATING_TUNNEL), (False, Reason.CREATING_TUNNEL)),
         (world(), Plan(replicas=0), (False, Reason.NO_WORKERS_WANTED)),
@@ -226,7 +231,34 @@ def test_a_channel_moves_to_another_worker_only_if_there_is_one(pods: tuple[Pod,
     ],
 )
 def test_suspended(suspend: bool, pods: tuple[Pod, ...], expected: Any) -> None:
-    assert decided("Suspended", world(resource(recorded(), suspend=suspend), pods=pods)) == expected
+    found = world(resource(recorded(), suspend=suspend), children=deployment(0), pods=pods)
+
+    assert decided("Suspended", found) == expected
+
+
+@pytest.mark.parametrize(
+    ("children", "still"),
+    [
+        (deployment(3, replicas=0, readyReplicas=0), True),
+        (deployment(0, observedGeneration=0), True),
+        (deployment(0, replicas=2), True),
+        (deployment(0), False),
+        ({}, False),
+    ],
+    ids=["wants workers", "its controller has not seen it", "has workers", "at 0", "gone"],
+)
+def test_a_deployment_that_is_not_at_0_is_not_suspended(children: Any, still: bool) -> None:
+    found = world(resource(recorded(), suspend=True), children=children, pods=())
+    reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
+
+    assert decided("Suspended", found) == (not still, reason)
+
+
+def test_a_sink_that_refuses_writes_is_not_called_ready() -> None:
+    failing = pod("pod-1", report_channel("c1", error="OTSNoPermissionAccess"))
+
+    assert decided("SinkReady", world(pods=(failing,))) == (None, Reason.UNKNOWN)
+    assert decided("SinkReady", world()) == (True, Reason.SINK_AVAILABLE)
 
 
 @pytest.mark.parametrize(

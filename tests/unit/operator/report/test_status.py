@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelType
+from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelId, TunnelType
 from ots_tunnel_operator.api.status import TunnelObjectStatus
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
@@ -410,3 +410,12 @@ def test_an_object_with_nothing_left_to_deliver_is_completed() -> None:
     found = world(resource(recorded(), source__tunnel__type="BaseData"), tunnel=Tunnel(ended))
 
     assert phase_of(found) == "Completed"
+
+
+def test_no_figure_is_that_of_a_tunnel_that_only_has_the_name() -> None:
+    channels = channel("x1", client="somebody", consumed=NOW - 3, rows=77), channel("x2", ChannelStatus.WAIT, client="")
+    status = reported(world(tunnel=Tunnel(description(*channels, tunnel_id=TunnelId("of-somebody-else")))))
+
+    assert {item["reason"] for item in status["conditions"] if item["type"] == "Ready"} == {"TunnelReplaced"}
+    assert not {"lag", "channels", "base", "possibleGaps"} & set(status)
+    assert "rowsTotal" not in status.get("throughput", {})
