@@ -10,7 +10,9 @@ paused. Two questions keep the old client's writes out of the new client's way:
    get a new owner. Later writes are refused with OwnershipLost.
 2. *May a write that left still take effect?* A write is in doubt from its beginning until the sink confirms it. If it
    is abandoned instead (cancelled, failed, channel taken away), nothing of it leaves any more, and the doubt ends D
-   later. Until then the channel is neither read again nor reported as free, and the client is not shut down.
+   later. Until then the channel is neither read again nor reported as free, and the client is not shut down. The same
+   holds for a checkpoint without an answer where a replay replaces what is stored: it could be carried out behind the
+   replay's first replacement, and the records in between would be in neither.
 
 D is (T - I) / 3 with the heartbeat interval I. The next heartbeat is due I after the last one; 2 D are left to repeat
 it until the fence closes, and D for the last write to take effect.
@@ -81,6 +83,10 @@ class InDoubt:
     def seconds(self) -> float:
         """Seconds until no write can take effect any more if the present one is abandoned now; 0 without any."""
         return self._deadline if self._writing else max(0.0, self._until - self._clock())
+
+    def another(self) -> InDoubt:
+        """The same for other writes."""
+        return InDoubt(self._deadline, self._clock)
 
     def begin(self) -> None:
         """A write begins; it stays in doubt until `confirm` or `abandon`."""
@@ -179,6 +185,8 @@ class ChannelFence:
     def __init__(self, client: Guard, doubt: InDoubt, earlier: ChannelFence | None = None) -> None:
         self._client = client
         self._doubt = doubt
+        #: The checkpoint under way; never begun where a late one does no harm.
+        self.checkpoint_doubt = doubt.another()
         self._earlier = earlier
         self._revoked = False
 
@@ -191,7 +199,7 @@ class ChannelFence:
         earlier = self._earlier.in_doubt if self._earlier is not None else 0.0
         if not earlier:
             self._earlier = None
-        return max(earlier, self._doubt.seconds)
+        return max(earlier, self._doubt.seconds, self.checkpoint_doubt.seconds)
 
     def check(self) -> None:
         """Return if a write may leave now.

@@ -44,6 +44,7 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Checkpoint
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.protocol.token import channel_type
+from ots_tunnel.sinks import Deferred
 from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.channel.failure import report_failure
 from ots_tunnel.worker.channel.opening import Opening
@@ -79,7 +80,9 @@ class Consumption:
         self._on_connected = on_connected
         settings = context.settings
         ids = (settings.tunnel_id, context.client_id, progress.channel_id)
-        self._cursor = ChannelCursor(context.client, ids, timeout=settings.write_deadline, guard=fence)
+        # Only what is stored later can be replaced by a replay; what is written at once is only written again.
+        replaces = isinstance(context.worker.sink, Deferred)
+        self._cursor = ChannelCursor(context.client, ids, timeout=settings.write_deadline, guard=fence, doubts=replaces)
         self._opening = Opening(context, progress.channel_id, self._cursor)
         self._checkpointer: Checkpointer | None = None
         self._pipeline: Pipeline | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.errors import OwnershipLost, ServiceError
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Token, TunnelId
 from ots_tunnel.transport import BeforeAnswer
@@ -14,6 +15,7 @@ class ChannelCursor:
     Args:
         timeout: D, seconds that writing the checkpoint may take (docs/architecture.md rule 4).
         guard: asked right before the checkpoint is written.
+        doubts: whether a checkpoint without an answer puts the channel in doubt (see `fence`).
     """
 
     def __init__(
@@ -23,11 +25,13 @@ class ChannelCursor:
         *,
         timeout: float,
         guard: ChannelFence,
+        doubts: bool,
     ) -> None:
         self._client = client
         self._ids = ids
         self._timeout = timeout
         self._guard = guard
+        self._doubts = doubts
 
     async def get(self) -> Checkpoint:
         """See `TunnelClient.get_checkpoint`."""
@@ -39,7 +43,18 @@ class ChannelCursor:
         Raises:
             OwnershipLost: the guard forbids it.
         """
-        await self._client.checkpoint(*self._ids, checkpoint, timeout=self._timeout, before_send=self._guard.check)
+        doubt = self._guard.checkpoint_doubt
+        if self._doubts:
+            doubt.begin()
+        try:
+            await self._client.checkpoint(*self._ids, checkpoint, timeout=self._timeout, before_send=self._guard.check)
+        except (ServiceError, OwnershipLost):
+            doubt.confirm()  # it was answered, or never sent
+            raise
+        except BaseException:
+            doubt.abandon()
+            raise
+        doubt.confirm()
 
     async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
         """See `TunnelClient.read_records`."""
