@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import ChannelStatus, Credentials, Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.assessment import Assessment
@@ -163,7 +164,7 @@ def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if world.resource.spec.sink.tablestore is None:
         return _sink_of_workers(world)
     if isinstance(world.destination, Table) and world.resource.is_destination_recorded:
-        if _reports_error(world.pods):
+        if _reports_error(world.pods) or _ended_by_sink(world.pods):
             return ConditionValue(None, Reason.UNKNOWN, "the table is there, and a worker reports an error")
         return ConditionValue(True, Reason.SINK_AVAILABLE)
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_DESTINATION:
@@ -185,6 +186,11 @@ def _reports_error(pods: tuple[Pod, ...]) -> bool:
     """Whether a ready worker reports an error: which side it is about cannot be told."""
     reports = [pod.report for pod in pods if pod.ready and pod.report is not None]
     return any(report.error or any(channel.error for channel in report.channels) for report in reports)
+
+
+def _ended_by_sink(pods: tuple[Pod, ...]) -> bool:
+    """Whether a worker that is not ready ended because its sink refuses writes."""
+    return any(pod.is_alive and not pod.ready and SinkRejected.__name__ in pod.message for pod in pods)
 
 
 def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:

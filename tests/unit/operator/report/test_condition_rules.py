@@ -258,6 +258,8 @@ def test_a_sink_that_refuses_writes_is_not_called_ready() -> None:
     failing = pod("pod-1", report_channel("c1", error="OTSNoPermissionAccess"))
 
     assert decided("SinkReady", world(pods=(failing,))) == (None, Reason.UNKNOWN)
+    assert decided("SinkReady", world(pods=(FAILING,))) == (None, Reason.UNKNOWN)
+    assert decided("SinkReady", world(pods=(replace(FAILING, message="OOMKilled"),))) == (True, Reason.SINK_AVAILABLE)
     assert decided("SinkReady", world()) == (True, Reason.SINK_AVAILABLE)
 
 
