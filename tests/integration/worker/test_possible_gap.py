@@ -364,3 +364,24 @@ async def test_a_child_whose_parents_cannot_be_asked_for_begins_with_the_tunnel(
         await asyncio.wait_for(scene.worker(sink).run(), 1200)
 
     assert "retention_unknown" in {getattr(record, "action", "") for record in caplog.records}
+
+
+async def test_a_retention_that_is_lowered_meanwhile_counts() -> None:
+    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=10)
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    sink = Poisoned(poison="k1")
+    task = asyncio.create_task(scene.worker(sink, **CALM).run())
+    await scene.put(["k1"])
+    await asyncio.sleep(0.2 * HOUR)  # the worker has asked for the retention by now
+    log = scene.emulator.instances["demo"].tables[TABLE].log
+    assert log is not None
+    log.retention_hours = 1
+    await asyncio.sleep(0.85 * HOUR)
+    await scene.put(["k2"])
+    sink.poison = ""
+
+    with pytest.raises(PossibleGap):
+        await asyncio.wait_for(task, 1200)
+
+    assert sink.written == []

@@ -13,7 +13,7 @@ it stood for long before records came, since a write that fails leads back there
 reason the read mark counts where it is later: the operator keeps it while workers come and go (`read_mark`).
 
 The retention is asked for only when a page comes later than a tenth of the shortest retention after what was read
-before, and again when a tenth of the retention has passed. The same answer tells since when the stream is enabled, and
+before, and again after six minutes, since it may be lowered. The same answer tells since when the stream is enabled:
 nothing can be missing of what came before a stream that is as old as the tunnel.
 
 With `Stop` a possible gap ends the worker. Nothing behind it is written and no checkpoint passes it, so the next worker

@@ -14,13 +14,15 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import CodecError, ServerUnavailable, ServiceError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelStatus, TunnelDescription
-from ots_tunnel.protocol.possible_gap import LONGEST_RETENTION, within_stream
+from ots_tunnel.protocol.possible_gap import LONGEST_RETENTION, SHORTEST_RETENTION, within_stream
 from ots_tunnel.worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
 
-#: Share of the retention after which it is asked for again.
+#: Share of the retention that makes a pause a long one.
 LONG_PAUSE = 0.1
+#: Seconds for which an answer about the stream serves; its retention may be lowered at any time.
+STREAM_LASTS = LONG_PAUSE * SHORTEST_RETENTION
 #: Seconds for which a description of the tunnel serves further channels; own choice. An older consume point only makes
 #: a gap look longer. But one in which a channel waits cannot tell where its parents ended.
 DESCRIPTION_LASTS = 60.0
@@ -87,7 +89,7 @@ class ServiceView:
         """
         if self._stream is not None:
             asked_at, stream = self._stream
-            if self._clock() - asked_at <= LONG_PAUSE * stream.retention:
+            if self._clock() - asked_at <= STREAM_LASTS:
                 return stream
         self._stream = (self._clock(), await self._asked_stream())
         return self._stream[1]
