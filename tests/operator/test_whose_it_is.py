@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, Manifest
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.runtime import Runtime
 from tests.operator.scenes.model_scene import ANY_VERSION, COPY, NAME, open_model_scene
-from tests.operator.scenes.pass_scene import KEYS, fill
+from tests.operator.scenes.pass_scene import KEYS, SETTINGS, fill
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -165,3 +168,31 @@ async def test_a_child_that_another_client_creates_right_before_the_first_apply_
         assert found["data"] == {"theirs": "1"}
         assert not found["metadata"].get("ownerReferences")
         assert await scene.reason("Ready") == "NameConflict"
+
+
+async def test_a_leader_that_lost_its_lease_creates_no_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stood still between the intent and the call; meanwhile another one has deleted and released the object."""
+    create, is_held = TunnelClient.create_tunnel, True
+    frozen, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def stand_still(client: TunnelClient, *values: Any, **options: Any) -> Any:
+        frozen.set()
+        await goes_on.wait()
+        return await create(client, *values, **options)
+
+    async with open_model_scene() as scene:
+        monkeypatch.setattr(TunnelClient, "create_tunnel", stand_still)
+        leader = Runtime(SETTINGS, OperatorMetrics(), may_write=lambda: is_held)
+        await leader.open(scene.kube, watch=False)
+        await scene.create(deletionPolicy="Retain", replicas=0)
+        uid = (await scene.object())["metadata"]["uid"]
+        cache = leader.cache(uid, "default", NAME)
+        a_pass = asyncio.create_task(leader.reconciler(lambda of: None).step("default", NAME, cache))
+        await frozen.wait()
+        is_held = False
+        await scene.delete()
+        goes_on.set()
+        await a_pass
+        await leader.close()
+
+        assert scene.tunnels() == []
